@@ -1,9 +1,15 @@
 """Reads tables of Arrow that another process has sent: their buffers are checked, because whoever follows them does not.
 
-A text of Arrow is found by a place in a buffer. A place behind the end of the buffer ends the process that reads it.
+A text of Arrow is found by a place in a buffer. A place behind the end of the buffer ends the process that reads it. What is read takes no
+more memory than what was sent: no buffer is compressed, and none is the buffer of two columns.
 """
 
 import pyarrow as pa
+
+from streaming.arrow_messages import refuse_compressed
+
+NOT_ARROW = (OSError, EOFError, UnicodeDecodeError)
+"""What Arrow raises beside its own errors for bytes that it cannot read. The last is for the name of a column."""
 
 
 def read_stream(data: bytes | pa.Buffer) -> pa.Table:
@@ -13,11 +19,24 @@ def read_stream(data: bytes | pa.Buffer) -> pa.Table:
         pa.ArrowException: it is none, or is damaged.
     """
     try:
+        for message in pa.ipc.MessageReader.open_stream(data):
+            refuse_compressed(message)
         table = pa.ipc.open_stream(data).read_all()
-    except (OSError, EOFError) as error:  # Arrow has no error of its own for some of what it cannot read
+        check_buffers(table, len(data))
+    except NOT_ARROW as error:
         raise pa.ArrowInvalid(str(error)) from error
-    table.validate(full=True)
     return table
+
+
+def check_buffers(rows: pa.Table | pa.RecordBatch, size: int) -> None:
+    """Check rows that were read from ``size`` bytes.
+
+    Raises:
+        pa.ArrowInvalid: they lead outside of their buffers, or take more bytes than there are: then columns share buffers.
+    """
+    rows.validate(full=True)
+    if rows.nbytes > size:
+        raise pa.ArrowInvalid(f"its columns are {rows.nbytes} bytes, out of {size}")
 
 
 def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

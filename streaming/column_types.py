@@ -9,12 +9,13 @@
 For a type checker these are plain types of Python: a `Long` is an ``int``. The class is the only place where its columns are declared.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
-from operator import add
 from typing import Annotated, Any, get_args, get_type_hints
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _ADDED = "added"
 
@@ -38,9 +39,27 @@ When such a column is added, it is the last one of its class (`streaming.rows.un
 """
 
 
+MOST_SUM = 1 << 62
+"""Where sums of counts end. No broker comes near; an agent that lies may, and another one's sum beside it has to fit the column too."""
+
+
 def plus(first: Any, second: Any) -> Any:
-    """The sum of two values of a `Count` or `Counts`."""
-    return tuple(map(add, first, second)) if isinstance(first, tuple) else first + second
+    """The sum of two values of a `Count` or `Counts`, at most `MOST_SUM`. It never falls."""
+    return tuple(map(_added, first, second)) if isinstance(first, tuple) else _added(first, second)
+
+
+def plus_columns(first: NDArray[np.int64], rows: NDArray[np.int64], add_up: Callable[[Any], Any]) -> NDArray[np.int64]:
+    """The same for columns: ``add_up`` sums what the rows add to each value of ``first``."""
+    found: NDArray[np.int64] = first + add_up(rows)
+    most = max(int(each.max(initial=0)) for each in (first, rows))
+    if most * (len(rows) + 1) <= MOST_SUM:  # as ever: the sums were exact
+        return found
+    about = first + add_up(rows.astype(np.float64))
+    return np.where(about < MOST_SUM, np.minimum(found, MOST_SUM), MOST_SUM)
+
+
+def _added(first: int, second: int) -> int:
+    return min(first + max(second, 0), MOST_SUM)
 
 
 def columns_of(declared: type) -> Iterator[pa.Field]:

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from streaming.errors import SettingsError
+from streaming.formatting import plain
 from streaming.masking import MASK, masked
 from streaming.settings import OPTIONS, Settings
 
@@ -157,7 +158,7 @@ def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:
         shown = f"{{{inner[0]}: ...}}" if inner else "something else"
     else:
         value = masked(name, item.value)
-        shown = f'"{value}"' if isinstance(value, str) else _flow(value)
+        shown = f'"{plain(value)}"' if isinstance(value, str) else _flow(value)
     return f"{name} takes {OPTIONS[name].form.accepts}, not {shown} {item.source}"
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from streaming import targets, units
+from streaming.errors import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def _number_or_auto(written: str) -> int | str:
 
 
 def _path(name: str) -> Path:
+    if not name.isprintable():  # it is in labels, messages and lists with a path a line; half of it may be no text at all
+        raise ValueError(f"{quoted(name)} has characters that do not print")
     if not name:
         raise ValueError("empty")
     return Path(name)

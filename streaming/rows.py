@@ -9,6 +9,8 @@ from enum import IntEnum, StrEnum
 import numpy as np
 import pyarrow as pa
 
+from streaming.arrow_messages import refuse_compressed
+from streaming.arrow_streams import NOT_ARROW, check_buffers
 from streaming.codecs import CODECS as CODECS
 
 BATCH_BYTES_BOUNDS = tuple(4**n for n in range(4, 12))
@@ -206,7 +208,7 @@ def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = 
     """
     try:
         return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
+    except (pa.ArrowInvalid, *NOT_ARROW) as error:
         last = schema.field(len(schema) - 1)
         if last.name not in later:
             raise pa.ArrowInvalid(str(error)) from error
@@ -216,6 +218,10 @@ def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = 
 
 def unpack_entries(packed: bytes) -> pa.RecordBatch:
     """Unpack rows of `COORDINATOR` from a value that an agent has sent; raises as `unpack_rows` does, also for damaged rows."""
+    try:
+        refuse_compressed(pa.ipc.read_message(packed))
+    except NOT_ARROW as error:
+        raise pa.ArrowInvalid(str(error)) from error
     entries = unpack_rows(packed, COORDINATOR, {"previous_producer_id": -1})
-    entries.validate(full=True)
+    check_buffers(entries, len(packed))
     return entries

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from streaming.cli.options import with_settings
-from streaming.errors import UsageError
+from streaming.errors import UsageError, quoted
 from streaming.settings import Settings
 from streaming.units import Address
 
@@ -53,7 +53,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
 
     serve(
         AgentOptions(
-            name=name,
+            name=_checked(name),
             log_dirs=settings.log_dirs,
             journal=journal,
             listen=_address(listen),
@@ -79,6 +79,15 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
             child=child,
         )
     )
+
+
+def _checked(name: str) -> str:
+    """A name that jobs take: else the agent would run, and each job refuse it. A host may have no name, or one that is none."""
+    from streaming.protocol.json_values import NAME
+
+    if not NAME.least <= len(name) <= NAME.most or not name.isprintable():
+        raise UsageError(f"--name {quoted(name)}: write a name of {NAME.least} to {NAME.most} characters, none of them a control character")
+    return name
 
 
 def _address(listen: str) -> Address:

@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 from streaming import __version__
 from streaming.cli import spark_extra
 from streaming.errors import SegtailError
+from streaming.formatting import plain_lines
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in a shell (128 + SIGINT); ``run`` ends by itself and returns 0."""
@@ -93,7 +94,7 @@ def run() -> None:
     try:
         status = segtail.main(prog_name="segtail", standalone_mode=False)
     except SegtailError as error:
-        click.echo(f"segtail: error: {error}", err=True)
+        click.echo(f"segtail: error: {plain_lines(str(error))}", err=True)
         sys.exit(error.exit_status)
     except click.ClickException as error:
         error.show()

@@ -57,6 +57,7 @@ def command(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, which is not used here
     from streaming.dump.output import OutputError, dump
     from streaming.dump.request import Filters, Format, Payload, Request
+    from streaming.formatting import plain
     from streaming.progress_line import ProgressLine
 
     if no_payload and payload is not None:
@@ -80,7 +81,10 @@ def command(
     )
     try:
         return dump(
-            request, sys.stdout.buffer, lambda finding: click.echo(f"segtail: {finding}", err=True), ProgressLine.on_stderr(with_rows=True)
+            request,
+            sys.stdout.buffer,
+            lambda finding: click.echo(f"segtail: {plain(str(finding))}", err=True),
+            ProgressLine.on_stderr(with_rows=True),
         )
     except BrokenPipeError:  # the reader of the rows has stopped
         _discard_output()

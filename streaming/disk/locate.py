@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from errno import ENOENT
 
 import numpy as np
 
@@ -68,8 +69,10 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     For an offset before the first segment it is the beginning of that segment.
 
     Raises:
-        OSError: a segment cannot be read.
+        OSError: a segment cannot be read, or there is none.
     """
+    if not segments:
+        raise FileNotFoundError(ENOENT, "none of its segments is there")
     held = [segment for segment in segments if offset is None or segment.base_offset <= offset]
     segment = held[-1] if held else segments[0]
     boundary, passed = beginning(segment), False

@@ -14,6 +14,7 @@ from streaming.dump.digits import Characters, Painter, cell_view, digits_of, nam
 from streaming.dump.request import Format
 from streaming.dump.row_table import Cells, Choices, Column, Flags, Numbers, Table
 from streaming.dump.styles import FLAGS, CsvStyle, JsonStyle, Style, TextStyle, csv_text
+from streaming.formatting import plain
 
 _ROWS = 4096
 _STYLES: dict[Format, type[Style]] = {Format.TEXT: TextStyle, Format.JSON: JsonStyle, Format.CSV: CsvStyle}
@@ -135,7 +136,7 @@ class LineWriter:
             width = max(style.width(column, size), before.cells[at].width if before else 0)
             made.append(_Cell(len(template), width, len(template) + width, _names(column, width, style)))
             template += style.blank * width
-        template += style.end() or f",{csv_text(table.path)}\n".encode()
+        template += style.end() or f",{csv_text(plain(table.path))}\n".encode()
         rows = min(table.rows, _ROWS) if before is None else _ROWS  # the first table of a small file is the whole file
         return _Layout(np.tile(np.frombuffer(bytes(template), np.uint8), (rows, 1)), made)
 

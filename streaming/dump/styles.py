@@ -9,7 +9,7 @@ from typing import Protocol
 
 from streaming.dump.digits import GROUP
 from streaming.dump.row_table import Cell, Column, Numbers, Table, cells_of
-from streaming.formatting import NONE, format_table, format_word
+from streaming.formatting import NONE, format_table, format_word, plain
 
 FLAGS = ("false", "true")
 
@@ -49,7 +49,7 @@ class TextStyle:
     blank, null, shrinks = b" ", NONE.encode(), False
 
     def head(self, table: Table) -> bytes:
-        return f"# {table.path}\n".encode()
+        return f"# {plain(table.path)}\n".encode()
 
     def label(self, table: Table, at: int) -> bytes:
         return b""

@@ -97,8 +97,8 @@ class MetadataSnapshot:
         return f"{self.end_offset:020}-{self.epoch:010}.checkpoint"
 
 
-# Kafka itself accepts anything without spaces between the dot and the suffix.
-_MARKED = re.compile(r"(?P<name>\S+-\S+)\.\S+-(?P<state>delete|future|stray)", re.ASCII)
+# Kafka itself accepts anything without spaces between the dot and the suffix, and writes 32 digits there. Here it has to print, too.
+_MARKED = re.compile(r"(?P<name>\S+-\S+)\.[!-~]+-(?P<state>delete|future|stray)", re.ASCII)
 _SUFFIXES = ("-delete", "-future", "-stray")
 _TOPIC_PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>0|[1-9][0-9]{0,9})", re.ASCII)
 _SEGMENT_FILE = re.compile(

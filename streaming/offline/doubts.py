@@ -66,7 +66,7 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
         elif ragged := ragged_bytes(tail, agent.now_ms):
             yield f"{where}: the last {ragged:,} bytes, from offset {cursor.next_offset} on, are no whole batch: see segtail dump --verify"
         elif not tail.replayed_whole:
-            yield f"{where}: some of what is needed to know what is open there is gone or damaged"
+            yield f"{where}: some of what is needed to know what is open there is gone, damaged or not readable"
 
 
 def refused(agent: OfflineAgent, counts: Callable[[str, int], bool]) -> Iterator[str]:

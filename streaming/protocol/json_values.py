@@ -59,7 +59,9 @@ class Whole:
         return value
 
 
-Name = Annotated[str, Text(least=1, most=1_000)]
+NAME = Text(least=1, most=1_000)
+
+Name = Annotated[str, NAME]
 """A name or an id that is kept with rows, in offsets and in states."""
 
 AnyName = Annotated[str, Text(most=1_000)]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.column_types import plus_columns
 from streaming.rows import Change, Kind
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_fold import FOUND_COLUMNS
@@ -139,7 +140,7 @@ def _found(known: pa.Table, of: _Rows) -> dict[str, Any]:
 
 
 def _counters(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    return {name: ints(known[name]) + of.sum(of[column] * of.appended) for name, column in SUMMED.items()}
+    return {name: plus_columns(ints(known[name]), of[column] * of.appended, of.sum) for name, column in SUMMED.items()}
 
 
 def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
@@ -148,13 +149,13 @@ def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
     shares: dict[str, Any] = {}
     for kept, name in SHARED.items():
         if not pa.types.is_list(SCHEMA.field(kept).type):
-            shares[kept] = ints(known[kept]) + of.sum(of[name] * led)
+            shares[kept] = plus_columns(ints(known[kept]), of[name] * led, of.sum)
             continue
         before = _matrix(known[kept].combine_chunks(), len(of.places))
         values = np.zeros((len(led), before.shape[1]), np.int64)
         if led.any():
             values[led] = _matrix(of.rows[name].filter(pa.array(led)), int(led.sum()))
-        shares[kept] = _lists(before + of.sum(values))
+        shares[kept] = _lists(plus_columns(before, values, of.sum))
     return shares
 
 

@@ -172,7 +172,7 @@ def truncated(state: LogState, row: EventRow) -> LogState:
         unclean_losses.cut_off(_noted(state, row), end),
         log_end_offset=end,
         truncations=state.truncations + 1,
-        truncated_bytes=state.truncated_bytes + row.bytes,
+        truncated_bytes=plus(state.truncated_bytes, row.bytes),
         stopped_at=-1,
         newest_segment=min(state.newest_segment, end),
         active_segment=row.segment,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 
-from streaming.column_types import Flag, Int, Long, Text
+from streaming.column_types import Flag, Int, Long, Text, plus
 from streaming.event_row import EventRow
 from streaming.log_key import KEY
 from streaming.rows import SKIP_REASONS
@@ -56,7 +56,7 @@ class LogState(StateRow):
     def skipped(self, reason: str, size: int) -> "LogState":
         """The state with ``size`` more bytes that never reached the counters. A reason of a later version counts as the last known one."""
         at = SKIP_REASONS.index(reason) if reason in SKIP_REASONS else len(SKIP_REASONS) - 1
-        return replace(self, skipped_bytes=(*self.skipped_bytes[:at], self.skipped_bytes[at] + size, *self.skipped_bytes[at + 1 :]))
+        return replace(self, skipped_bytes=(*self.skipped_bytes[:at], plus(self.skipped_bytes[at], size), *self.skipped_bytes[at + 1 :]))
 
     def left(self) -> "LogState":
         """The part of the state that remains when the log has left its broker while its topic still exists."""

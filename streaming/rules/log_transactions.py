@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from streaming.column_types import plus
 from streaming.event_row import EventRow
 from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, Step
 from streaming.rules import transaction_fold as rule
@@ -75,15 +76,14 @@ def _ended(state: LogState, outcome: Outcome, *, share: bool) -> dict[str, Any]:
     if outcome is rule.NOTHING_ENDED:
         return {}
     after: dict[str, Any] = {
-        "committed_transactions": state.committed_transactions + outcome.committed,
-        "aborted_transactions": state.aborted_transactions + outcome.aborted,
-        "empty_markers": state.empty_markers + outcome.empty_markers,
-        "aborted_bytes": state.aborted_bytes + outcome.aborted_bytes,
+        "committed_transactions": plus(state.committed_transactions, outcome.committed),
+        "aborted_transactions": plus(state.aborted_transactions, outcome.aborted),
+        "empty_markers": plus(state.empty_markers, outcome.empty_markers),
+        "aborted_bytes": plus(state.aborted_bytes, outcome.aborted_bytes),
     }
     if share:
-        buckets = zip(state.share_transaction_buckets, outcome.duration_buckets, strict=True)
-        after["share_transaction_buckets"] = tuple(known + more for known, more in buckets)
-        after["share_transaction_ms"] = state.share_transaction_ms + outcome.duration_ms
+        after["share_transaction_buckets"] = plus(state.share_transaction_buckets, outcome.duration_buckets)
+        after["share_transaction_ms"] = plus(state.share_transaction_ms, outcome.duration_ms)
     return after
 
 

@@ -12,6 +12,7 @@ flushed.
 from collections.abc import Iterable
 from dataclasses import replace
 
+from streaming.column_types import plus
 from streaming.event_row import EventRow
 from streaming.rules.log_state import LogState
 
@@ -62,7 +63,7 @@ def cut_off(state: LogState, offset: int) -> LogState:
     A clean election cuts off nothing below the high watermark. A log without a topic id may belong to another topic of the same name.
     """
     committed = min(state.high_watermark, state.log_end_offset) - max(offset, state.log_start_offset, 0) if state.topic_id else 0
-    after = replace(state, truncated_committed=state.truncated_committed + max(0, committed))
+    after = replace(state, truncated_committed=plus(state.truncated_committed, max(0, committed)))
     if state.cut_end >= 0 and state.cut_next_epoch < 0:
         return after
     return replace(
@@ -101,7 +102,8 @@ def _beyond(start: int, offsets: Iterable[int]) -> int:
 
 def _more(total: int, last: int, now: int) -> int:
     """The new sum over all elections: the last one is now known to have lost ``now`` instead of ``last``; -1 not known."""
-    return max(total, 0) + now - max(last, 0)
+    more: int = plus(max(total, 0) - max(last, 0), now)
+    return more
 
 
 def _before(other: LogState, epoch: int) -> list[tuple[int, int]]:

@@ -2,16 +2,9 @@
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from streaming.formatting import plain as plain
+
 MORE = "…"
-
-
-def plain(text: str) -> str:
-    """A text with what does not print as an escape, such as ``\\x1b``: control and bidirectional characters, surrogates."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def cut(text: str, width: int) -> str:

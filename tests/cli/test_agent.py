@@ -24,6 +24,7 @@ from tests.commands import run_command
 from tests.limits import SECONDS
 from tests.processes import SEGTAIL, Sample, Segtail, read_page, segtail, until
 from tests.scrub.real import flip
+from tests.tables import each_row
 
 
 @pytest.fixture
@@ -111,6 +112,16 @@ def test_address_that_will_not_do(tmp_path: Path, disk: Path, listen: str) -> No
     assert done.returncode == 2
     assert done.stderr.startswith(f"segtail: error: --listen {listen}: ")
     assert done.stderr.count("\n") == 1
+
+
+@each_row("name", ["", "a" * 1001, "kafka\n1", "\x1b[31mred", "bidi\u202e", "not UTF-8: \udcff"])
+def test_a_name_that_jobs_refuse_is_refused_at_once(tmp_path: Path, disk: Path, name: str) -> None:
+    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", name)
+    assert done.returncode == 2
+    assert done.stderr.startswith("segtail: error: --name ")
+    assert "1 to 1000 characters" in done.stderr
+    assert done.stderr[:-1].isprintable()
+    assert not (tmp_path / "j").exists()
 
 
 def test_port_in_use(tmp_path: Path, disk: Path) -> None:

@@ -1,6 +1,8 @@
 """Something else in place of one of Kafka's files: each command that needs the file says so, and its status is not 0."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
+from tests.limits import SECONDS
 from tests.tables import each_row
 
 SHAPES: Mapping[str, Callable[[Path], object]] = {
@@ -62,6 +65,36 @@ def test_doctor_names_what_is_no_file(disk: LogDir, shape: str) -> None:
         ended = run_command("doctor", "--log-dirs", disk.path)
         assert (ended.returncode, shape in ended.stdout, str(path) in ended.stdout) == (3, True, True), (name, ended.stdout)
         restore(path, before)
+
+
+def test_transactions_whose_beginning_cannot_be_read_are_not_none(tmp_path: Path) -> None:
+    """The active segment can: so the log is watched, and its open transactions are not known."""
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders", topic_id=7)
+    log.append(batch(3, producer=7, transactional=True))
+    log.roll()
+    log.append(batch(1))
+    log.close()
+    disk.write_high_watermarks()
+    disk.write_log_starts()
+    segment = disk.path / "orders-0" / f"{0:020}.log"
+    code = "from streaming.cli import app; app.run()"
+    segment.chmod(0)
+    without = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search")
+    asked = (*(without if os.geteuid() == 0 else ()), sys.executable, "-c", code, "transactions", "--log-dirs", str(disk.path))
+    ended = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert f"{segment.parent}: some of what is needed to know what is open there" in ended.stdout
+
+
+@each_row("number, shape", enumerate(SHAPES))
+def test_groups_names_the_coordinator_whose_only_segment_is_no_file(tmp_path: Path, number: int, shape: str) -> None:
+    made = log_dir(tmp_path, f"d{number}")
+    partition(made, "__consumer_offsets", topic_id=9).close()
+    put(made.path / "__consumer_offsets-0" / f"{0:020}.log", shape)
+    ended = run_command("groups", "--log-dirs", made.path)
+    said = f"groups of {made.path}/__consumer_offsets-0 are not known" in ended.stdout + ended.stderr
+    assert (ended.returncode, said) == (4, True), ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize("name", ["replication-offset-checkpoint", "log-start-offset-checkpoint"])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from streaming.column_types import MOST_SUM
 from streaming.event_row import EVENTS, EventRow
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
@@ -46,6 +47,38 @@ class Columnar:
         found = ShardState(self.value, lambda: self.lists)
         found.lists.open()
         return found
+
+
+LARGE = 1 << 50  # the most that a row of an agent may count
+LARGE_ROWS = 1 << 13
+
+
+def large(seq: int, offset: int, **values: Any) -> EventRow:
+    counts = {"records": LARGE, "batches": LARGE, "codec_bytes": (LARGE,) * 5, "leads": 1}
+    return appended(seq, offset, offset + 1, LARGE, **counts, **values)
+
+
+@pytest.mark.parametrize("at_once", [1 << 12, 1])
+def test_sums_of_rows_that_lie_stay_at_their_end(at_once: int) -> None:
+    """By columns and row by row. The sum of all of them is twice what a column holds."""
+    shard = Columnar()
+    shard.fold([row(Kind.APPEARED, 1, next_offset=0)])
+    known, first = next(iter(shard.state.table.to_pylist())), LARGE_ROWS
+    assert known["appended_bytes"] == 0
+    if at_once == 1:  # one row each, on top of a sum that is near its end
+        shard.fold([large(seq, seq) for seq in range(2, LARGE_ROWS // 2)])
+        first = LARGE_ROWS // 2
+    for begin in range(first, first + 2 * at_once + 2, at_once):
+        (told,) = shard.fold([large(seq, seq) for seq in range(begin, begin + at_once)])
+    assert [told[name] for name in ("appended_bytes", "appended_records", "share_codec_bytes")] == [MOST_SUM, MOST_SUM, [MOST_SUM] * 5]
+
+
+def test_a_hole_that_rows_make_up_is_no_more_than_a_column_holds() -> None:
+    shard = Columnar()
+    shard.fold([row(Kind.APPEARED, 1, next_offset=0)], [large(2, 0)])
+    for turn in range(3):
+        (told,) = shard.fold([large(3, (1 << 60) * (turn + 1), journal=f"another {turn}")])
+        assert told["skipped_bytes"] == [0, 0, 0, 0, MOST_SUM]
 
 
 def told(changes: Sequence[Changed]) -> list[dict[str, Any]]:
