@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 
 from streaming.agent.connections import Connection, Connections
-from streaming.agent.http2_frames import FrameCount
+from streaming.agent.http2_frames import GOING_AWAY, FrameCount
 from streaming.agent.security import Certificates
 from streaming.errors import FormatError
 from streaming.rare_log import RareLog
@@ -31,7 +31,10 @@ log = logging.getLogger(__name__)
 _CHUNK_BYTES = 64 << 10
 _SWEEP_SECONDS = 0.5
 _FULL_SECONDS = 0.1
-"""How long nothing is accepted where the process has no descriptor left."""
+"""How long nothing is accepted where the process has no descriptor left, and no connection either."""
+
+_CUT_SECONDS = 0.01
+"""How long a connection that is cut for another one has to end."""
 
 
 class CallFront:
@@ -102,7 +105,7 @@ class CallFront:
                 connection, address = await self._loop.sock_accept(self._listener)
             except OSError as error:
                 self._log.write(logging.WARNING, "no connection is accepted for now", {"error": str(error)})
-                await asyncio.sleep(_FULL_SECONDS)
+                await asyncio.sleep(_CUT_SECONDS if self._connections.make_room() else _FULL_SECONDS)
                 continue
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             task = asyncio.create_task(self._pass(connection, str(address[0])))
@@ -118,13 +121,20 @@ class CallFront:
         try:
             if self._certificates is not None:
                 await outer.shake(self._shown(self._certificates.get()).context)
-            inner = Channel(self._loop, await self._inner())
-            await self._both(outer, inner, entry)
+            frames = FrameCount()
+            first = await outer.read(_CHUNK_BYTES)
+            frames.take(first)
+            if first:  # who sends nothing costs no more than this
+                inner = Channel(self._loop, await self._inner())
+                await self._both(outer, inner, first, frames, entry)
         except (OSError, asyncio.CancelledError) as error:  # it went away, has no accepted certificate, or was cut
             log.debug("connection ended", extra={"client": host, "error": str(error)})
         except FormatError as error:
             self._connections.cuts += 1
             self._log.write(logging.WARNING, "a connection is cut", {"client": host, "error": str(error)})
+            with suppress(OSError):
+                await outer.write(GOING_AWAY)
+                await outer.end(_CHUNK_BYTES)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next connection is served
             self._log.write(logging.ERROR, "connection failed", {"client": host}, error)
         finally:
@@ -150,15 +160,19 @@ class CallFront:
             raise
         return made
 
-    async def _both(self, outer: Channel, inner: Channel, entry: Connection) -> None:
+    async def _both(self, outer: Channel, inner: Channel, first: bytes, frames: FrameCount, entry: Connection) -> None:
         """Both directions; the end of either is that of the connection, because neither side of HTTP/2 goes on after the other."""
-        frames = FrameCount()
 
         def count(data: bytes) -> None:
             frames.take(data)
             entry.calls = frames.calls
 
-        ways = [asyncio.create_task(_copy(outer, inner, count)), asyncio.create_task(_copy(inner, outer, _nothing))]
+        async def inwards() -> None:
+            entry.calls = frames.calls
+            await _send(inner, first)
+            await _copy(outer, inner, count)
+
+        ways = [asyncio.create_task(inwards()), asyncio.create_task(_copy(inner, outer, _nothing))]
         try:
             done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in done:
@@ -173,9 +187,13 @@ async def _copy(source: Channel, target: Channel, look: Callable[[bytes], object
     """Copy until the source ends. A target that takes nothing holds up its source."""
     while data := await source.read(_CHUNK_BYTES):
         look(data)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[await target.write(rest) :]
+        await _send(target, data)
+
+
+async def _send(target: Channel, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[await target.write(rest) :]
 
 
 def _nothing(_: bytes) -> None:

@@ -43,19 +43,27 @@ class Connections:
     def enter(self, host: str, now: float, cut: Callable[[], object]) -> Connection:
         """Note a new connection; another one is cut if there are too many.
 
-        Of its client's those go first that have begun no call, the oldest first; then the oldest. Beyond the bound of all it is the same
-        with the silent ones, then with those of the client that has most.
+        Of its client's those go first that have begun no call, the oldest first; then the oldest.
         """
         made = Connection(client_of(host), now, cut)
         own = [each for each in self._all if each.client == made.client]
         if len(own) >= MOST_OF_CLIENT:
             self._cut(_first(own))
         elif len(self._all) >= MOST:
-            silent = [each for each in self._all if not each.calls]
-            crowd, _ = Counter(each.client for each in silent or self._all).most_common(1)[0]
-            self._cut(next(each for each in silent or self._all if each.client == crowd))
+            self.make_room()
         self._all[made] = None
         return made
+
+    def make_room(self) -> bool:
+        """Cut one of those without a call, of the client with most of them; else one of the client with most. The oldest goes.
+
+        Returns whether there was any.
+        """
+        found = [each for each in self._all if not each.calls] or list(self._all)
+        if found:
+            crowd, _ = Counter(each.client for each in found).most_common(1)[0]
+            self._cut(next(each for each in found if each.client == crowd))
+        return bool(found)
 
     def leave(self, connection: Connection) -> None:
         """Note that a connection has ended."""

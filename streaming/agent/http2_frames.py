@@ -17,6 +17,10 @@ _HEAD_BYTES = 9
 _HEADERS, _CONTINUATION = 1, 9
 
 
+GOING_AWAY = bytes(3) + b"\x04" + bytes(5) + b"\0\0\x08\x07" + bytes(9) + bytes([0, 0, 0, 11])
+"""What a connection that is cut is sent: its settings, and that it has been too much (GOAWAY with ENHANCE_YOUR_CALM)."""
+
+
 class FrameCount:
     """The frames of one connection, in pieces of any size."""
 
@@ -52,7 +56,8 @@ class FrameCount:
                 self._head += part
                 at += len(part)
                 if len(self._head) == _HEAD_BYTES:
-                    self._begin(int.from_bytes(self._head[:3], "big"), self._head[3])
+                    high, middle, low, kind = self._head[:4]
+                    self._begin(high << 16 | middle << 8 | low, kind)
                     self._head.clear()
 
     def _begin(self, length: int, kind: int) -> None:

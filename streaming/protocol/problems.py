@@ -51,7 +51,11 @@ _SIGNS = (
         "it closed the connection: it may ask for TLS (grpc+tls://) or for a certificate that it trusts (--agent-cert), or be no agent",
     ),
     # in TLS 1.3 a server says after the handshake that it asks for a certificate, or does not accept this one
-    ("Unwrap failed", Reason.PROTOCOL, "it does not accept this job's certificate, or asks for one: name one that it trusts (--agent-cert)"),
+    (
+        "Unwrap failed",
+        Reason.PROTOCOL,
+        "it asks for a certificate, or for another one: name one that it trusts (--agent-cert)",
+    ),
     ("Connection reset", Reason.PROTOCOL, "it closed the connection: it may ask for TLS (grpc+tls://), or be no agent"),
 )
 

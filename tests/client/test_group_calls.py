@@ -10,8 +10,8 @@ from streaming.client import agent_client
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.protocol.agent_calls import Call
-from streaming.protocol.group_messages import POSITIONS, POSITIONS_ASKED, BatchRequest, GroupsRequest
-from streaming.protocol.group_stream import read_table, table_message
+from streaming.protocol.group_messages import POSITIONS, POSITIONS_ASKED, BatchRequest, GroupsRequest, PositionsRequest
+from streaming.protocol.group_stream import table_message
 from streaming.protocol.problems import Reason
 from tests.agents import served
 from tests.tables import each_row
@@ -33,7 +33,7 @@ def connected(answer: Callable[[bytes], Iterator[bytes | pa.Buffer]]) -> Iterato
 
 def positions(body: bytes) -> Iterator[pa.Buffer]:
     """An answer in two messages."""
-    asked = read_table(pa.py_buffer(body), POSITIONS_ASKED)
+    asked = PositionsRequest.decode(body).table()
     found = [{name: "" if type_ == pa.string() else -1 for name, type_ in zip(POSITIONS.names, POSITIONS.types, strict=True)} | row
              for row in asked.to_pylist()]  # fmt: skip
     yield from (table_message(pa.Table.from_pylist(part, POSITIONS)) for part in (found[:1], found[1:]))

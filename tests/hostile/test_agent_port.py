@@ -9,7 +9,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from streaming.agent.call_server import CONNECTIONS, THREADS
+from streaming.agent.call_server import THREADS
+from streaming.agent.connections import MOST, MOST_OF_CLIENT
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.protocol.agent_calls import Call, method
@@ -65,10 +66,10 @@ def test_connections_that_send_nothing_are_few_and_end(agent: Attacked) -> None:
     client.status()
     descriptors, before = agent.descriptors(), agent.status("VmRSS")
     with ExitStack() as silent:
-        for _ in range(4 * CONNECTIONS):
+        for _ in range(4 * MOST):
             silent.enter_context(socket.create_connection((address.host, address.port)))
         assert client.status().agent == "a1"
-        assert agent.descriptors() - descriptors <= CONNECTIONS + 16
+        assert agent.descriptors() - descriptors <= MOST_OF_CLIENT + 16
         assert agent.status("VmRSS") - before < 64 * MIB
     until("a new client is answered", lambda: answered(agent.client().status))
 
