@@ -198,7 +198,7 @@ class Service:
                 "consumer_expiry give way",
                 Reason.BUSY,
             )
-        self.arrivals.note_beginning(consumer, self.watcher.begin(beginning, Registration(consumer, principal)))
+        self.arrivals.note_beginning(consumer, self.watcher.begin(beginning, Registration(consumer, principal, beginning.resumed)))
 
     def _claim(self, consumer: str, run: str, principal: str) -> None:
         """Check that a consumer belongs to the principal, and that the run owns it: only one run of a consumer's query is served.
@@ -262,7 +262,7 @@ class Service:
         planned = request.after if same else committed or 0
         if committed is None:
             return _Start(journal, planned, planned)
-        if not self.journal.has_been_at(request.after, request.total) if same else self.consumers.was_sent(consumer):
+        if not (self.journal.has_been_at(request.after, request.total) if same else self._suits(request)):
             # a job keeps the name of the journal before it reads, so one that names another has not read this one, or has gone on since
             self._note("this journal is an earlier copy of what a consumer has read: it begins anew", consumer=consumer)
             self.consumers.forget(consumer)
@@ -276,6 +276,12 @@ class Service:
                 return _Start(journal, NOT_BEGUN, NOT_BEGUN)
             committed = planned
         return _Start(journal, planned, min(planned, max(committed, self.arrivals.upto(consumer, request.run, journal))))
+
+    def _suits(self, request: PlanRequest) -> bool:
+        """Whether a consumer's beginning in this journal is for one that comes from that other journal, "" for none, and is unread."""
+        if self.consumers.was_sent(request.consumer):
+            return False
+        return not request.journal or self.consumers.begins_as_known(request.consumer)
 
     def _make_good(self, consumer: str) -> None:
         """Publish open transactions again after what a consumer has missed: those that ended in the gap must not seem open for ever."""

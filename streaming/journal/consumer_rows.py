@@ -25,14 +25,19 @@ class Consumer:
     begun: int
     generation: str
     principal: str
+    resumed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A consumer to register in this journal, by its id and its principal, in the transaction that publishes its beginning."""
+    """A consumer to register in this journal, by its id and its principal, in the transaction that publishes its beginning.
+
+    ``resumed``: the beginning tells all logs, to one that may know a part of them.
+    """
 
     consumer: str
     principal: str = ""
+    resumed: bool = False
 
 
 _CONSUMERS = Table("consumers", Consumer)
@@ -50,6 +55,7 @@ def register(run: sqlite3.Connection, registration: Registration, seq: int, now_
         begun=seq,
         generation=generation,
         principal=registration.principal,
+        resumed=registration.resumed,
     )
     _CONSUMERS.add(run, new)
 

@@ -118,6 +118,11 @@ class Consumers:
     def _was_sent(run: sqlite3.Connection, found: Consumer) -> bool:
         return found.committed > found.begun >= 0 or bool(losses.reads(run, found.id))
 
+    def begins_as_known(self, consumer: str) -> bool:
+        """Whether a consumer's beginning here is one for a consumer that knows a part of the logs."""
+        found = self._read(consumer)
+        return found is not None and bool(found.resumed)
+
     def has_lost_its_beginning(self, consumer: str) -> bool:
         """Whether a consumer was sent nothing, and events of its beginning are forgotten: what they told is still on disk."""
         with self._journal.database.reading() as run:

@@ -42,7 +42,7 @@ CREATE TABLE producers (
 CREATE TABLE consumers (
   id TEXT PRIMARY KEY, streamed INTEGER NOT NULL, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
   missed INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT -1,
-  generation TEXT NOT NULL DEFAULT '', principal TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+  generation TEXT NOT NULL DEFAULT '', principal TEXT NOT NULL DEFAULT '', resumed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID;
 CREATE TABLE losses (
   consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -101,6 +101,7 @@ UPGRADES: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
     8: (
         "ALTER TABLE consumers ADD COLUMN generation TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE consumers ADD COLUMN principal TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE consumers ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0",
     ),
 }
 """The steps that upgrade a journal from each earlier version that is still read to the next version."""

@@ -333,9 +333,20 @@ def test_a_job_that_comes_back_from_another_journal_begins_anew(agent: Agent, lo
 
 def test_a_job_that_has_read_nothing_yet_may_come_from_any_journal(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
+    reader = Reader(agent)
+    reader.at = ("another", 7, 10**6)
+    assert records(reader.begin().step()) == 3
+
+
+def test_a_job_that_knows_another_journal_is_not_told_what_is_for_one_that_knows_nothing(agent: Agent, log: PartitionLog) -> None:
+    """The journal is a copy from before it read anything: it may know a part of every range."""
+    log.append(batch(3))
     reader = Reader(agent).begin()
     reader.at = ("another", 7, 10**6)
-    assert records(reader.step()) == 3
+    assert reader.plan().seq == NOT_BEGUN
+    rows = reader.begin().step()
+    assert records(rows) == 3
+    assert all(row.detail for row in rows if row.kind == Kind.APPENDED)
 
 
 # --- what was forgotten

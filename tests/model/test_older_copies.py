@@ -124,3 +124,21 @@ def test_a_beginning_in_a_new_journal_that_is_forgotten_before_anybody_read_it(w
     assert world.agents[2].journal.trimmed().seq
     world.settle()
     assert all(here == there for here, there in counted(world))
+
+
+def test_a_copy_of_the_journal_from_before_anything_was_read_comes_back_twice(tmp_path: Path) -> None:
+    """By it the job is a new one, and it is not: what it is told has to say where it may go on."""
+    world = BrokersAndJobs(tmp_path)
+    for broker in world.agents:
+        world.look(broker, hinted=True)
+    orders = world.cluster.partitions["orders", 0]
+    world.save_journal(1, 1)
+    world.append(orders, 2, 4)
+    world.move(orders, 1)
+    world.restore_journal(1, 1)
+    world.settle()
+    world.end_transaction(orders, 1, committed=False)
+    world.restore_journal(1, 1)
+    world.settle()
+    assert all(here == there for here, there in counted(world))
+    world.close()
