@@ -3,10 +3,11 @@
 import socket
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 
 from streaming.units import Address
 
-_HEADERS, _SETTINGS = 1, 4
+_HEADERS, _SETTINGS, _CONTINUATION = 1, 4, 9
 _END_STREAM_AND_HEADERS = 5
 
 
@@ -35,3 +36,23 @@ def bare_call(address: str, path: str, headers: Sequence[tuple[bytes, bytes]]) -
                 break
             received += more
     return received
+
+
+def endless_headers(address: str, part: bytes, most: int) -> tuple[int, bytes]:
+    """Begin a call whose headers do not end; returns how many bytes were taken, of ``most``, and what came back."""
+    where = Address.parse(address)
+    sent, received = 0, b""
+    with socket.create_connection((where.host, where.port), 10) as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(_SETTINGS, 0, 0) + _frame(_HEADERS, 0, 1, part))
+        more = _frame(_CONTINUATION, 0, 1, part)
+        try:
+            while sent < most:
+                connection.sendall(more)
+                sent += len(more)
+        except OSError:
+            pass
+        connection.settimeout(10)
+        with suppress(OSError):
+            while chunk := connection.recv(65536):
+                received += chunk
+    return sent, received

@@ -14,7 +14,7 @@ from streaming.agent.call_server import CONNECTIONS_CALLS
 from streaming.protocol.agent_calls import Call, method
 from streaming.protocol.consumer_messages import PlanRequest
 from tests.faults.writing import writing_broker
-from tests.hostile.http2 import bare_call
+from tests.hostile.http2 import bare_call, endless_headers
 from tests.hostile.processes import STRANGERS_TOKEN, TOKEN, Attacked, attacked_agent
 
 MIB = 1 << 20
@@ -133,3 +133,16 @@ def test_strangers_fill_no_log(agent: Attacked) -> None:
     for number in range(100):
         bare_call(agent.address, Call.STATUS.method, [(b"authorization", b"\xff\xfe" + str(number).encode())])
     assert len(agent.process.said) - before < 4_096
+
+
+@pytest.mark.parametrize("part", [b"", b"\0\x01a\x01b", bytes([0x82]) * 16_000])
+def test_headers_without_end_take_no_memory(agent: Attacked, part: bytes) -> None:
+    """gRPC refuses them and reads on: sixteen such connections took 400 MiB, without a token."""
+    client, before = agent.client(), agent.status("VmRSS")
+    agent.forget_peak()
+    with ThreadPoolExecutor(16) as pool:
+        taken = list(pool.map(lambda _: endless_headers(agent.address, part, 20 * MIB), range(16)))
+    assert all(sent < 20 * MIB for sent, _ in taken)
+    assert agent.status("VmHWM") - before < 32 * MIB
+    assert client.status().agent == "a1"
+    client.close()
