@@ -29,6 +29,9 @@ from streaming.web.listening import listen_at
 log = logging.getLogger(__name__)
 
 _CHUNK_BYTES = 64 << 10
+_PATH_BYTES = 100
+"""The longest path of a socket, on every system: Linux takes 107 bytes."""
+
 _SWEEP_SECONDS = 0.5
 _FULL_SECONDS = 0.1
 """How long nothing is accepted where the process has no descriptor left, and no connection either."""
@@ -42,6 +45,7 @@ class CallFront:
 
     Args:
         certificates: for TLS; without them the bytes come as they are.
+        directory: one that only this user may enter, for the socket; without it, or where its path is too long, there is one for a while.
         monotonic: seconds of a monotonic clock.
 
     Raises:
@@ -49,7 +53,11 @@ class CallFront:
     """
 
     def __init__(
-        self, listen: Address, certificates: Reloading[Certificates] | None, monotonic: Callable[[], float] = time.monotonic
+        self,
+        listen: Address,
+        certificates: Reloading[Certificates] | None,
+        directory: Path | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._certificates = certificates
         self._monotonic = monotonic
@@ -57,8 +65,9 @@ class CallFront:
         self._connections = Connections()
         self._listener = listen_at(listen.host, listen.port)
         self.address = Address(listen.host, int(self._listener.getsockname()[1]))
-        self._directory = Path(tempfile.mkdtemp(prefix="segtail-"))  # only this user may enter it
-        self.inner = self._directory / "calls"
+        fits = directory is not None and len(os.fsencode(directory / "calls")) <= _PATH_BYTES
+        self._for_a_while = None if fits else tempfile.mkdtemp(prefix="segtail-")
+        self.inner = Path(self._for_a_while or directory or "") / "calls"
         """The path of the socket on which gRPC listens."""
         self._loop = asyncio.new_event_loop()
         self._ends = asyncio.Event()
@@ -77,7 +86,9 @@ class CallFront:
             self._thread.join()
         self._listener.close()
         self._loop.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self.inner.unlink(missing_ok=True)
+        if self._for_a_while is not None:
+            shutil.rmtree(self._for_a_while, ignore_errors=True)
 
     @property
     def cuts(self) -> int:

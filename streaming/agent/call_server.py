@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import grpc
@@ -90,13 +91,19 @@ class AgentServer:
     Args:
         answers: those to the calls that the agent knows, by their names.
         security: the certificates for TLS, and the tokens of which each call has to present one.
+        directory: one that only this user may enter: the front hands calls to gRPC by a socket there.
 
     Raises:
         OSError: nothing can listen there.
     """
 
     def __init__(
-        self, answers: Mapping[str, Answer], listen: Address, security: Security = OPEN, metrics: AgentMetrics | None = None
+        self,
+        answers: Mapping[str, Answer],
+        listen: Address,
+        security: Security = OPEN,
+        metrics: AgentMetrics | None = None,
+        directory: Path | None = None,
     ) -> None:
         self._calls = _Calls(answers, security, metrics or AgentMetrics())
         _log_rarely()
@@ -107,7 +114,7 @@ class AgentServer:
             options=_OPTIONS,
             maximum_concurrent_rpcs=CALLS,
         )
-        self._front = CallFront(listen, security.certificates)
+        self._front = CallFront(listen, security.certificates, directory)
         try:
             self._server.add_insecure_port(f"unix:{self._front.inner}")
         except RuntimeError as error:

@@ -147,7 +147,7 @@ def serve(options: AgentOptions) -> None:
         agent.start_background(resources)
         service, rights = agent.service(), Rights(log_dirs)
         _show_metrics(metrics, service, security, rights, agent)
-        server = _listen(service, options.listen, security, metrics)
+        server = _listen(service, options, security, metrics)
         resources.callback(server.close, CLOSE_SECONDS)
         threading.Thread(target=_check_rights, args=(rights, ending.event, options.child), daemon=True, name="rights").start()
         log.info("agent listens", extra={"address": str(server.address), "journal": journal.id, "agent": options.name})
@@ -158,12 +158,12 @@ def serve(options: AgentOptions) -> None:
         log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
 
 
-def _listen(service: Service, listen: Address, security: Security, metrics: AgentMetrics) -> AgentServer:
+def _listen(service: Service, options: AgentOptions, security: Security, metrics: AgentMetrics) -> AgentServer:
     try:
-        return AgentServer(answers(service, metrics.rows.inc), listen, security, metrics)
+        return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics, options.journal)
     except OSError as error:
         raise UsageError(
-            f"cannot listen on {listen} ({error}): stop the process that uses it, or name another address with --listen"
+            f"cannot listen on {options.listen} ({error}): stop the process that uses it, or name another address with --listen"
         ) from error
 
 

@@ -1,6 +1,7 @@
 """Server and client over real gRPC on loopback."""
 
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from streaming.agent import call_answers
 from streaming.agent.call_answers import answers
+from streaming.agent.call_server import AgentServer
 from streaming.client import agent_client as client_module
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError, JournalError
@@ -19,7 +21,8 @@ from streaming.protocol.segment_list import Log
 from streaming.protocol.status_messages import Status
 from streaming.rows import BATCHES, Kind
 from streaming.simulator.log import PartitionLog
-from tests.agents import Agent, Reader, served
+from streaming.units import Address
+from tests.agents import LOOPBACK, Agent, Reader, served
 from tests.builders import NOW, batch, commit, log_dir, partition
 
 
@@ -218,3 +221,25 @@ def test_an_id_of_a_run_is_short_and_printable(client: AgentClient, run: str) ->
     client.plan(begun(client))
     with pytest.raises(AgentError, match="no such id of a run"):
         client.plan(PlanRequest("job", run, "", -1, None, 0))
+
+
+def test_the_way_to_grpc_is_in_a_directory_that_nobody_else_may_enter(agent: Agent, tmp_path: Path) -> None:
+    short = Path(tempfile.mkdtemp())
+    for directory in (short, tmp_path / ("n" * 100), None):
+        server = AgentServer(answers(agent.service), LOOPBACK, directory=directory)
+        inner = server._front.inner
+        assert (inner.parent == directory) == (directory == short)
+        assert inner.is_socket()
+        assert inner.parent.stat().st_mode & 0o077 == 0
+        client = AgentClient(str(server.address))
+        assert client.status().agent == agent.service.name
+        client.close()
+        server.close()
+        assert not inner.exists()
+    assert not list(short.iterdir())
+    short.rmdir()
+
+
+def test_a_port_that_is_taken_is_refused(agent: Agent) -> None:
+    with agent.served() as where, pytest.raises(OSError, match="in use"):
+        AgentServer({}, Address.parse(where))
