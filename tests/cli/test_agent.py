@@ -188,7 +188,7 @@ def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
         until("it is ready", lambda: get(page, "/-/ready") == (200, "ready\n"))
         assert get(page, "/-/healthy") == (200, "healthy\n")
         where = until("it listens", lambda: address(agent))
-        with pytest.raises(AgentError, match="does not accept this job's token"):
+        with pytest.raises(AgentError, match="it asks for a token: name one with"):
             AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem")).status()
         client = AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem", token_file=secrets.token_file))
         client.register(Register("job", "earliest", resumed=False))
