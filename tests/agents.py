@@ -4,6 +4,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from streaming.agent.group_answers import GroupAnswers
 from streaming.agent.group_following import REST_SECONDS, GroupFollowing
 from streaming.agent.host_status import HostStatus
 from streaming.agent.ladders import Ladders
+from streaming.agent.own_page import AgentMetrics
 from streaming.agent.polling_thread import HostWatch
 from streaming.agent.polls import Polls
 from streaming.agent.security import ServerFiles, open_security
@@ -44,6 +46,7 @@ class Agent:
     def __init__(self, *log_dirs: Path, journal: Path, name: str = "a1", redact: Callable[[str], str] | None = None) -> None:
         self.name = name
         self._redact = redact
+        self.metrics = AgentMetrics()
         self.now = NOW
         self.log_dirs = open_log_dirs(log_dirs)
         self._directory = journal
@@ -106,7 +109,8 @@ class Agent:
     @contextmanager
     def listening(self, files: ServerFiles) -> Iterator[AgentServer]:
         """It answers whoever has what these files ask for."""
-        made = AgentServer(answers(self.service), LOOPBACK, open_security(files, LOOPBACK))
+        security = open_security(files, LOOPBACK)
+        made = AgentServer(answers(replace(self.service, takes=security.takes)), LOOPBACK, security, self.metrics)
         try:
             yield made
         finally:

@@ -43,7 +43,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
 
     known: dict[str, Answer] = {
-        Call.STATUS: _anyone(StatusRequest, service.status),
+        Call.STATUS: _one(StatusRequest, service.status),
         Call.REGISTER: _one(Register, service.register),
         Call.PLAN: _one(PlanRequest, service.plan),
         Call.EVENTS: events,

@@ -195,7 +195,10 @@ class _Calls(grpc.GenericRpcHandler):
         except Exception as error:  # noqa: BLE001 - logged with its traceback, unless it is the answer
             self._count(call, "failed")
             if isinstance(error, SegtailError) and not isinstance(error, JournalError):
-                _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error), getattr(error, "reason", ""))
+                reason = getattr(error, "reason", "")
+                if reason == Reason.UNAUTHORIZED:
+                    self._metrics.unauthorized.inc()
+                _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error), reason)
             # it names files of this host, or a fault of ours: not for callers
             self._log.write(logging.ERROR, "a call cannot be answered", {"call": call}, error)
             _abort(context, grpc.StatusCode.INTERNAL, "it cannot answer; its own log says why")

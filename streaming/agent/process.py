@@ -27,6 +27,7 @@ from streaming.agent.group_following import GroupFollowing
 from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.ladders import Ladders
+from streaming.agent.listen_check import cannot_listen, refuse_taken
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.permissions import Rights
 from streaming.agent.polling_thread import HostWatch, PollingThread
@@ -39,7 +40,7 @@ from streaming.definitions import agent_metrics
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.shortage import shortage
 from streaming.disk.silence import FirstRead, open_answering
-from streaming.errors import JournalBusyError, UsageError
+from streaming.errors import JournalBusyError
 from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
 from streaming.protocol.group_messages import Following
@@ -122,6 +123,7 @@ def serve(options: AgentOptions) -> None:
     """
     began = time.monotonic()
     security = open_security(options.files, options.listen)
+    refuse_taken(options.listen)  # before a journal is made
     log_dirs, silent = open_answering(options.log_dirs)
     log_dirs.log_changes()
     refuse_inside(options.journal, log_dirs, "--journal")
@@ -145,7 +147,7 @@ def serve(options: AgentOptions) -> None:
         if health is not None:
             health.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
         agent.start_background(resources)
-        service, rights = agent.service(), Rights(log_dirs)
+        service, rights = agent.service(security.takes), Rights(log_dirs)
         _show_metrics(metrics, service, security, rights, agent)
         server = _listen(service, options, security, metrics)
         resources.callback(server.close, CLOSE_SECONDS)
@@ -162,9 +164,7 @@ def _listen(service: Service, options: AgentOptions, security: Security, metrics
     try:
         return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics, options.journal)
     except OSError as error:
-        raise UsageError(
-            f"cannot listen on {options.listen} ({error}): stop the process that uses it, or name another address with --listen"
-        ) from error
+        raise cannot_listen(options.listen, error) from error
 
 
 class _Agent:
@@ -216,7 +216,7 @@ class _Agent:
         )
         return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms))
 
-    def service(self) -> Service:
+    def service(self, takes: Callable[[str, str], bool]) -> Service:
         """The agent's answers to jobs."""
         return Service(
             self._options.name,
@@ -229,6 +229,7 @@ class _Agent:
             self._blocked,
             scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
             redact=self._redact,
+            takes=takes,
             about_groups=GroupAnswers(
                 journal=self._journal,
                 consumers=self._consumers,

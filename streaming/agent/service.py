@@ -62,6 +62,8 @@ MOST_WAIT_SECONDS = 30.0
 BEGINNINGS, BEGINNING_SECONDS = 16, 10.0
 """So many consumers of a principal may begin at once, and one more each so many seconds."""
 
+HAND_OVER = "give the job the token of its owner, or write takes=ID, the consumer's id, behind the token in --token-file that may take it"
+
 _ID = re.compile(r"[ -~]{0,64}")  # a UUID, where a job draws it
 _ASKS_ALL = StatusRequest()
 
@@ -88,6 +90,7 @@ class Service:
     scrubs: Callable[[], list[ScrubStatus]] = list
     redact: Callable[[str], str] = str  # makes the form of an id or a name that may leave the host
     about_groups: GroupAnswers | None = None  # without it, questions about consumer groups are refused
+    takes: Callable[[str, str], bool] = lambda _principal, _consumer: False  # whether a principal may take another one's consumer
     beginnings: Allowance = field(default_factory=lambda: Allowance(BEGINNINGS, BEGINNING_SECONDS))
     consumer_expiry_ms: int = 7 * 86_400_000
     notes: RareLog = field(default_factory=lambda: RareLog(log))
@@ -107,8 +110,18 @@ class Service:
         """The status of whole log dirs."""
         return self.host_watch().host_status
 
-    def status(self, request: StatusRequest = _ASKS_ALL) -> Status:
-        """The agent's identity and progress."""
+    def status(self, request: StatusRequest = _ASKS_ALL, principal: str = "") -> Status:
+        """The agent's identity and progress. It is no part of a job's work: it takes no consumer for the principal, and renews none.
+
+        Raises:
+            AgentError: the consumer that the request names belongs to another principal.
+        """
+        owner = self.consumers.owner(request.consumer)
+        if owner not in ("", principal) and not self.takes(principal, request.consumer):
+            raise self._foreign(request.consumer, owner, principal)
+        return self._status(request)
+
+    def _status(self, request: StatusRequest) -> Status:
         caught_up = self.watcher.caught_up  # first: then the end covers everything that was read by then
         catalog = self._catalog(request)  # first: everything that was read before these decisions is before the end
         end = self.journal.end()
@@ -178,7 +191,7 @@ class Service:
         elif not self.arrivals.begins(request.consumer):
             self._begin(request.consumer, beginning, principal)
         self.polls.want()
-        return self.status(StatusRequest(consumer=request.consumer))
+        return self._status(StatusRequest(consumer=request.consumer))
 
     def _goes_on(self, request: Register, principal: str) -> bool:
         """Whether the consumer is registered and goes on from where it was."""
@@ -209,13 +222,24 @@ class Service:
         if not consumer:
             return
         if not self.consumers.belongs_to(consumer, principal):
-            self._note("a consumer of another token is refused", consumer=consumer, principal=principal)
-            raise AgentError("the consumer belongs to another token's name: name that one with --agent-token-file", Reason.UNAUTHORIZED)
+            if not self.takes(principal, consumer):
+                raise self._foreign(consumer, self.consumers.owner(consumer), principal)
+            self.consumers.hand_over(consumer, principal)
         if not _ID.fullmatch(run):
             raise AgentError(f"no such id of a run: {quoted(run)}")
         if run and not self.owners.claim(consumer, run):
             self._note("two jobs have one id", consumer=consumer, refused_run=run)
             raise AgentError(f"{TWIN}: {consumer}: was a checkpoint copied while its job ran on? stop one of them", Reason.TWIN_CONSUMER)
+
+    def _foreign(self, consumer: str, owner: str, principal: str) -> AgentError:
+        """The error that refuses a consumer to a principal to which it does not belong, with whose it is and what to do."""
+        self._note("a consumer of another token is refused", consumer=consumer, owner=owner, principal=principal, remedy=HAND_OVER)
+        sent = f"its token is {principal}'s" if principal else "its token has no name"
+        return AgentError(
+            f"the job {consumer} belongs to another token there, that of {owner}, and {sent}: name the right one with --agent-token-file; "
+            f"or, if the job is to have this token, write takes={consumer} behind it in the agent's --token-file",
+            Reason.UNAUTHORIZED,
+        )
 
     def _note(self, message: str, **fields: str) -> None:
         """Warn of what a caller has caused."""

@@ -89,6 +89,18 @@ def main() -> None:
     run()
 
 
+def _with_setting(error: click.ClickException) -> click.ClickException:
+    """The error; of an option that is none of the command's but a setting, it says how that is given."""
+    from streaming.settings import OPTIONS
+
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error
+    name = error.option_name.lstrip("-").replace("-", "_")
+    if name not in OPTIONS or not any("--set" in each.opts for each in error.ctx.command.params):
+        return error
+    return click.UsageError(f"No such option '{error.option_name}'. Give this setting as --set {name}=VALUE.", error.ctx)
+
+
 def run() -> None:
     """Run the command line and exit; the process may be somebody else's."""
     try:
@@ -97,7 +109,7 @@ def run() -> None:
         click.echo(f"segtail: error: {plain_lines(str(error))}", err=True)
         sys.exit(error.exit_status)
     except click.ClickException as error:
-        error.show()
+        _with_setting(error).show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)

@@ -320,7 +320,8 @@ class AgentClient:
         return () if token is None else (header_of(token),)
 
     def _failed(self, error: grpc.RpcError) -> AgentError:
-        reason, meaning = explain(error)
+        target = Target.parse(self.address)
+        reason, meaning = explain(error, target.name or target.address.host, sends_token=self._credentials().token is not None)
         log.debug("a call failed", extra={"address": self.address, "error": str(error)})
         return self._error(meaning, reason)
 

@@ -41,4 +41,6 @@ SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certifi
 CERTIFICATE_END = Metric("segtail_agent_certificate_end_timestamp_seconds", "When the agent's certificate ends.", ())
 CALLS = Metric("segtail_agent_calls_total", "Calls of jobs, by their result.", ("call", "result"))
 ROWS = Metric("segtail_agent_rows_total", "Rows that were sent to jobs.", ())
-UNAUTHORIZED = Metric("segtail_agent_unauthorized_total", "Calls without a token that this agent accepts.", ())
+UNAUTHORIZED = Metric(
+    "segtail_agent_unauthorized_total", "Calls without a token that this agent accepts, or for a job that belongs to another token.", ()
+)

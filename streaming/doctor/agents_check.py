@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 from streaming.client.address_lookup import addresses, unresolved
 from streaming.client.agent_client import AgentClient, ClientFiles
-from streaming.doctor.certificates_check import end_of, of_end
+from streaming.doctor.certificates_check import end_of, names_of, of_end
+from streaming.doctor.checkpoint_check import job_id_of
 from streaming.doctor.diagnosis import Asked, Finding, State
 from streaming.errors import AgentError, SegtailError
 from streaming.formatting import format_duration, format_list
+from streaming.protocol.status_messages import StatusRequest
 from streaming.targets import Scheme, Target
 
 _CHECK = "agents"
@@ -30,23 +32,28 @@ def check(asked: Asked) -> Iterator[Finding]:
         host = Target.parse(name).address.host
         yield Finding(check=_CHECK, state=State.FAULT, what=f"{name} has no address", command=f"getent ahosts {host}")
     clusters: dict[str, str] = {}
+    job_id = job_id_of(chosen.checkpoint.absolute())
     for address in found:
-        yield from _of_agent(address, files, asked.now, clusters)
+        yield from _of_agent(address, files, job_id, asked.now, clusters)
     if len(clusters) > 1:
         several = format_list([f"{agent} of {cluster}" for cluster, agent in clusters.items()], 3)
         yield Finding(check=_CHECK, state=State.FAULT, what=f"the agents are of different clusters: {several}; a job takes those of one")
 
 
-def _of_agent(address: str, files: ClientFiles, now: float, clusters: dict[str, str]) -> Iterator[Finding]:
+def _of_agent(address: str, files: ClientFiles, job_id: str, now: float, clusters: dict[str, str]) -> Iterator[Finding]:
     target = Target.parse(address)
-    if target.scheme is Scheme.TLS:
-        yield from _certificate_of(target, now)
+    pem = _certificate_of(target) if target.scheme is Scheme.TLS else b""
+    if pem:
+        yield of_end(f"the certificate of the agent at {target.address}", end_of(pem), now, check=_CHECK)
     client = AgentClient(address, files)
     try:
-        status = client.status()
+        status = client.status(StatusRequest(consumer=job_id))  # so that it says, too, whether the job belongs to another token
         client.check(status)
     except SegtailError as error:
-        yield Finding(check=_CHECK, state=State.FAULT, what=str(error), command=_looks(target, error))
+        names = names_of(pem) if pem and isinstance(error, AgentError) and error.reason == "untrusted" else []
+        is_for_another = names and (target.name or target.address.host) not in names
+        what = f"{error}; it is for {format_list(names, 3)}" if is_for_another else str(error)
+        yield Finding(check=_CHECK, state=State.FAULT, what=what, command=_looks(target, error))
         return
     finally:
         client.close()
@@ -71,14 +78,13 @@ def _looks(target: Target, error: SegtailError) -> str:
     return ""
 
 
-def _certificate_of(target: Target, now: float) -> Iterator[Finding]:
-    """When the agent's own certificate ends. Whether it is trusted, the call shows."""
+def _certificate_of(target: Target) -> bytes:
+    """The agent's own certificate, empty if it shows none. Whether it is trusted, the call shows."""
     at = target.address
     try:
-        pem = ssl.get_server_certificate((at.host, at.port), timeout=_TLS_SECONDS)
+        return ssl.get_server_certificate((at.host, at.port), timeout=_TLS_SECONDS).encode()
     except (OSError, ValueError):
-        return  # the call says why
-    yield of_end(f"the certificate of the agent at {at}", end_of(pem.encode()), now, check=_CHECK)
+        return b""  # the call says why
 
 
 def _clock(agent: str, ahead: float) -> Finding:

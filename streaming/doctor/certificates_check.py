@@ -8,7 +8,7 @@ from cryptography import x509
 from streaming.certificates import read_ca, read_pair
 from streaming.doctor.diagnosis import Asked, Finding, State, quoted
 from streaming.errors import UsageError
-from streaming.formatting import format_age, format_time
+from streaming.formatting import format_age, format_name, format_time
 
 _CHECK = "certificates"
 _SOON_SECONDS = 7 * 24 * 3600.0
@@ -51,6 +51,16 @@ def _of_ca(ca: Path, option: str, now: float) -> Finding:
 def end_of(pem: bytes) -> float:
     """When the first of these certificates ends, Unix seconds. Raises ValueError."""
     return min(each.not_valid_after_utc.timestamp() for each in x509.load_pem_x509_certificates(pem))
+
+
+def names_of(pem: bytes) -> list[str]:
+    """The hosts and addresses for which the first of these certificates is, none where it names none that can be read."""
+    try:
+        names = x509.load_pem_x509_certificates(pem)[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return []
+    found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
+    return [format_name(name) for name in found]
 
 
 def of_end(name: str, ends_at: float, now: float, command: str = "", check: str = _CHECK) -> Finding:

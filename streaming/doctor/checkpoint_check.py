@@ -32,6 +32,14 @@ def check(asked: Asked) -> Iterator[Finding]:
     yield _holder(directory)
 
 
+def job_id_of(directory: Path) -> str:
+    """The id of the checkpoint's job, "" if there is none that can be read."""
+    try:
+        return Identity(**json.loads((directory / "job.json").read_text())).job_id
+    except (OSError, ValueError, TypeError):
+        return ""
+
+
 def _identity(directory: Path, asked: Asked) -> Iterator[Finding]:
     path, anew = directory / "job.json", f"mv {quoted(directory)} {quoted(f'{directory}.damaged')}"
     try:

@@ -92,6 +92,11 @@ def take(run: sqlite3.Connection, consumer: str, principal: str) -> None:
     run.execute("UPDATE consumers SET principal = ? WHERE id = ? AND principal = ''", (principal, consumer))
 
 
+def hand_over(run: sqlite3.Connection, consumer: str, principal: str) -> None:
+    """Let a consumer belong to this principal, whose it was before does not matter."""
+    run.execute("UPDATE consumers SET principal = ? WHERE id = ?", (principal, consumer))
+
+
 def set_back(run: sqlite3.Connection, consumer: str, seq: int) -> None:
     """Let a consumer go on after ``seq``."""
     run.execute("UPDATE consumers SET streamed = ?, committed = ? WHERE id = ?", (seq, seq, consumer))

@@ -72,6 +72,17 @@ class Consumers:
         )
         return True
 
+    def owner(self, consumer: str) -> str:
+        """The principal to which a consumer belongs, "" where it is not known or belongs to whoever asks first."""
+        found = self._read(consumer)
+        return "" if found is None else found.principal
+
+    def hand_over(self, consumer: str, principal: str) -> None:
+        """Let a consumer belong to another principal. It goes on from where it is."""
+        with self._journal.database.transaction() as run:
+            consumer_rows.hand_over(run, consumer, principal)
+        self._log.write(logging.WARNING, "a consumer is handed over to another token", {"consumer": consumer, "principal": principal})
+
     def make_room(self, principal: str, expiry_ms: int) -> bool:
         """Whether a principal may register one more consumer.
 

@@ -40,7 +40,7 @@ _SIGNS = (
     # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
     ("certificate has expired", Reason.UNTRUSTED, "its certificate has expired"),
     ("CERTIFICATE_VERIFY_FAILED", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
-    ("Hostname Verification Check failed", Reason.UNTRUSTED, "its certificate is for another name"),
+    ("Hostname Verification Check failed", Reason.UNTRUSTED, "its certificate is for another name than {host}"),
     ("WRONG_VERSION_NUMBER", Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"),
     ("Failed parsing HTTP/2", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
     ("Connection refused", Reason.REFUSED, "nobody listens there: is it running?"),
@@ -60,9 +60,11 @@ _SIGNS = (
 )
 
 
-def explain(error: grpc.RpcError) -> tuple[Reason, str]:
-    """The reason for which a call failed, and its explanation."""
+def explain(error: grpc.RpcError, host: str, *, sends_token: bool) -> tuple[Reason, str]:
+    """The reason for which a call to the agent of this name failed, and its explanation."""
     code, text = error.code(), (error.details() or "").removeprefix("segtail: ")
+    if code is grpc.StatusCode.UNAUTHENTICATED and not sends_token:
+        return Reason.UNAUTHORIZED, "it asks for a token: name one with --agent-token-file"
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
@@ -74,6 +76,6 @@ def explain(error: grpc.RpcError) -> tuple[Reason, str]:
     if code is grpc.StatusCode.UNAVAILABLE:
         for sign, reason, meaning in _SIGNS:
             if sign in text:
-                return reason, meaning
+                return reason, meaning.format(host=host)
     named = next((each.value for each in error.trailing_metadata() or () if each.key == REASON), "")
     return next((reason for reason in Reason if reason == named), Reason.FAILED), text

@@ -12,9 +12,10 @@ from streaming.agent.security import OPEN, ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
 from streaming.errors import AgentError, UsageError
-from streaming.protocol.consumer_messages import Plan, PlanRequest, Range
+from streaming.protocol.consumer_messages import Plan, PlanRequest, Range, Register
 from streaming.protocol.problems import Reason
 from streaming.protocol.segment_list import Log
+from streaming.protocol.status_messages import StatusRequest
 from streaming.units import Address
 from tests.agents import LOOPBACK, Agent
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
@@ -75,7 +76,7 @@ def test_files_that_will_not_do_are_named_without_what_stands_in_them(tmp_path: 
         (ServerFiles(tls_cert=one.key, tls_key=one.key), "are not a certificate and its key"),
         (ServerFiles(tls_cert=tmp_path / "gone", tls_key=one.key), "gone cannot be read: No such file"),
         (ServerFiles(tls_cert=one.cert, tls_key=one.key, tls_client_ca=one.key), "holds no certificate"),
-        (ServerFiles(token_file=short), "token 1 is too short"),
+        (ServerFiles(token_file=short), "the token in line 1 is too short"),
         (ServerFiles(token_file=empty), "holds no token"),
     ):
         with pytest.raises(UsageError, match=words) as error:
@@ -104,7 +105,8 @@ def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) 
         for files in (NO_FILES, ClientFiles(token_file=token_file(tmp_path / "wrong", OTHER_TOKEN))):
             reason, said = refused(where, files, scheme="grpc")
             assert reason == Reason.UNAUTHORIZED
-            assert "--agent-token-file" in said
+            sent = "it asks for a token: name one with" if files is NO_FILES else "it does not accept this job's token: compare"
+            assert f"{sent} --agent-token-file" in said
             assert OTHER_TOKEN not in said
 
 
@@ -119,6 +121,72 @@ def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
             with pytest.raises(AgentError) as error:
                 call()
             assert error.value.reason == Reason.UNAUTHORIZED
+        client.close()
+
+
+JOB = "b0576f2c-0000-4000-8000-000000000001"
+
+
+def test_a_job_of_another_token_is_refused_with_whose_it_is_and_what_to_do(
+    agent: Agent, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens, mine = token_file(tmp_path / "tokens", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"), token_file(tmp_path / "mine", TOKEN)
+    agent.consumers.register(JOB)
+    with agent.listening(ServerFiles(token_file=tokens)) as where:
+        client = AgentClient(f"grpc://{where.address}", ClientFiles(token_file=mine))
+        calls = (
+            lambda: client.status(StatusRequest(consumer=JOB)),
+            lambda: client.plan(PlanRequest(JOB, "run", agent.journal.id, 0, None, 0)),
+            lambda: client.register(Register(JOB, "earliest", resumed=True)),
+            lambda: client.read(Range(JOB, "run", agent.journal.id, 0, 0, 1), "a1"),
+        )
+        calls[0]()
+        assert agent.consumers.owner(JOB) == "", "a status takes nobody's job"
+        calls[1]()
+        assert agent.consumers.owner(JOB) == "payments"
+        before = agent.metrics.page()
+        token_file(mine, OTHER_TOKEN)
+        for number, call in enumerate(calls, 1):
+            with pytest.raises(
+                AgentError, match=f"the job {JOB} belongs to another token there, that of payments, and its token is bil"
+            ) as error:
+                call()
+            assert error.value.reason == Reason.UNAUTHORIZED
+            assert "--agent-token-file" in str(error.value)
+            assert f"takes={JOB}" in str(error.value)
+            assert f"segtail_agent_unauthorized_total {number}.0" in agent.metrics.page().decode()
+        assert b"segtail_agent_unauthorized_total 0.0" in before
+        assert client.status().agent == "a1"
+        client.close()
+    (line,) = (each for each in caplog.records if "a consumer of another token is refused" in each.message)
+    assert (vars(line)["owner"], vars(line)["principal"]) == ("payments", "billing")
+    assert "takes=ID" in vars(line)["remedy"]
+
+
+def test_a_job_that_met_an_agent_with_the_wrong_token_is_given_back_to_its_own(agent: Agent, tmp_path: Path) -> None:
+    """It goes on from where it was: nothing is read again."""
+    tokens, mine = (
+        token_file(tmp_path / "tokens", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"),
+        token_file(tmp_path / "mine", OTHER_TOKEN),
+    )
+    agent.consumers.register(JOB)
+    with agent.listening(ServerFiles(token_file=tokens)) as where:
+        client = AgentClient(f"grpc://{where.address}", ClientFiles(token_file=mine))
+        request = PlanRequest(JOB, "run", agent.consumers.journal(JOB), 0, None, 0)
+        first = client.plan(request)
+        token_file(mine, TOKEN)
+        with pytest.raises(AgentError, match="that of billing"):
+            client.plan(request)
+        token_file(tokens, f"payments {TOKEN} takes={JOB}", f"billing {OTHER_TOKEN}")
+        assert client.status(StatusRequest(consumer=JOB)).agent == "a1"
+        assert agent.consumers.owner(JOB) == "billing"
+        assert client.plan(request) == first
+        assert agent.consumers.owner(JOB) == "payments"
+        token_file(tokens, f"payments {TOKEN}", f"billing {OTHER_TOKEN}")
+        assert client.plan(request) == first
+        token_file(mine, OTHER_TOKEN)
+        with pytest.raises(AgentError, match="that of payments"):
+            client.plan(request)
         client.close()
 
 
@@ -190,7 +258,7 @@ def test_a_certificate_is_for_a_name(agent: Agent, authority: Authority) -> None
     pods = authority.issue("pods", "agents.kafka.svc")
     with agent.listening(ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
         assert asked(where, authority.client(), name="agents.kafka.svc") == "a1"
-        assert refused(where, authority.client())[1].endswith("its certificate is for another name")
+        assert refused(where, authority.client())[1].endswith("its certificate is for another name than 127.0.0.1")
 
 
 def test_tls_and_plain_do_not_meet(agent: Agent, authority: Authority) -> None:

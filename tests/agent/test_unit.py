@@ -30,6 +30,12 @@ def test_both_units_deny_the_same() -> None:
     assert denied <= set(own.splitlines())
 
 
+def test_its_own_page_has_one_port_wherever_it_is_named() -> None:
+    named = ("conf/segtail-agent.service", "install/deb/agent.yaml", "README.md", "helm/segtail/values.yaml", "Dockerfile")
+    assert [name for name in named if "9713" not in (ROOT / name).read_text()] == []
+    assert [name for name in named if "8816" in (ROOT / name).read_text()] == []
+
+
 @pytest.mark.skipif(not known_to_linux(), reason="Linux 6.3 or newer denies it to a process: run the tests there")
 def test_an_agent_needs_no_memory_that_is_written_and_executed(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)

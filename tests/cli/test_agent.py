@@ -125,14 +125,28 @@ def test_a_name_that_jobs_refuse_is_refused_at_once(tmp_path: Path, disk: Path, 
 
 
 def test_port_in_use(tmp_path: Path, disk: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listen = f"127.0.0.1:{server.getsockname()[1]}"
+        done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", listen)
+    assert done.returncode == 2
+    why = "Address already in use; stop the process that uses it, or choose another address with --listen HOST:PORT"
+    assert done.stderr == f"segtail: error: cannot listen on {listen}: {why}\n"
+    assert not (tmp_path / "j").exists()
+
+
+def test_a_port_that_is_taken_at_the_last_moment(tmp_path: Path, disk: Path) -> None:
     """Its threads are told to end before they are waited for, here for ever."""
-    patient = "from streaming.agent import process; process.END_SECONDS = 1e6; from streaming.cli.app import main; main()"
+    patient = (
+        "from streaming.agent import process; process.END_SECONDS = 1e6; process.refuse_taken = lambda _: None; "
+        "from streaming.cli.app import main; main()"
+    )
     with socket.create_server(("127.0.0.1", 0)) as server:
         listen = f"127.0.0.1:{server.getsockname()[1]}"
         asked = [sys.executable, "-c", patient, "agent", "--log-dirs", str(disk), "--journal", str(tmp_path / "j"), "--listen", listen]
         done = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 2
     assert f"segtail: error: cannot listen on {listen}" in done.stderr
+    assert "GRPC_VERBOSITY" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -185,7 +199,7 @@ def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
         until("it is ready", lambda: get(page, "/-/ready") == (200, "ready\n"))
         assert get(page, "/-/healthy") == (200, "healthy\n")
         where = until("it listens", lambda: address(agent))
-        with pytest.raises(AgentError, match="does not accept this job's token"):
+        with pytest.raises(AgentError, match="it asks for a token: name one with"):
             AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem")).status()
         client = AgentClient(f"grpc+tls://{where}", ClientFiles(ca=tmp_path / "tls" / "ca.pem", token_file=secrets.token_file))
         client.register(Register("job", "earliest", resumed=False))

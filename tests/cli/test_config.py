@@ -100,6 +100,13 @@ def test_an_unknown_command_is_refused() -> None:
     assert "No such command 'rum'. Did you mean 'run'?" in done.stderr
 
 
+def test_a_setting_that_is_no_option_of_a_command_is_shown_with_set() -> None:
+    done = run_command("run", "--state-shards", "3")
+    assert done.returncode == 2
+    assert done.stderr.endswith("No such option '--state-shards'. Give this setting as --set state_shards=VALUE.\n")
+    assert "--set" not in run_command("run", "--frmo", "3").stderr
+
+
 def test_errors_are_not_hidden_from_a_test_that_calls_a_command_itself() -> None:
     result = CliRunner().invoke(segtail, ["config", "--set", "x=1"])
     assert isinstance(result.exception, SettingsError)

@@ -168,7 +168,7 @@ def test_files_that_cannot_be_used_are_named_and_not_shown(tmp_path: Path) -> No
         (("--agent-ca", tmp_path / "gone"), "gone cannot be read"),
         (("--agent-ca", cert.key), "holds no certificate"),
         (("--agent-ca", authority.ca, "--agent-cert", cert.cert), "--agent-cert and --agent-key belong together"),
-        (("--agent-ca", authority.ca, "--agent-token-file", short), "token 1 is too short"),
+        (("--agent-ca", authority.ca, "--agent-token-file", short), "the token in line 1 is too short"),
     ):
         said = refused(tmp_path, "--agents", AGENT, *options)
         assert says(said, words)

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from tests.agents import LOOPBACK, Agent
 from tests.builders import log_dir
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.doctor.examined import FAULT, FINE, NOW, UNKNOWN, WARNING, examined, only
+from tests.limits import SECONDS
 
 DAY = 86_400.0
 
@@ -88,6 +91,44 @@ def test_an_agent_whose_certificate_has_ended(agent: Agent, authority: Authority
     assert (certificate.state, call.state) == (FAULT, FAULT)
     assert "has ended at 2021-01-01T00:00:00Z" in certificate.what
     assert call.command.startswith("openssl s_client -connect 127.0.0.1:")
+
+
+def test_a_job_that_belongs_to_another_token(agent: Agent, tmp_path: Path) -> None:
+    right, wrong = (
+        token_file(tmp_path / "right", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"),
+        token_file(tmp_path / "wrong", OTHER_TOKEN),
+    )
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "job.json").write_text('{"version": 1, "job_id": "job", "cluster_id": "c", "state_shards": 1}')
+    agent.consumers.register("job")
+    assert agent.consumers.belongs_to("job", "payments")
+    with agent.listening(ServerFiles(token_file=right)) as where:
+        (found,) = asked(f"grpc://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "checkpoint")
+        assert asked(f"grpc://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "none")[0].state is FINE
+    assert found.state is FAULT
+    assert "the job job belongs to another token there, that of payments" in found.what
+
+
+def test_the_names_of_a_certificate_that_is_for_another(agent: Agent, authority: Authority) -> None:
+    pods = authority.issue("pods", "agents.kafka.svc", "10.0.0.1")
+    with agent.listening(ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
+        _, found = asked(f"grpc+tls://{where.address}", agent_ca=authority.ca)
+    assert found.what.endswith("its certificate is for another name than 127.0.0.1; it is for agents.kafka.svc, 10.0.0.1")
+
+
+def test_grpc_is_silent_whatever_is_imported_first() -> None:
+    """It reads its environment when it is imported."""
+    program = (
+        "import os, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'grpc': print(os.environ.get('GRPC_VERBOSITY'))\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import streaming.doctor.agents_check\n"
+    )
+    environ = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=True, env=environ)
+    assert done.stdout == "NONE\n"
 
 
 def test_nobody_listens() -> None:
@@ -162,7 +203,7 @@ def test_of_several_certificates_the_first_end_counts(authority: Authority) -> N
 
 
 def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_of(address: str, _files: object, _now: float, clusters: dict[str, str]) -> Iterator[Finding]:
+    def one_of(address: str, _files: object, _job_id: str, _now: float, clusters: dict[str, str]) -> Iterator[Finding]:
         clusters.setdefault(ids[address], address)
         return iter(())
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: 
 def test_logs_are_named_that_an_agent_could_not_read_only_while_it_is_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     agent, status = stage.agent("a1"), Service.status
     log = UnreadableLog(1, "orders", 0, "", "/d/orders-0/0.log", "Input/output error")
-    monkeypatch.setattr(Service, "status", lambda self, request: replace(status(self, request), unreadable_logs=[log]))
+    monkeypatch.setattr(Service, "status", lambda *asked: replace(status(*asked), unreadable_logs=[log]))
     with agent.served() as address:
         watch = stage.watch(address)
         poll_until(watch, lambda: watch.unreadable == [log])
@@ -200,6 +201,27 @@ def test_wrong_tokens_and_certificates_are_told_and_the_right_ones_are_taken_up(
         poll_until(watch, lambda: stage.problems == expected)
         token_file(mine, TOKEN)
         poll_until(watch, lambda: "a1" in watch.up and stage.problems == expected - {(one, "unauthorized")})
+
+
+def test_a_job_with_the_token_of_another_job_is_not_up(stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mine, theirs = token_file(tmp_path / "mine", TOKEN), token_file(tmp_path / "theirs", f"payments {TOKEN}", f"billing {OTHER_TOKEN}")
+    agent = stage.agent("a1")
+    agent.consumers.register("job")
+    assert agent.consumers.belongs_to("job", "payments")
+    with agent.listening(ServerFiles(token_file=theirs)) as where:
+        watch = stage.watch(f"grpc://{where.address}", files=ClientFiles(token_file=mine))
+        watch.consumer = "job"
+        poll_until(watch, lambda: stage.up == {"a1": 1})
+        token_file(mine, OTHER_TOKEN)
+        for _ in range(3):
+            watch.poll()
+            assert (stage.up, stage.problems) == ({"a1": 0}, {("a1", "unauthorized")})
+        (known,) = stage.observer.agents
+        assert "belongs to another token there, that of payments" in known.explanation
+        assert sum("agent does not take part" in each.message and "payments" in vars(each)["error"] for each in caplog.records) == 1
+        token_file(mine, TOKEN)
+        poll_until(watch, lambda: stage.up == {"a1": 1})
+        assert stage.problems == set()
 
 
 # --- what is there instead
@@ -258,8 +280,8 @@ def test_a_clock_that_differs_is_told(stage: Stage, monkeypatch: pytest.MonkeyPa
     agent = stage.agent("a1")
     status = Service.status
 
-    def behind(self: Service, request: StatusRequest) -> Status:
-        answer = status(self, request)
+    def behind(*asked: Any) -> Status:
+        answer = status(*asked)
         return replace(answer, now_ms=answer.now_ms - int(CLOCK_SECONDS * 2000))
 
     monkeypatch.setattr(Service, "status", behind)

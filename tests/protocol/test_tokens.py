@@ -38,6 +38,24 @@ def test_a_file_without_a_token_or_with_one_that_is_none_is_refused(tmp_path: Pa
     assert SECRET.decode() not in str(refused.value)
 
 
+def test_a_token_that_is_there_twice_is_named_by_its_lines(tmp_path: Path) -> None:
+    text = b"# of all jobs\n\none " + SECRET + b"\nthree " + OTHER_SECRET + b"\ntwo " + SECRET
+    with pytest.raises(UsageError, match=r"--token-file .*tokens: a token is there twice, in lines 3 and 5"):
+        read_tokens(written(tmp_path, text), "--token-file")
+    with pytest.raises(UsageError, match="the token in line 2 is too short"):
+        read_tokens(written(tmp_path, b"# one\nshort"), "--token-file")
+
+
+@pytest.mark.parametrize("name", ["", "payments"])
+def test_behind_a_token_stand_the_jobs_that_it_may_take(tmp_path: Path, name: str) -> None:
+    ids = ("b0576f2c-0000-4000-8000-000000000001", "b0576f2c-0000-4000-8000-000000000002")
+    line = b" ".join([name.encode(), SECRET, *(f"takes={each}".encode() for each in ids)])
+    assert read_tokens(written(tmp_path, line), "--token-file") == (Token(name, SECRET, ids),)
+    for bad in (b" takes=job", b" takes=" + ids[0][:-1].encode(), b" takes= " + ids[0].encode()):
+        with pytest.raises(UsageError, match="takes=ID behind it"):
+            read_tokens(written(tmp_path, b"payments " + SECRET + bad), "--token-file")
+
+
 def test_a_token_opens_only_as_a_bearer_token_and_only_whole() -> None:
     name, value = header_of(OTHER)
     assert (name, accepted((TOKEN, OTHER), value)) == (HEADER, OTHER)
