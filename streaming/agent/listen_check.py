@@ -1,34 +1,20 @@
-"""Whether an agent can listen at an address, found out before anything is made for it: gRPC itself does not say why it cannot."""
-
-import socket
+"""Whether an agent can listen at an address, found out before anything is made for it."""
 
 from streaming.errors import UsageError
 from streaming.units import Address
+from streaming.web.listening import listen_at
 
 
 def refuse_taken(listen: Address) -> None:
-    """Bind the address for a moment, without listening.
+    """Listen at the address for a moment.
 
     Raises:
         UsageError: it is in use, or none of this host's.
     """
-    errors = []
     try:
-        for family, kind, protocol, _, place in socket.getaddrinfo(
-            listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            try:
-                with socket.socket(family, kind, protocol) as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does
-                    probe.bind(place)
-            except OSError as error:
-                errors.append(error)
-            else:
-                return  # gRPC takes what it can get of several, too
+        listen_at(listen.host, listen.port).close()
     except OSError as error:
-        errors.append(error)
-    if errors:
-        raise cannot_listen(listen, errors[0])
+        raise cannot_listen(listen, error) from error
 
 
 def cannot_listen(listen: Address, error: OSError) -> UsageError:

@@ -132,13 +132,14 @@ def test_a_job_of_another_token_is_refused_with_whose_it_is_and_what_to_do(
 ) -> None:
     tokens, mine = token_file(tmp_path / "tokens", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"), token_file(tmp_path / "mine", TOKEN)
     agent.consumers.register(JOB)
+    journal = agent.consumers.journal(JOB)
     with agent.listening(ServerFiles(token_file=tokens)) as where:
         client = AgentClient(f"grpc://{where.address}", ClientFiles(token_file=mine))
         calls = (
             lambda: client.status(StatusRequest(consumer=JOB)),
-            lambda: client.plan(PlanRequest(JOB, "run", agent.journal.id, 0, None, 0)),
+            lambda: client.plan(PlanRequest(JOB, "run", journal, 0, None, 0)),
             lambda: client.register(Register(JOB, "earliest", resumed=True)),
-            lambda: client.read(Range(JOB, "run", agent.journal.id, 0, 0, 1), "a1"),
+            lambda: client.read(Range(JOB, "run", journal, 0, 0, 1), "a1"),
         )
         calls[0]()
         assert agent.consumers.owner(JOB) == "", "a status takes nobody's job"
