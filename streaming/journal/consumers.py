@@ -135,10 +135,16 @@ class Consumers:
         return found is not None and bool(found.resumed)
 
     def has_lost_its_beginning(self, consumer: str) -> bool:
-        """Whether a consumer was sent nothing, and events of its beginning are forgotten: what they told is still on disk."""
+        """Whether a consumer that knows a part of the logs was sent nothing, and events of its beginning are forgotten.
+
+        What they told is still on disk. As a loss it would be told without a log, and once more with the next range of each log that the
+        consumer knows from another journal.
+        """
         with self._journal.database.reading() as run:
             found = consumer_rows.read(run, consumer)
-            return found is not None and found.begun >= 0 and found.begun < totals.read(run).trimmed_seq and not self._was_sent(run, found)
+            if found is None or not found.resumed or self._was_sent(run, found):
+                return False
+            return 0 <= found.begun < totals.read(run).trimmed_seq
 
     def journal(self, consumer: str) -> str:
         """The journal's name for a consumer, another one after each of its beginnings.

@@ -555,8 +555,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="journal-restored-at-beginning",
         file="streaming/journal/consumers.py",
-        before="can = seq >= self._journal.trimmed().seq",
-        after="can = seq > self._journal.trimmed().seq",
+        before="can = seq >= max(has.trimmed_seq, has.merged_seq)",
+        after="can = seq > max(has.trimmed_seq, has.merged_seq)",
         why="A job that was restored from a copy of its beginning would read all logs again.",
         tests=("tests/journal/test_consumers.py",),
     ),
