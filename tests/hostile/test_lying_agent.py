@@ -26,6 +26,7 @@ from streaming.protocol.group_messages import POSITIONS_ASKED
 from streaming.protocol.group_stream import read_table, table_message
 from streaming.protocol.problems import Reason
 from streaming.protocol.status_messages import Status
+from streaming.protocol.versions import PROTOCOL
 from streaming.source import agent_connections
 from streaming.source.source_options import parse_options
 from tests.agents import Agent, Reader, served
@@ -243,7 +244,9 @@ def test_a_status_that_is_none_is_a_problem_of_its_agent_alone(lie: str, honest:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(built(Status))
 def test_whatever_a_status_says_the_page_is_made(honest: Agent, liar: Liar, status: Status) -> None:
-    told = replace(status, agent="liar", cluster_id=CLUSTER_ID, journal="x", protocol=3, directories=[], twins=[], silent_seconds=0.0)
+    told = replace(
+        status, agent="liar", cluster_id=CLUSTER_ID, journal="x", protocol=PROTOCOL, directories=[], twins=[], silent_seconds=0.0
+    )
     liar.lies[Call.STATUS] = lambda _: told.encode()
     with honest.served() as beside, liar.served() as address:
         found, watch = watched(beside, address)
