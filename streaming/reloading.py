@@ -24,6 +24,7 @@ class Reloading(Generic[_Value]):
 
     Args:
         make: returns the value and the files that it was made from.
+        name: of the option and its file, for what is logged.
         weaker: returns what of the value before another one lacks, "" for nothing. That is not taken while the process runs.
 
     Raises:
@@ -31,10 +32,14 @@ class Reloading(Generic[_Value]):
     """
 
     def __init__(
-        self, make: Callable[[], tuple[_Value, Iterable[Path]]], weaker: Callable[[_Value, _Value], str] = lambda before, after: ""
+        self,
+        make: Callable[[], tuple[_Value, Iterable[Path]]],
+        weaker: Callable[[_Value, _Value], str] = lambda before, after: "",
+        name: str = "",
     ) -> None:
         self._make = make
         self._weaker = weaker
+        self._name = name
         self._lock = threading.Lock()
         self.failures = 0
         """The number of changes that could not be used."""
@@ -56,8 +61,7 @@ class Reloading(Generic[_Value]):
             value, made_from = self._make()
             files = tuple(made_from)
             if lost := self._weaker(self._value, value):
-                names = ", ".join(map(str, files))
-                raise UsageError(f"{names}: they would turn off {lost}, which takes a restart: if that is wanted, restart")
+                raise UsageError(f"{self._name}: the change would turn off {lost}: put it back, or restart to turn it off")
         except UsageError as error:
             self.failures += 1
             log.error("changed files cannot be used: the previous ones stay in use", extra={"error": str(error)})

@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes, unfinished: Path | None = None, *, lasting: bool = True, mode: int = 0o666) -> None:
+def write_whole(path: Path, content: bytes, unfinished: Path | None = None, *, lasting: bool = True, mode: int = 0o600) -> None:
     """Write a file anew.
 
     Args:
         unfinished: the file that is written and then renamed, in the same directory; by default its name is that of ``path`` with ``.new``.
         lasting: the content survives a loss of power. Otherwise nothing waits for the disk.
-        mode: the rights of the new file, before the process' umask.
+        mode: the rights of the new file, before the process' umask; by default no other user may read it.
 
     Raises:
         OSError: it cannot be written. The old file is still there, and no other.

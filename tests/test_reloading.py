@@ -16,7 +16,7 @@ def number(path: Path, weaker: Callable[[int, int], str] = lambda before, after:
             raise UsageError(f"{path} holds no number")
         return int(text), [path]
 
-    return Reloading(make, weaker)
+    return Reloading(make, weaker, f"--number {path}")
 
 
 def replace(path: Path, text: str) -> None:
@@ -65,7 +65,7 @@ def test_what_would_be_weaker_is_not_taken(tmp_path: Path, caplog: pytest.LogCap
     value = number(path, lambda before, after: "a part" if after < before else "")
     replace(path, "4")
     assert (value.get(), value.get(), value.failures) == (5, 5, 1)
-    error = f"{path}: they would turn off a part, which takes a restart: if that is wanted, restart"
+    error = f"--number {path}: the change would turn off a part: put it back, or restart to turn it off"
     assert [(record.levelname, vars(record)["error"]) for record in caplog.records] == [("ERROR", error)]
     replace(path, "6")
     assert (value.get(), value.failures) == (6, 1)

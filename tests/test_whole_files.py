@@ -1,11 +1,22 @@
 """A file that is written whole is the old one or the new one."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from streaming.whole_files import write_whole
+
+
+def test_no_other_user_reads_a_file_unless_that_is_wanted(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        write_whole(tmp_path / "own", b"one")
+        write_whole(tmp_path / "shared", b"one", mode=0o666)
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("own", "shared")] == [0o600, 0o644]
 
 
 def test_the_new_content_is_there_and_nothing_else(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from streaming.job import callbacks, jvm_output, local_files, worker_daemon
 from streaming.job.jvm import Jvm, SparkError
 from streaming.job.package import zip_package
 from streaming.query.failure import error_text, reason
+from streaming.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ DEFAULTS = {
     "spark.python.worker.faulthandler.enabled": "true",
     # executors start Python by `-m`, which would take modules from the current directory
     "spark.executorEnv.PYTHONSAFEPATH": "1",
+    # Spark waits 15 s for a worker to connect: on a busy host Python takes longer to start, and the query would be restarted
+    "spark.python.authenticate.socketTimeout": "120s",
     # workers with another environment would need another daemon
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     local_files.OPTION: local_files.FALLBACK,
@@ -215,7 +218,7 @@ def _short(directory: Path) -> str:
 def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
     """The options for files and directories that Spark reads and writes."""
     logging_file = directory / "log4j2.properties"
-    logging_file.write_text(jvm_output.log4j_properties(debug=debug))
+    write_whole(logging_file, jvm_output.log4j_properties(debug=debug).encode(), lasting=False)
     java_options = f"-Dlog4j2.configurationFile={logging_file.as_uri()}"
     if not local:
         return {"spark.driver.extraJavaOptions": f"{java_options} {_JVM_OPTIONS}", "spark.executor.extraJavaOptions": _JVM_OPTIONS}

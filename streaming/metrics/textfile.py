@@ -16,6 +16,6 @@ def write_textfile(path: Path, page: bytes) -> None:
     # Hidden and without .prom, the only ending that the collector reads.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write_whole(path, page, unfinished)
+        write_whole(path, page, unfinished, mode=0o666)  # for a node exporter, which is another user
     except OSError as error:
         raise UsageError(f"--textfile {path}: {error.strerror}; name a file in a directory that exists and can be written") from error

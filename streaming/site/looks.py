@@ -57,9 +57,7 @@ class Looks:
         answering = [each for each in agents if each.up]
         server = self._observer.server
         groups, omitted = suspect_groups(snapshot, self._table.export.has_consumer, seen.shown, topics, seen.now_ms, server)
-        reading = self._observer.reading()
-        up = [each.name for each in answering]
-        whole = min((reading[name] for name in up), default=-1.0) if all(name in reading for name in up) else -1.0
+        read_ms = dict(zip(seen.snapshot.agents, seen.snapshot.read_ms.tolist(), strict=True))
         return Judged(
             seen=seen,
             of=Circumstances(
@@ -77,7 +75,7 @@ class Looks:
             ),
             rates=self._views.history,
             ready=self._table.ready,
-            newest_ms=round(whole * 1000) if whole >= 0 else -1,
+            newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
             unknown=_left_out(omitted) if snapshot is not None else _NO_GROUPS if self._groups is not None else (),
         )

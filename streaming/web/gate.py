@@ -23,7 +23,7 @@ class Gate:
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._config = None if path is None else Reloading(lambda: read_web_config(path), what_is_weaker)
+        self._config = None if path is None else Reloading(lambda: read_web_config(path), what_is_weaker, f"--web-config {path}")
         self._passwords = Passwords()
         self.encrypted = self._now().tls is not None
         """Whether it began with TLS, for the address that is shown to users."""

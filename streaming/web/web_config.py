@@ -5,6 +5,7 @@ option is an error that names it, so that nobody relies on an option without eff
 `bcrypt` and `yaml` do the work; what is left are the errors, which name the option and never show a hash.
 """
 
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from streaming.reloading import read_secret
 _Value = TypeVar("_Value")
 
 _TLS_KEYS = ("cert_file", "key_file", "client_ca_file", "client_auth_type", "client_allowed_sans", "min_version", "max_version")
+_BCRYPT = re.compile(r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")
+"""A whole hash: `bcrypt` takes one that was cut, and no password fits it."""
+
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH = {
     "": ssl.CERT_NONE,
@@ -60,6 +64,11 @@ def read_web_config(path: Path) -> tuple[WebConfig, list[Path]]:
     tls_options = content.get("tls_server_config")
     context, sans, files = (None, frozenset[str](), []) if not tls_options else _tls(path, _mapping(path, "tls_server_config", tls_options))
     users = _users(path, content.get("basic_auth_users") or {})
+    if context is None and not users:  # also a file that is empty, or was cut: nothing would be shut, and nobody would know
+        raise UsageError(
+            f"--web-config {path} asks for neither TLS (tls_server_config) nor passwords (basic_auth_users): "
+            "write them into it, or leave --web-config away"
+        )
     return WebConfig(tls=context, allowed_sans=sans, users=users), [path, *files]
 
 
@@ -117,12 +126,17 @@ def _users(path: Path, given: object) -> dict[str, bytes]:
     users = {}
     for name, hashed in _mapping(path, "basic_auth_users", given).items():
         if not isinstance(hashed, str) or ":" in name or not _is_bcrypt(hashed.encode()):
-            raise UsageError(f"--web-config {path}: basic_auth_users: {name} has no bcrypt hash; make one with `htpasswd -nBC 10 {name}`")
+            raise UsageError(
+                f"--web-config {path}: basic_auth_users: {name} has no bcrypt hash, or not all of its 60 characters; "
+                f"make one with `htpasswd -nBC 10 {name}`"
+            )
         users[name] = hashed.encode()
     return users
 
 
 def _is_bcrypt(hashed: bytes) -> bool:
+    if not _BCRYPT.fullmatch(hashed.decode()):
+        return False
     try:
         bcrypt.checkpw(b"", hashed)
     except ValueError:

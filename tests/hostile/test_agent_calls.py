@@ -10,6 +10,7 @@ import grpc
 import pyarrow as pa
 import pytest
 
+from streaming.agent.call_answers import REQUEST_VALUES
 from streaming.agent.call_server import CONNECTIONS_CALLS
 from streaming.protocol.agent_calls import Call, method
 from streaming.protocol.consumer_messages import PlanRequest
@@ -115,13 +116,15 @@ def test_a_number_that_is_none_is_refused(agent: Attacked, number: str) -> None:
 
 
 def test_requests_of_many_small_parts_take_little_memory(agent: Attacked) -> None:
-    message = b'{"x":[' + b"[]," * 650_000 + b"[]]}"
+    """As many as a request may have: one with more is refused before it is read."""
+    message = b'{"x":[' + b"[]," * ((REQUEST_VALUES - 4) // 2) + b"[]]}"
     strangers = [Connection(agent) for _ in range(30)]
     agent.forget_peak()
     before = agent.status("VmRSS")
     with ThreadPoolExecutor(30) as pool:
         codes = set(pool.map(lambda each: each.ask(Call.STATUS, message), strangers))
     assert codes <= {grpc.StatusCode.OK, grpc.StatusCode.CANCELLED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert strangers[0].ask(Call.STATUS, b'{"x":[' + b"[]," * 650_000 + b"[]]}") is grpc.StatusCode.FAILED_PRECONDITION
     assert agent.status("VmHWM") - before < 256 * MIB
     for each in strangers:
         each.close()

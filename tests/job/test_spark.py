@@ -6,17 +6,37 @@ import sys
 import warnings
 from pathlib import Path
 
+import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from streaming.job import worker_daemon
-from streaming.job.spark import DEFAULTS, FIXED, _short, within
+from streaming.job.spark import DEFAULTS, FIXED, _directories, _short, within
 from tests.limits import SECONDS
 
 
 def test_of_a_task_or_a_stage_there_is_one_attempt_at_a_time() -> None:
     assert (FIXED["spark.speculation"], FIXED["spark.stage.maxConsecutiveAttempts"]) == ("false", "1")
     assert not FIXED.keys() & DEFAULTS.keys()
+
+
+def test_a_worker_has_two_minutes_to_connect_unless_the_user_says_otherwise() -> None:
+    """Within Spark's own 15 s no Python starts on a host that is busy."""
+    limit = "spark.python.authenticate.socketTimeout"
+    assert DEFAULTS[limit] == "120s"
+    assert limit not in FIXED
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_the_configuration_of_the_log_is_for_the_job_s_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: bool) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    (tmp_path / "scratch").mkdir()
+    before = os.umask(0o022)
+    try:
+        _directories(tmp_path, tmp_path / "scratch", local=local, debug=False)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "log4j2.properties").stat().st_mode & 0o777 == 0o600
 
 
 def test_workers_are_forked_from_one_thread(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def describe(world: str, version: str, *, made_by: Mapping[str, str], recorded: 
         bytes=len(content),
         asked=asked,
     )
-    write_whole(provenance_file(world, version, data), f"{json.dumps(asdict(made), indent=2)}\n".encode())
+    write_whole(provenance_file(world, version, data), f"{json.dumps(asdict(made), indent=2)}\n".encode(), mode=0o666)
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,10 +260,29 @@ def test_what_is_not_understood_is_named(content: str, words: str, path: Path, a
     assert "geheim" not in str(error.value)
 
 
-def test_an_empty_file_asks_for_nothing(path: Path) -> None:
-    path.write_text("")
-    found, files = read_web_config(path)
-    assert (found.tls, found.users, files) == (None, {}, [path])
+@pytest.mark.parametrize(
+    "content", ["", "# none", "{}", "tls_server_config:", "basic_auth_users: {}", "http_server_config: {http2: false}"]
+)
+def test_a_file_that_asks_for_nothing_is_refused(content: str, path: Path) -> None:
+    """It was emptied or cut: the server would be open, and nobody would know."""
+    path.write_text(content)
+    with pytest.raises(UsageError, match=r"asks for neither TLS .* nor passwords .*leave --web-config away") as error:
+        read_web_config(path)
+    assert str(error.value).startswith(f"--web-config {path} ")
+
+
+def test_a_hash_that_was_cut_is_refused_at_a_start_and_the_one_before_stays(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    whole = hashed()
+    gate = Gate(config(path, basic_auth_users={"prometheus": whole}))
+    for length in range(1, len(whole)):
+        config(path, basic_auth_users={"prometheus": whole[:length]})
+        with pytest.raises(UsageError, match="basic_auth_users: prometheus has no bcrypt hash") as error:
+            read_web_config(path)
+        assert str(path) in str(error.value)
+        assert gate.remembers("/metrics", authorized(PASSWORD, "prometheus")) is not False
+        assert "prometheus has no bcrypt hash" in str(vars(caplog.records[-1])["error"])
+    assert gate.failures == len(whole) - 1
+    assert gate.admits(authorized(PASSWORD, "prometheus"))
 
 
 @pytest.fixture
@@ -292,9 +311,9 @@ USERS, TLS = "basic_auth_users", "tls_server_config"
 @pytest.mark.parametrize(
     ("without", "lost"),
     [
-        ([USERS, TLS], "TLS (tls_server_config) and passwords (basic_auth_users) and client certificates (client_auth_type) and the names"),
+        ([USERS, TLS], "asks for neither TLS (tls_server_config) nor passwords (basic_auth_users)"),
         ([TLS], "TLS (tls_server_config) and client certificates"),
-        ([USERS], "they would turn off passwords (basic_auth_users), which takes a restart"),
+        ([USERS], "the change would turn off passwords (basic_auth_users): put it back, or restart"),
         (["client_allowed_sans"], "the names in client certificates (client_allowed_sans)"),
         (["client_allowed_sans", "client_auth_type", "client_ca_file"], "client certificates (client_auth_type) and the names"),
     ],
