@@ -27,7 +27,7 @@ _OFFSETS = ("segment", "start_position", "end_position", "base_offset", "next_of
 _RANGES = dict.fromkeys(counts_of(Event), (0, MOST_COUNTED)) | dict.fromkeys(_OFFSETS, (-1, 1 << 62))
 """Columns of numbers, and what these are between."""
 
-_OF_SOURCE = pa.array([str(Kind.ARRIVED), str(Kind.RECALL)])
+_OF_SOURCE = [str(Kind.ARRIVED), str(Kind.RECALL)]
 
 
 def as_events(rows: pa.Table) -> pa.Table:
@@ -95,5 +95,5 @@ def check_origin(rows: pa.Table, agent: str, asked: Range) -> None:
         raise ValueError(f"they are of journal {quoted(named['journal'][0])}")
     if pc.max(rows["seq"]).as_py() > asked.upto:
         raise ValueError(f"they go beyond {asked.upto}")
-    if pc.any(pc.is_in(rows["kind"], value_set=_OF_SOURCE)).as_py():
+    if pc.any(pc.is_in(rows["kind"], value_set=pa.array(_OF_SOURCE))).as_py():
         raise ValueError("some are of a kind that the source adds")

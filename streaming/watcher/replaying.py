@@ -134,7 +134,7 @@ class Replaying:
         path, known = str(tail.partition.path), isinstance(error, OSError)
         extra = {"log": str(tail.cursor.log), "path": path, "error": str(error)}
         log.warning("open transactions of a log are not known now", exc_info=None if known else error, extra=extra)
-        tail.replayed_whole = False
+        tail.note_partial_replay()
         if not known:
             tail.note_doubt()
         if tail.cursor.replay != Replays.FIRST:

@@ -617,6 +617,10 @@ class Tail:
             self.replayed_whole = opened.whole
         return opened.transactions
 
+    def note_partial_replay(self) -> None:
+        """Note that the log could not be read up to the cursor, so that what is open there is not known."""
+        self.replayed_whole = False
+
     def plan_replay(self, how: Replays) -> None:
         """Find what is open at its cursor by a replay, or do not."""
         if self.cursor.replay != how:

@@ -11,7 +11,7 @@ _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "": 1, "characters": 1
 def test_each_limit_of_content_is_that_of_the_code() -> None:
     section = _DOCS.read_text(encoding="utf-8").partition("\n## Content\n")[2].partition("\n## ")[0]
     rows = [row.split(" | ") for row in section.splitlines() if row.startswith("| ") and ".py` `" in row]
-    assert len(rows) == 20
+    assert len(rows) == 22
     for row in rows:
         found, named = re.match(r"(?:0 to 2\^)?([\d,]+) ?(\w*)", row[1]), re.search(r"`([\w/]+)\.py` `(\w+)`", row[3])
         assert found is not None
