@@ -59,12 +59,14 @@ class Whole:
         return value
 
 
-NAME = Text(least=1, most=1_000)
+NAME_CHARACTERS = 1_000
+
+NAME = Text(least=1, most=NAME_CHARACTERS)
 
 Name = Annotated[str, NAME]
 """A name or an id that is kept with rows, in offsets and in states."""
 
-AnyName = Annotated[str, Text(most=1_000)]
+AnyName = Annotated[str, Text(most=NAME_CHARACTERS)]
 """The same, or "" for none."""
 
 Packed = Annotated[str, Text(most=1 << 62)]

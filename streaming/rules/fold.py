@@ -17,7 +17,6 @@ from streaming.rules.whereabouts import CensusEnd, gone_from
 log = logging.getLogger(__name__)
 
 _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
-    Kind.APPENDED: log_fold.appended,
     Kind.TRUNCATED: log_fold.truncated,
     Kind.SKIPPED: log_fold.skipped,
     Kind.CORRUPT: log_fold.corrupt,
@@ -136,7 +135,7 @@ class ShardFold:
         elif row.kind == Kind.UNCLEAN:
             if state is not None:
                 self._set(unclean_losses.elected(state, row, self._others(key)))
-        elif row.kind in _STEPS:
+        elif row.kind == Kind.APPENDED or row.kind in _STEPS:
             # the row of a truncation contains only where the log was cut off
             begins = row.next_offset if row.kind == Kind.TRUNCATED else row.base_offset
             if state is None:
@@ -169,8 +168,8 @@ class ShardFold:
             rest = self._cut(row, state.log_end_offset)
             if rest is None:
                 return log_fold.uncut(state, row) if log_fold.is_of_another(state, row) else log_fold.lost(state, row)
-            return log_fold.counted(state, rest, share_begins)
-        return log_fold.appended(state, row, share_begins)
+            return log_fold.counted(state, rest, share_begins, self._cut)
+        return log_fold.appended(state, row, share_begins, self._cut)
 
     def _others(self, key: LogKey) -> Iterator[LogState]:
         """The other replicas of a log's partition."""

@@ -41,6 +41,13 @@ def listed(state: LogState, segments: bytes | None) -> LogState:
     )
 
 
+def ends_before(segments: bytes | None, newest: int) -> bool:
+    """Whether a list of `SEGMENTS` has none from the base offset ``newest`` on."""
+    if not segments or len(segments) % SEGMENTS.itemsize:
+        return False
+    return _bases(segments)[-1] < newest
+
+
 def _bases(segments: bytes) -> list[int]:
     found: list[int] = np.frombuffer(segments, SEGMENTS)["base_offset"].tolist()
     return found

@@ -14,7 +14,7 @@ from streaming.event_row import EventRow
 from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log
-from streaming.rules.sharing import EVERYTHING, begins, share_of
+from streaming.rules.sharing import Cut, begins, share_of
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +43,14 @@ def appeared(state: LogState | None, row: EventRow) -> LogState:
     return log_transactions.found(known, row) if row.next_offset >= state.log_end_offset else known
 
 
-def appended(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> LogState:
+def appended(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> LogState:
     """Whole batches were appended: count those that are new. The row must not straddle ``log_end_offset``."""
     if row.next_offset <= state.log_end_offset:
         return _seen(state, row)
-    return counted(_with_hole(state, row), row, share_begins)
+    return counted(_with_hole(state, row), row, share_begins, cut)
 
 
-def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> LogState:
+def counted(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> LogState:
     """Count a row with new batches only. Before ``share_begins`` they do not count for the topic, whichever replica led."""
     after = replace(
         _seen(state, row),
@@ -66,7 +66,7 @@ def counted(state: LogState, row: EventRow, share_begins: int = EVERYTHING) -> L
         active_max_timestamp_ms=max(row.max_timestamp, state.active_max_timestamp_ms if row.segment == state.active_segment else -1),
         **_added(SUMMED, state, row),
     )
-    share = share_of(row, max(share_begins, begins(state, row)))
+    share = share_of(row, max(share_begins, begins(state, row)), cut)
     with_transactions = log_transactions.counted(after, row, state.appended_bytes, share=share is not None)
     after = log_transactions.drop_replicated(with_transactions)
     if share is None:
@@ -212,11 +212,24 @@ def listed(state: LogState, row: EventRow) -> LogState:
 
     These files may be newer than what was read. So the log start may be after the offsets that have been folded.
     """
+    seen = _noted(state, row)
+    if _is_of_a_former_place(seen, row):
+        return seen
     after = replace(
-        inventory_changes.listed(_noted(state, row), row.segments),
+        inventory_changes.listed(seen, row.segments),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         active_producers=row.active_producers,
         **{name: getattr(row, name) for name in FOUND_COLUMNS},
     )
     return log_transactions.drop_replicated(after)
+
+
+def _is_of_a_former_place(state: LogState, row: EventRow) -> bool:
+    """Whether another agent listed the log before it moved to the log dir in which it was counted last.
+
+    The rows of two agents come in no order, and the list of the new place is not published again. A log's start and its segments only rise.
+    """
+    if not state.elsewhere or not is_of_another(state, row):
+        return False
+    return row.log_start_offset < state.log_start_offset or inventory_changes.ends_before(row.segments, state.newest_segment)

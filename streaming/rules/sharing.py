@@ -5,13 +5,16 @@ and is copied to it again, it brings batches that have been counted. And if an a
 Then the leader that another agent knows decides. If no agent knows it, each offset counts for the replica that brings it first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from streaming.event_row import EventRow
 from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
+
+Cut = Callable[[EventRow, int], EventRow | None]
+"""The part of a range from an offset on; None if the range does not list its batches."""
 
 EVERYTHING = -1
 """A share that begins before every offset."""
@@ -33,7 +36,7 @@ def begins_among(row: EventRow, own: LogState, others: Iterable[LogState]) -> in
     return max((other.log_end_offset for other in there), default=EVERYTHING)
 
 
-def share_of(row: EventRow, begin: int) -> EventRow | None:
+def share_of(row: EventRow, begin: int, cut: Cut) -> EventRow | None:
     """The part of the range that counts for the topic: its sums from an offset on, None for nothing.
 
     If the range does not list its batches, it is divided by its offsets.
@@ -42,6 +45,9 @@ def share_of(row: EventRow, begin: int) -> EventRow | None:
         return row
     if begin >= row.next_offset:
         return None
+    listed = cut(row, begin)
+    if listed is not None:
+        return listed
     part, whole = row.next_offset - begin, row.next_offset - row.base_offset
     return replace(row, **{name: _divided(getattr(row, name), part, whole) for name in SHARED.values()})
 

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from streaming.event_row import EventRow
 from streaming.protocol.consumer_messages import NOT_BEGUN
+from streaming.rows import SEGMENTS
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -187,3 +189,30 @@ def test_a_log_dir_is_given_to_another_agent_while_both_run(world: World, order:
         world.start(*again)
         world.look("a1", "a2")
     world.check("t", 23)
+
+
+@pytest.mark.parametrize("order", list(permutations(("a1", "a2"))))
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_segments_of_a_replica_that_moved_are_those_of_its_log_dir(world: World, order: tuple[str, str], at_once: bool) -> None:
+    """Also where what the agent of its former log dir found there comes last."""
+    log = log_in(world.dirs[0], "t", 3, 2)
+    world.start("a1", 0)
+    world.start("a2", 1)
+    former = world.rows("a1")
+    moved = log_in(world.dirs[1], "t", 3, 2, 4)
+    moved.roll()
+    moved.append(batch(6))
+    delete(world.dirs[0], log).remove()
+    rows = {"a1": [*former, *world.rows("a1")], "a2": world.rows("a2")}
+    if at_once:
+        world.shard.fold(*(row for name in order for row in rows[name]))
+    else:
+        for name in order:
+            world.shard.fold(*rows[name])
+    world.look(*order)
+    found = world.log("t")
+    assert found is not None
+    assert found.segments is not None
+    listed = np.frombuffer(found.segments, SEGMENTS)
+    on_disk = sorted((int(path.stem), path.stat().st_size) for path in moved.directory.glob("*.log"))
+    assert list(zip(listed["base_offset"].tolist(), listed["size"].tolist(), strict=True)) == on_disk

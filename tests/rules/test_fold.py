@@ -279,6 +279,17 @@ def test_a_log_that_comes_back_counts_from_there_and_keeps_its_share() -> None:
     assert (change.state.share_records, change.state.appended_records, change.state.log_end_offset) == (11, 1, 51)
 
 
+def test_a_log_that_comes_back_with_its_batches_shares_the_very_ones_that_are_new() -> None:
+    """They are of different sizes: a part of the offsets says nothing of records and bytes."""
+    items = [Item(0, 10, 1000, 10), Item(10, 11, 80, 0, control=True), Item(11, 13, 50, 2)]
+    shard = Shard()
+    shard.fold(APPEARED, range_of(2, items[:1]), row(Kind.GONE, 3, reason="moved"))
+    (change,) = shard.fold(row(Kind.APPEARED, 4, next_offset=0), range_of(5, items, detailed=True))
+    assert (change.state.appended_bytes, change.state.appended_records) == (1130, 12)
+    assert (sum(change.state.share_codec_bytes), change.state.share_records) == (1050, 12)
+    assert sum(change.state.share_batch_records_buckets) == 2
+
+
 def test_a_log_of_which_the_first_that_is_told_is_where_it_was_cut_off_begins_there() -> None:
     shard = Shard()
     shard.fold(row(Kind.TRUNCATED, 1, next_offset=6), appended(2, 6, 10))
