@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from streaming.column_types import plus_columns
 from streaming.rows import Change, Kind
 from streaming.rules.counters import SHARED, SUMMED
-from streaming.rules.log_fold import FOUND_COLUMNS
+from streaming.rules.log_fold import BY, FOUND_COLUMNS
 from streaming.rules.row_order import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
 from streaming.state_row import STATES
@@ -110,9 +110,11 @@ def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
     in_it = of.appended & (segment == np.repeat(end_segment, of.counts))
     goes_on = (segment[of.first(of.appended)] == end_segment) & (ints(known["active_segment"]) == end_segment)
     active = np.maximum(of.most(of["max_timestamp"], in_it), np.where(goes_on, ints(known["active_max_timestamp_ms"]), _NONE))
+    journal = of.rows["journal"].take(pa.array(last.clip(0)))
+    by = pc.binary_join_element_wise(known["agent"].cast(pa.string()), journal.cast(pa.string()), BY)
     return {
-        "journal": pc.if_else(pa.array(there), of.rows["journal"].take(pa.array(last.clip(0))), known["journal"]),
-        "counted_by": pc.if_else(pa.array(there), known["agent"], known["counted_by"]),
+        "journal": pc.if_else(pa.array(there), journal, known["journal"]),
+        "counted_by": pc.if_else(pa.array(there), by, known["counted_by"]),
         "log_end_offset": _chosen(of, "next_offset", last, known, "log_end_offset"),
         "log_epoch": _chosen(of, "log_epoch", of.last(of.appended & (of["log_epoch"] >= 0)), known, "log_epoch"),
         "last_append_ms": np.maximum(ints(known["last_append_ms"]), of.most(of["seen_at"], of.appended)),

@@ -26,6 +26,9 @@ _SHARES = tuple(field.name for field in fields(LogState) if field.name.startswit
 FOUND_COLUMNS = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
 """The columns of a log that stay as last published with its list of segments."""
 
+BY = "\t"
+"""Between an agent and its journal in ``LogState.counted_by``."""
+
 
 def appeared(state: LogState | None, row: EventRow) -> LogState:
     """A log is watched from ``row.next_offset`` on. If it is known already, only its log dir and the like change."""
@@ -55,7 +58,7 @@ def counted(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> LogS
     after = replace(
         _seen(state, row),
         log_end_offset=row.next_offset,
-        counted_by=row.agent,
+        counted_by=f"{row.agent}{BY}{row.journal}",
         log_epoch=row.log_epoch if row.log_epoch >= 0 else state.log_epoch,
         max_timestamp_ms=max(state.max_timestamp_ms, row.max_timestamp),
         high_watermark=state.high_watermark if row.high_watermark == _NO_ENTRY else row.high_watermark,
@@ -95,8 +98,16 @@ def lost(state: LogState, row: EventRow) -> LogState:
 
 
 def is_of_another(state: LogState, row: EventRow) -> bool:
-    """Whether another agent published the range that was counted last: two agents watch the log."""
-    return row.agent != (state.counted_by or state.agent)
+    """Whether another agent published the range that was counted last: two agents watch the log.
+
+    An agent keeps its name or its journal: it may be renamed, or lose the journal. A journal has a name for each beginning of a job.
+    """
+    agent, _, journal = state.counted_by.partition(BY)
+    return row.agent != (agent or state.agent) and (not journal or _file_of(row.journal) != _file_of(journal))
+
+
+def _file_of(journal: str) -> str:
+    return journal.partition(".")[0]
 
 
 def uncut(state: LogState, row: EventRow) -> LogState:

@@ -13,21 +13,19 @@ from streaming.state_row import StateRow
 class LogState(StateRow):
     """One log. Besides the columns that are handed out it has those that only the fold needs. They are described here.
 
-    ``log_end_offset`` is the next offset to fold: everything before it has been counted. ``journal`` is the journal of the counted ranges,
-    and ``counted_by`` the agent that published the last of them, "" that of the state. ``elsewhere``: other agents and log dirs with which
-    the log was seen before, and not as gone (`streaming.rules.whereabouts`). ``departed``: the log has left its broker, and only its share
-    of the topic's counters counts. ``stopped_at`` is the offset of the last flaw after which the log was not read further, -1 none; the
-    bytes after it are counted as skipped up to position ``stopped_end``. ``newest_segment`` is the highest base offset whose roll was
-    counted; at first it is the segment in which reading began. Segments below the base offset ``deleted_below`` were deleted; -1 before the
-    first inventory. If the log has come back to its broker, offsets below ``shared_upto`` of leader epochs up to ``shared_epoch`` were
-    counted before it left.
-
-    The next fields describe the last unclean election by which this log's broker became leader. ``unclean_epoch`` is its leader epoch,
-    which begins at ``unclean_start``. ``unclean_last_upper`` and ``unclean_last_acknowledged`` are the numbers of offsets that it lost, -1
-    not known. If this replica was in sync before such an election of another broker, ``superseded_epoch`` is the epoch of that election.
-
-    The last fields describe the last truncation. ``cut_end`` is the end of the log before it, ``cut_epoch`` and ``cut_high_watermark`` are
-    the values then. ``cut_next_epoch`` is the leader epoch of the first append after it; -1 none yet.
+    ``log_end_offset`` is the next offset to fold: everything before it has been counted. ``journal`` is the journal of the counted
+    ranges, and ``counted_by`` agent and journal that published the last of them, "" those of the state. ``elsewhere``: other agents and
+    log dirs with which the log was seen before, and not as gone (`streaming.rules.whereabouts`). ``departed``: the log has left its
+    broker, and only its share of the topic's counters counts. ``stopped_at`` is the offset of the last flaw after which the log was not
+    read further, -1 none; the bytes after it are counted as skipped up to position ``stopped_end``. ``newest_segment`` is the highest
+    base offset whose roll was counted; at first it is the segment in which reading began. Segments below the base offset
+    ``deleted_below`` were deleted; -1 before the first inventory. If the log has come back to its broker, offsets below ``shared_upto``
+    of leader epochs up to ``shared_epoch`` were counted before it left. The next fields describe the last unclean election by which
+    this log's broker became leader. ``unclean_epoch`` is its leader epoch, which begins at ``unclean_start``. ``unclean_last_upper``
+    and ``unclean_last_acknowledged`` are the numbers of offsets that it lost, -1 not known. If this replica was in sync before such an
+    election of another broker, ``superseded_epoch`` is the epoch of that election. The last fields describe the last truncation.
+    ``cut_end`` is the end of the log before it, ``cut_epoch`` and ``cut_high_watermark`` are the values then. ``cut_next_epoch`` is the
+    leader epoch of the first append after it; -1 none yet.
     """
 
     leader: Int = -2
