@@ -44,6 +44,8 @@ from tests.model.oracle import Account, Counted, Oracle, Sums
 EVER = 10**15
 PLENTY = 1 << 30
 ROUNDS = 12
+STARTS = ("earliest", "active", "latest")
+"""Where a job may begin, the earliest first."""
 TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2], (coordinators.TOPIC, 0): [2, 3, 1]}
 
 
@@ -368,10 +370,14 @@ class BrokersAndJobs:
 
     def _note_beginnings(self, agent: Agent, before: AgentState) -> None:
         places = dict(before.places)
-        for name in [name for name in agent.waiting if name in self._registered(agent) - before.registered]:
+        begins = {
+            name: "earliest" if self.jobs[name].knows(agent) else self.jobs[name].start_from
+            for name in agent.waiting
+            if name in self._registered(agent) - before.registered
+        }
+        for name, start_from in sorted(begins.items(), key=lambda each: STARTS.index(each[1])):  # those at once begin with the earliest
             agent.waiting.remove(name)
-            job, logs = self.jobs[name], {}
-            start_from = "earliest" if job.knows(agent) else job.start_from
+            logs = {}
             for log, replica in self.cluster.logs(agent.number, away=True).items():
                 starts = {
                     "earliest": replica.log.segments[0].base_offset,
