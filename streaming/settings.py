@@ -313,7 +313,7 @@ class Settings(BaseModel):
     token_file: OptionalFile = Field(
         default=None,
         description="An agent accepts only jobs that send one of the tokens in this file: one per line, behind a name and a space if it is "
-        "to have a name; jobs of one name can then not touch those of another.",
+        "to have a name; jobs of one name can then not touch those of another. A token with takes=ID behind it gets the job ID.",
     )
     metrics_listen: OptionalListen = Field(
         default=None,
