@@ -9,6 +9,7 @@ import pytest
 from streaming.errors import CheckpointError
 from streaming.job import checkpoint
 from streaming.job.checkpoint import Checkpoint
+from tests.disk.descriptors import descriptors
 
 CLUSTER = "AAECAwQFBgcICQoLDA0ODw"
 
@@ -74,10 +75,9 @@ def test_jvm_of_a_killed_job_still_holds_it(tmp_path: Path, monkeypatch: pytest.
 
 def test_refused_checkpoint_is_let_go_of(tmp_path: Path) -> None:
     made(tmp_path).close()
-    before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(CheckpointError, match=f"belongs to cluster {CLUSTER}, the log dirs or agents to other: name another"):
         Checkpoint(tmp_path, "other", 64)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors(os.fspath(tmp_path)) == []
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "null", "7"])

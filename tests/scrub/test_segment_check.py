@@ -12,6 +12,7 @@ from streaming.scan.soundness import Damage, Fault
 from streaming.scrub.segment_check import ChangedError, SegmentCheck
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition
+from tests.disk.descriptors import descriptors
 from tests.scrub.real import BY_TIME, CODECS, DATA, OLD_FORMATS, checked, closed, copied, flip
 from tests.tables import each_row
 
@@ -129,10 +130,10 @@ def test_a_segment_is_read_in_windows_and_no_file_stays_open(tmp_path: Path) -> 
     log = made(tmp_path)
     check = SegmentCheck(*closed(log.directory), read_leader_epochs(log.directory))
     buffer, seen, steps = np.empty(2048, np.uint8), {0}, 0
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(descriptors(os.fspath(tmp_path)))
     while not check.done:
         check.advance(buffer)
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(descriptors(os.fspath(tmp_path))) == before
         seen.add(check.position)
         steps += 1
     assert steps >= closed(log.directory)[0].size // 2048
