@@ -5,7 +5,7 @@ be counted, or be told as skipped: exactly once. One that came and went between 
 interval. Every settlement compares what was added since the one before, so that an interval does not blur what comes later.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
@@ -226,10 +226,10 @@ class Oracle:
         self.accounts[to], self.departed[to] = deepcopy(self.accounts[job]), deepcopy(self.departed[job])
         self._begun |= {(to, broker) for name, broker in self._begun if name == job}
 
-    def began(self, job: str, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], away: set[LogKey]) -> None:
+    def began(self, job: str, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], earlier: Set[LogKey]) -> None:
         """A job's beginning at one agent: of each log the offset, and what is in it. What the job knows already goes on.
 
-        Logs that are ``away`` begin when they can be read, at the earliest that any job wants of them.
+        Logs in ``earlier`` may begin before that: those that are away begin when they can be read, at the earliest that any job wants.
         """
         self._begun.add((job, broker))
         accounts = self.accounts[job]
@@ -245,7 +245,7 @@ class Oracle:
                 found = {each.name: each for each in (*written, *others)}
                 accounts[log] = Account(offset, offset, pending={name: each for name, each in found.items() if name[0] >= offset})
                 accounts[log].blind = bool(written) and offset < written[0].base_offset
-                if log in self._cut or log in away:  # then it may begin where the agent is set back to
+                if log in self._cut or log in earlier:  # then it may begin where the agent is set back to
                     accounts[log].maybe += [each for name, each in found.items() if name[0] < offset]
 
     def looked(self, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:

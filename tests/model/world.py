@@ -8,6 +8,7 @@ What the model does not demand, because nothing on the disks tells it:
 - The log dir with a broker's metadata log is never away.
 - A journal is lost only after the jobs have had the agent's beginning: a job that has planned it and not read it seems to have it.
 - A job that begins at ``active`` or ``latest`` begins no later than where the agent has read up to for others, or has to read again.
+- Of jobs that begin at an agent in the same look, one may begin where a later one does, if that is further back.
 - What a new journal has read and forgot before a job had any of it is told as lost without a log's name. The log's end is known by its
   next append, which tells the same once more, by the mean size of an offset.
 - Where a job begins in a file that is deleted already, it is not known which transactions are open.
@@ -44,8 +45,6 @@ from tests.model.oracle import Account, Counted, Oracle, Sums
 EVER = 10**15
 PLENTY = 1 << 30
 ROUNDS = 12
-STARTS = ("earliest", "active", "latest")
-"""Where a job may begin, the earliest first."""
 TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2], (coordinators.TOPIC, 0): [2, 3, 1]}
 
 
@@ -370,14 +369,11 @@ class BrokersAndJobs:
 
     def _note_beginnings(self, agent: Agent, before: AgentState) -> None:
         places = dict(before.places)
-        begins = {
-            name: "earliest" if self.jobs[name].knows(agent) else self.jobs[name].start_from
-            for name in agent.waiting
-            if name in self._registered(agent) - before.registered
-        }
-        for name, start_from in sorted(begins.items(), key=lambda each: STARTS.index(each[1])):  # those at once begin with the earliest
+        names = [name for name in agent.waiting if name in self._registered(agent) - before.registered]
+        for number, name in enumerate(names):
             agent.waiting.remove(name)
-            logs = {}
+            job, logs = self.jobs[name], {}
+            start_from = "earliest" if job.knows(agent) else job.start_from
             for log, replica in self.cluster.logs(agent.number, away=True).items():
                 starts = {
                     "earliest": replica.log.segments[0].base_offset,
@@ -389,7 +385,7 @@ class BrokersAndJobs:
                 places[log] = min(starts["earliest" if log.topic == coordinators.TOPIC else start_from], unread)
                 logs[log] = (places[log], replica.written())
             away = logs.keys() - self.cluster.logs(agent.number).keys()
-            self.oracle.began(name, agent.number, logs, away)
+            self.oracle.began(name, agent.number, logs, logs.keys() if names[number + 1 :] else away)
 
     # --- what happens to jobs
 
