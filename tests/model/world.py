@@ -275,7 +275,8 @@ class BrokersAndJobs:
     def confuse(self, broker: int, name: str, *, times: int, seq: int) -> None:
         """Messages of others, and late or wrong ones of a job: of another token, another run, another journal, other consumers.
 
-        Nothing comes of those of another token. Those of an earlier run of the job, with its token, cost it nothing but time.
+        Nothing comes of those of another token. Those of an earlier run of the job, with its token, may let it begin anew: that costs it
+        no more than what is not on the disk any more by then.
 
         Args:
             times: how often each comes.
@@ -295,9 +296,12 @@ class BrokersAndJobs:
                     agent.service.register(Register(name, "latest", resumed=False), "stranger")
                 with pytest.raises(AgentError):
                     agent.service.register(Register(name, "latest", resumed=True, run=run), "stranger")
-            if seq:  # somebody who has the job's token; its own run and journal it knows from its own life alone
+            if seq and self._has_beginning(self.jobs[name], broker):
+                # somebody who has the job's token; its own run and journal it knows from its own life alone
                 for journal in ("another", f"{agent.journal.id}.00000000"):
                     self._send(agent, Range(name, "an earlier run", journal, end + seq, 5, end + 2 * abs(seq)), PRINCIPAL)
+        for account in self.oracle.of(name, broker).values() if seq else ():
+            account.copied()  # the job may begin anew
         agent.owners_clock.now += 2 * OWNED_SECONDS  # the earlier run is silent for so long
 
     def _send(self, agent: Agent, asked: Range, principal: str) -> None:
