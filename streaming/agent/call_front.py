@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-from streaming.agent.connections import Connection, Connections
-from streaming.agent.http2_frames import GOING_AWAY, FrameCount
+from streaming.agent.connections import SILENT_SECONDS, Connection, Connections
+from streaming.agent.http2_frames import GOING_AWAY, FrameCount, FramePace
 from streaming.agent.security import Certificates
 from streaming.errors import FormatError
 from streaming.rare_log import RareLog
@@ -29,6 +29,10 @@ from streaming.web.listening import listen_at
 log = logging.getLogger(__name__)
 
 _CHUNK_BYTES = 64 << 10
+
+_TURN_BYTES = 16 << 10
+"""How much of a client's is read at a time: no more than 1,821 frames, so that a flood of them is no long turn."""
+
 _PATH_BYTES = 100
 """The longest path of a socket, on every system: Linux takes 107 bytes."""
 
@@ -102,7 +106,7 @@ class CallFront:
     async def _serve(self) -> None:
         accepting = asyncio.create_task(self._accept())
         while not self._ends.is_set():
-            self._connections.cut_silent(self._monotonic())
+            self._connections.cut_overdue(self._monotonic())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ends.wait(), _SWEEP_SECONDS)
         accepting.cancel()
@@ -122,6 +126,7 @@ class CallFront:
             task = asyncio.create_task(self._pass(connection, str(address[0])))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            await asyncio.sleep(0)  # while more of them wait, accepting itself does not
 
     async def _pass(self, connection: socket.socket, host: str) -> None:
         """Pass the bytes of one connection to and fro, until either side ends it or it is cut."""
@@ -133,7 +138,7 @@ class CallFront:
             if self._certificates is not None:
                 await outer.shake(self._shown(self._certificates.get()).context)
             frames = FrameCount()
-            first = await outer.read(_CHUNK_BYTES)
+            first = await outer.read(_TURN_BYTES)
             frames.take(first)
             if first:  # who sends nothing costs no more than this
                 inner = Channel(self._loop, await self._inner())
@@ -143,9 +148,10 @@ class CallFront:
         except FormatError as error:
             self._connections.cuts += 1
             self._log.write(logging.WARNING, "a connection is cut", {"client": host, "error": str(error)})
-            with suppress(OSError):
-                await outer.write(GOING_AWAY)
-                await outer.end(_CHUNK_BYTES)
+            with suppress(OSError):  # its time is over, too
+                async with asyncio.timeout(SILENT_SECONDS):
+                    await outer.write(GOING_AWAY)
+                    await outer.end(_CHUNK_BYTES)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next connection is served
             self._log.write(logging.ERROR, "connection failed", {"client": host}, error)
         finally:
@@ -174,16 +180,28 @@ class CallFront:
     async def _both(self, outer: Channel, inner: Channel, first: bytes, frames: FrameCount, entry: Connection) -> None:
         """Both directions; the end of either is that of the connection, because neither side of HTTP/2 goes on after the other."""
 
-        def count(data: bytes) -> None:
-            frames.take(data)
-            entry.calls = frames.calls
-
         async def inwards() -> None:
             entry.calls = frames.calls
-            await _send(inner, first)
-            await _copy(outer, inner, count)
+            data, pace = first, FramePace()
+            while data:
+                rest = memoryview(data)
+                while rest:  # one that takes nothing holds up the other
+                    rest = rest[await inner.write(rest) :]
+                if (seconds := pace.wait(frames.frames, self._monotonic())) > 0:
+                    await asyncio.sleep(seconds)
+                data = await outer.read(_TURN_BYTES)
+                frames.take(data)
+                entry.calls = frames.calls
 
-        ways = [asyncio.create_task(inwards()), asyncio.create_task(_copy(inner, outer, _nothing))]
+        async def outwards() -> None:
+            while data := await inner.read(_CHUNK_BYTES):
+                rest = memoryview(data)
+                while rest:
+                    entry.stalled = self._monotonic()
+                    rest = rest[await outer.write(rest) :]
+                    entry.stalled = None
+
+        ways = [asyncio.create_task(inwards()), asyncio.create_task(outwards())]
         try:
             done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in done:
@@ -192,20 +210,3 @@ class CallFront:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-
-
-async def _copy(source: Channel, target: Channel, look: Callable[[bytes], object]) -> None:
-    """Copy until the source ends. A target that takes nothing holds up its source."""
-    while data := await source.read(_CHUNK_BYTES):
-        look(data)
-        await _send(target, data)
-
-
-async def _send(target: Channel, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[await target.write(rest) :]
-
-
-def _nothing(_: bytes) -> None:
-    """Nothing is to be seen: what the agent itself sends."""

@@ -16,17 +16,21 @@ MOST_OF_CLIENT = 128
 """The most of them of one address; of IPv6, of a network of 64 bits."""
 
 SILENT_SECONDS = 10.0
-"""How long a connection may take until it has begun its first call, the TLS handshake included."""
+"""How long a connection may take until it has begun its first call, the TLS handshake included; and to take why it is cut."""
+
+STALLED_SECONDS = 120.0
+"""How long a connection may take nothing of what it is sent. gRPC cannot end such a one: what it says last is not taken either."""
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One connection; ``calls``: how many it has begun."""
+    """One connection; ``calls``: how many it has begun; ``stalled``: since when it takes nothing of what it is sent."""
 
     client: str
     began: float
     cut: Callable[[], object]
     calls: int = 0
+    stalled: float | None = None
 
 
 class Connections:
@@ -69,15 +73,21 @@ class Connections:
         """Note that a connection has ended."""
         self._all.pop(connection, None)
 
-    def cut_silent(self, now: float) -> None:
-        """Cut those that have begun no call in time."""
-        for each in [each for each in self._all if not each.calls and now - each.began >= SILENT_SECONDS]:
+    def cut_overdue(self, now: float) -> None:
+        """Cut those that have begun no call in time, or take nothing."""
+        for each in [each for each in self._all if _is_overdue(each, now)]:
             self._cut(each)
 
     def _cut(self, connection: Connection) -> None:
         del self._all[connection]
         self.cuts += 1
         connection.cut()
+
+
+def _is_overdue(each: Connection, now: float) -> bool:
+    if each.stalled is not None and now - each.stalled >= STALLED_SECONDS:
+        return True
+    return not each.calls and now - each.began >= SILENT_SECONDS
 
 
 def _first(own: list[Connection]) -> Connection:

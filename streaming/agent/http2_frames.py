@@ -4,6 +4,7 @@ gRPC refuses a call whose headers are too long, and reads on: headers that never
 process for each connection (RFC 9113, 4.1, 6.2, 6.10 and 10.5.1; CERT/CC VU#421644).
 """
 
+from streaming.agent.header_fields import field_count
 from streaming.errors import FormatError
 
 HEADER_BYTES = 16 << 10
@@ -12,9 +13,18 @@ HEADER_BYTES = 16 << 10
 HEADER_FRAMES = 16
 """The most frames of a call's headers: empty ones have no bytes, and no end."""
 
+HEADER_FIELDS = 64
+"""The most fields of a call's headers: those of a job have some ten."""
+
+FRAMES_PER_SECOND = 5_000
+"""A connection that sends more is read that slowly: looking at frames that hold nothing would take all of a processor."""
+
+_AT_ONCE_SECONDS = 0.1
+
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD_BYTES = 9
 _HEADERS, _CONTINUATION = 1, 9
+_PADDED, _PRIORITY = 0x08, 0x20
 
 
 GOING_AWAY = bytes(3) + b"\x04" + bytes(5) + b"\0\0\x08\x07" + bytes(9) + bytes([0, 0, 0, 11])
@@ -30,8 +40,13 @@ class FrameCount:
         self._payload = 0  # bytes of it that are still to come
         self._header_bytes = 0
         self._header_frames = 0
+        self._block = bytearray()  # what has come of the headers
+        self._is_header = False  # whether the payload is theirs
+        self._skipped = 0  # bytes before its first field
         self.calls = 0
         """How many calls have begun."""
+        self.frames = 0
+        """How many frames have begun."""
 
     def take(self, data: bytes) -> None:
         """Count the next bytes.
@@ -44,6 +59,8 @@ class FrameCount:
             if self._payload:
                 passed = min(self._payload, len(data) - at)
                 self._payload -= passed
+                if self._is_header:
+                    self._note(data[at : at + passed])
                 at += passed
             elif self._preface:
                 begin = data[at : at + len(self._preface)]
@@ -56,14 +73,18 @@ class FrameCount:
                 self._head += part
                 at += len(part)
                 if len(self._head) == _HEAD_BYTES:
-                    high, middle, low, kind = self._head[:4]
-                    self._begin(high << 16 | middle << 8 | low, kind)
+                    high, middle, low, kind, flags = self._head[:5]
+                    self._begin(high << 16 | middle << 8 | low, kind, flags)
                     self._head.clear()
 
-    def _begin(self, length: int, kind: int) -> None:
+    def _begin(self, length: int, kind: int, flags: int) -> None:
         self._payload = length
+        self.frames += 1
+        self._is_header = kind in (_HEADERS, _CONTINUATION)
         if kind == _HEADERS:
             self.calls += 1
+            self._block.clear()
+            self._skipped = bool(flags & _PADDED) + 5 * bool(flags & _PRIORITY)
             self._header_bytes = self._header_frames = 0
         elif kind != _CONTINUATION:
             return
@@ -71,3 +92,24 @@ class FrameCount:
         self._header_frames += 1
         if self._header_bytes > HEADER_BYTES or self._header_frames > HEADER_FRAMES:
             raise FormatError(f"the headers of a call have more than {HEADER_BYTES} bytes, or {HEADER_FRAMES} frames")
+
+    def _note(self, part: bytes) -> None:
+        """Count the fields of what has come of the headers. Padding counts as some."""
+        self._block += part
+        if field_count(self._block, self._skipped, HEADER_FIELDS) > HEADER_FIELDS:
+            raise FormatError(f"the headers of a call have more than {HEADER_FIELDS} fields")
+
+
+class FramePace:
+    """When a connection is read again. Times are seconds of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self._frames = 0
+        self._paid_at = 0.0  # when the frames so far have had their time
+
+    def wait(self, frames: int, now: float) -> float:
+        """How long to wait, with so many frames of the connection so far."""
+        self._paid_at = max(now, self._paid_at) + (frames - self._frames) / FRAMES_PER_SECOND
+        self._frames = frames
+        ahead = self._paid_at - now
+        return ahead if ahead > _AT_ONCE_SECONDS else 0.0

@@ -18,6 +18,8 @@ _CHUNK_BYTES = 16 << 10
 class Channel:
     """For the thread of the loop. All methods that wait raise OSError if the connection has ended.
 
+    They let others have their turn first: a client that always has more to send, or takes whatever it is sent, keeps no loop for itself.
+
     Args:
         connection: one that does not block; the channel closes it.
     """
@@ -62,6 +64,7 @@ class Channel:
         self._socket.close()
 
     async def _until(self, act: Callable[[], _Value], is_ready: Callable[["asyncio.Future[None]"], Callable[[int], object]]) -> _Value:
+        await asyncio.sleep(0)
         while True:
             try:
                 return act()

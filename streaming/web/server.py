@@ -104,6 +104,7 @@ class Server:
             task = asyncio.create_task(self._converse(connection, str(address[0])))
             self._conversations.add(task)
             task.add_done_callback(self._conversations.discard)
+            await asyncio.sleep(0)  # while more of them wait, accepting itself does not
 
     async def _converse(self, connection: socket.socket, host: str) -> None:
         task = asyncio.current_task()

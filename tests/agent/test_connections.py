@@ -1,6 +1,6 @@
 """Which connection goes when there are too many: whoever has no call, and whoever has most."""
 
-from streaming.agent.connections import MOST, MOST_OF_CLIENT, SILENT_SECONDS, Connection, Connections
+from streaming.agent.connections import MOST, MOST_OF_CLIENT, SILENT_SECONDS, STALLED_SECONDS, Connection, Connections
 
 
 class Port:
@@ -58,8 +58,18 @@ def test_one_without_a_call_is_cut_in_time() -> None:
     port.enter("10.0.0.2", "job", calls=1)
     left = port.enter("10.0.0.3", "gone")
     port.connections.leave(left)
-    port.connections.cut_silent(SILENT_SECONDS - 0.1)
+    port.connections.cut_overdue(SILENT_SECONDS - 0.1)
     assert not port.cut
-    port.connections.cut_silent(SILENT_SECONDS)
+    port.connections.cut_overdue(SILENT_SECONDS)
     assert port.cut == ["silent"]
     assert port.connections.cuts == 1
+
+
+def test_one_that_takes_nothing_is_cut_in_time() -> None:
+    port = Port()
+    port.enter("10.0.0.1", "reader", calls=1)
+    port.enter("10.0.0.2", "stalled", calls=1).stalled = 5.0
+    port.connections.cut_overdue(5.0 + STALLED_SECONDS - 0.1)
+    assert not port.cut
+    port.connections.cut_overdue(5.0 + STALLED_SECONDS)
+    assert port.cut == ["stalled"]

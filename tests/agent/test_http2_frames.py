@@ -4,15 +4,16 @@ import struct
 
 import pytest
 
-from streaming.agent.http2_frames import HEADER_BYTES, HEADER_FRAMES, FrameCount
+from streaming.agent.http2_frames import FRAMES_PER_SECOND, HEADER_BYTES, HEADER_FIELDS, HEADER_FRAMES, FrameCount, FramePace
 from streaming.errors import FormatError
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+FIELD = b"\x40\x01x\x7f\xff\xff\x7f"  # the beginning of one whose value is longer than all headers
 DATA, HEADERS, SETTINGS, CONTINUATION = 0, 1, 4, 9
 
 
 def frame(kind: int, length: int = 0, stream: int = 1) -> bytes:
-    return struct.pack(">I", length)[1:] + bytes([kind, 0]) + struct.pack(">I", stream) + b"x" * length
+    return struct.pack(">I", length)[1:] + bytes([kind, 0]) + struct.pack(">I", stream) + (FIELD + b"x" * length)[:length]
 
 
 def counted(data: bytes, piece: int) -> FrameCount:
@@ -53,3 +54,40 @@ def test_headers_of_many_calls_are_no_long_headers(piece: int) -> None:
 def test_what_is_no_http2_is_refused(begin: bytes, piece: int) -> None:
     with pytest.raises(FormatError, match="no HTTP/2"):
         counted(begin, piece)
+
+
+def headers(block: bytes, flags: int = 4, kind: int = HEADERS) -> bytes:
+    return struct.pack(">I", len(block))[1:] + bytes([kind, flags, 0, 0, 0, 1]) + block
+
+
+LITERAL = b"\x40\x01x\x7f\x81\x1d" + b"v" * 3_840  # a name of 1 byte and a value whose length takes three
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_a_call_has_so_many_fields(piece: int) -> None:
+    most = LITERAL + b"\x3f\xe1\x1f" + b"\x04\x01p" + b"\xbe" * (HEADER_FIELDS - 3)
+    for flags, before in ((4, b""), (0x24, bytes(5)), (0x2C, bytes(6))):
+        assert counted(PREFACE + headers(before + most, flags) * 3, piece).calls == 3
+        with pytest.raises(FormatError, match="fields"):
+            counted(PREFACE + headers(before + most + b"\xbe", flags), piece)
+
+
+@pytest.mark.parametrize("rest", [b"", headers(b"\xbe" * 10, 4, CONTINUATION)])
+def test_fields_are_counted_before_a_frame_or_block_is_whole(rest: bytes) -> None:
+    """gRPC reads what has come."""
+    begun = headers(b"\xbe" * 60, 0) if rest else headers(b"\xbe" * 100)[:80]
+    with pytest.raises(FormatError, match="fields"):
+        counted(PREFACE + begun + rest, 9)
+
+
+def test_a_number_in_headers_ends() -> None:
+    with pytest.raises(FormatError, match="no end"):
+        counted(PREFACE + headers(b"\xff" * 10), 3)
+
+
+def test_a_connection_of_many_frames_is_read_slowly_and_a_job_s_is_not() -> None:
+    pace = FramePace()
+    assert pace.wait(FRAMES_PER_SECOND // 20, 0.0) == 0
+    assert pace.wait(2 * FRAMES_PER_SECOND, 0.0) == 2
+    assert pace.wait(2 * FRAMES_PER_SECOND, 2.0) == 0
+    assert pace.wait(2 * FRAMES_PER_SECOND + 10, 9.0) == 0

@@ -23,7 +23,9 @@ def figures(limit: str) -> list[int]:
 def test_the_page_tells_the_limits() -> None:
     kib, mib = 1 << 10, 1 << 20
     assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
-    assert figures("headers of a call") == [http2_frames.HEADER_BYTES // kib, http2_frames.HEADER_FRAMES]
+    assert figures("headers of a call") == [http2_frames.HEADER_BYTES // kib, http2_frames.HEADER_FRAMES, http2_frames.HEADER_FIELDS]
+    assert figures("frames of a connection") == [http2_frames.FRAMES_PER_SECOND]
+    assert figures("a connection that takes nothing") == [connections.STALLED_SECONDS]
     assert figures("connections |") == [connections.MOST]
     assert figures("connections of one client") == [connections.MOST_OF_CLIENT]
     assert figures("a connection until its first call") == [connections.SILENT_SECONDS]

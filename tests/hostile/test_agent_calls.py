@@ -15,7 +15,7 @@ from streaming.agent.call_server import CONNECTIONS_CALLS
 from streaming.protocol.agent_calls import Call, method
 from streaming.protocol.consumer_messages import PlanRequest
 from tests.faults.writing import writing_broker
-from tests.hostile.http2 import bare_call, endless_headers
+from tests.hostile.http2 import bare_call, endless_headers, many_fields
 from tests.hostile.processes import STRANGERS_TOKEN, TOKEN, Attacked, attacked_agent
 
 MIB = 1 << 20
@@ -74,6 +74,15 @@ def test_a_connection_serves_on_however_many_calls_were_answered_at_once_before(
     job = Connection(agent, TOKEN)
     assert {job.ask(Call.STATUS, b"{}") for _ in range(4 * CONNECTIONS_CALLS)} == {grpc.StatusCode.OK}
     job.close()
+
+
+def test_headers_of_many_fields_take_no_memory(agent: Attacked) -> None:
+    """A field that was sent before is a byte: 6 MB of them took 80 MiB, without a token, and the memory stayed."""
+    before = agent.status("VmRSS")
+    for _ in range(3):
+        many_fields(agent.address, 400)
+    assert agent.status("VmRSS") - before < 16 * MIB
+    assert Connection(agent, TOKEN).ask(Call.STATUS, b"{}") is grpc.StatusCode.OK
 
 
 def test_whatever_is_asked_about_positions_ends_no_agent(agent: Attacked) -> None:

@@ -17,6 +17,7 @@ from streaming.protocol.agent_calls import Call, method
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.units import Address
 from tests.faults.writing import WritingBroker, writing_broker
+from tests.hostile.http2 import WINDOW_UPDATE, Flood, frame_of
 from tests.hostile.processes import STRANGERS_TOKEN, Attacked, attacked_agent
 from tests.processes import until
 
@@ -72,6 +73,19 @@ def test_connections_that_send_nothing_are_few_and_end(agent: Attacked) -> None:
         assert agent.descriptors() - descriptors <= MOST_OF_CLIENT + 16
         assert agent.status("VmRSS") - before < 64 * MIB
     until("a new client is answered", lambda: answered(agent.client().status))
+
+
+@pytest.mark.parametrize("frame", [frame_of(0x77), frame_of(WINDOW_UPDATE, b"\0\0\0\1")])
+def test_a_connection_that_never_pauses_holds_up_nobody(agent: Attacked, frame: bytes) -> None:
+    """Frames that mean nothing, without a call and a token: while there were more to read, nobody else was."""
+    client = agent.client()
+    client.status()
+    with Flood(agent.address, frame) as flood:
+        until("it is under way", lambda: flood.sent)
+        for _ in range(10):
+            assert client.status().agent == "a1"
+        newcomer = agent.client()
+        assert newcomer.status().agent == "a1"
 
 
 def answered(ask: Callable[[], object]) -> bool:
