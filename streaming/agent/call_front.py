@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 
 from streaming.agent.connections import SILENT_SECONDS, Connection, Connections
-from streaming.agent.http2_frames import GOING_AWAY, FrameCount, FramePace
+from streaming.agent.http2_frames import GOING_AWAY, AnswerSeen, FrameCount, FramePace
 from streaming.agent.security import Certificates
 from streaming.errors import FormatError
 from streaming.rare_log import RareLog
@@ -122,7 +122,6 @@ class CallFront:
                 self._log.write(logging.WARNING, "no connection is accepted for now", {"error": str(error)})
                 await asyncio.sleep(_CUT_SECONDS if self._connections.make_room() else _FULL_SECONDS)
                 continue
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             task = asyncio.create_task(self._pass(connection, str(address[0])))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -135,6 +134,7 @@ class CallFront:
         entry = self._connections.enter(host, self._monotonic(), task.cancel)
         outer, inner = Channel(self._loop, connection), None
         try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._certificates is not None:
                 await outer.shake(self._shown(self._certificates.get()).context)
             frames = FrameCount()
@@ -194,7 +194,9 @@ class CallFront:
                 entry.calls = frames.calls
 
         async def outwards() -> None:
+            seen = AnswerSeen()
             while data := await inner.read(_CHUNK_BYTES):
+                entry.answered = entry.answered or seen.take(data)
                 rest = memoryview(data)
                 while rest:
                     entry.stalled = self._monotonic()

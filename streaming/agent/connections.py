@@ -1,6 +1,7 @@
 """Which connections of the agent's port may stay: how many of all and of one client, and how long one may be without a call.
 
-Whoever has begun no call can only displace others that have not either; of those that have, a client with many displaces its own.
+Whoever has begun no call can only displace others that have not either, and whoever had no answer yet, as one without a token, only those
+two; of those that had one, a client with many displaces its own.
 """
 
 from collections import Counter
@@ -24,12 +25,19 @@ STALLED_SECONDS = 120.0
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One connection; ``calls``: how many it has begun; ``stalled``: since when it takes nothing of what it is sent."""
+    """One connection.
+
+    Attributes:
+        calls: how many it has begun.
+        answered: whether one of them was answered. A refusal is no answer.
+        stalled: since when it takes nothing of what it is sent.
+    """
 
     client: str
     began: float
     cut: Callable[[], object]
     calls: int = 0
+    answered: bool = False
     stalled: float | None = None
 
 
@@ -47,23 +55,23 @@ class Connections:
     def enter(self, host: str, now: float, cut: Callable[[], object]) -> Connection:
         """Note a new connection; another one is cut if there are too many.
 
-        Of its client's those go first that have begun no call, the oldest first; then the oldest.
+        Of its client's those go first that have begun no call, then those that had no answer, the oldest first.
         """
         made = Connection(client_of(host), now, cut)
         own = [each for each in self._all if each.client == made.client]
         if len(own) >= MOST_OF_CLIENT:
-            self._cut(_first(own))
+            self._cut(_least(own)[0])
         elif len(self._all) >= MOST:
             self.make_room()
         self._all[made] = None
         return made
 
     def make_room(self) -> bool:
-        """Cut one of those without a call, of the client with most of them; else one of the client with most. The oldest goes.
+        """Cut one of those without a call; else of those without an answer; else of all: of the client with most of them, the oldest.
 
         Returns whether there was any.
         """
-        found = [each for each in self._all if not each.calls] or list(self._all)
+        found = _least(list(self._all))
         if found:
             crowd, _ = Counter(each.client for each in found).most_common(1)[0]
             self._cut(next(each for each in found if each.client == crowd))
@@ -90,6 +98,7 @@ def _is_overdue(each: Connection, now: float) -> bool:
     return not each.calls and now - each.began >= SILENT_SECONDS
 
 
-def _first(own: list[Connection]) -> Connection:
-    """The oldest that has begun no call; the oldest if each has begun one."""
-    return next((each for each in own if not each.calls), own[0])
+def _least(connections: list[Connection]) -> list[Connection]:
+    """Those that go before the others, the oldest first."""
+    unanswered = [each for each in connections if not each.answered]
+    return [each for each in unanswered if not each.calls] or unanswered or connections

@@ -1,8 +1,11 @@
-"""Counts what a client sends as HTTP/2, before gRPC reads it: the head of each frame says how long it is and what it belongs to.
+"""Looks at the frames of HTTP/2 that pass between a client and gRPC: the head of each says how long it is and what it belongs to.
 
 gRPC refuses a call whose headers are too long, and reads on: headers that never end, in CONTINUATION frames, took 15 MiB and more of a
 process for each connection (RFC 9113, 4.1, 6.2, 6.10 and 10.5.1; CERT/CC VU#421644).
 """
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from streaming.agent.header_fields import field_count
 from streaming.errors import FormatError
@@ -23,7 +26,7 @@ _AT_ONCE_SECONDS = 0.1
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD_BYTES = 9
-_HEADERS, _CONTINUATION = 1, 9
+_DATA, _HEADERS, _CONTINUATION = 0, 1, 9
 _PADDED, _PRIORITY = 0x08, 0x20
 
 
@@ -31,13 +34,46 @@ GOING_AWAY = bytes(3) + b"\x04" + bytes(5) + b"\0\0\x08\x07" + bytes(9) + bytes(
 """What a connection that is cut is sent: its settings, and that it has been too much (GOAWAY with ENHANCE_YOUR_CALM)."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    length: int
+    kind: int
+    flags: int
+
+
+class _Pieces:
+    """Frames in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._payload = 0  # bytes of it that are still to come
+
+    def split(self, data: bytes) -> Iterator[_Head | bytes]:
+        """The heads in it, and behind each the parts of its payload."""
+        at = 0
+        while at < len(data):
+            if self._payload:
+                part = data[at : at + self._payload]
+                self._payload -= len(part)
+                at += len(part)
+                yield part
+                continue
+            part = data[at : at + _HEAD_BYTES - len(self._head)]
+            self._head += part
+            at += len(part)
+            if len(self._head) == _HEAD_BYTES:
+                high, middle, low, kind, flags = self._head[:5]
+                self._payload = high << 16 | middle << 8 | low
+                self._head.clear()
+                yield _Head(self._payload, kind, flags)
+
+
 class FrameCount:
-    """The frames of one connection, in pieces of any size."""
+    """What one client sends, in pieces of any size."""
 
     def __init__(self) -> None:
         self._preface = _PREFACE  # what is still to come of it
-        self._head = bytearray()
-        self._payload = 0  # bytes of it that are still to come
+        self._pieces = _Pieces()
         self._header_bytes = 0
         self._header_frames = 0
         self._block = bytearray()  # what has come of the headers
@@ -54,41 +90,27 @@ class FrameCount:
         Raises:
             FormatError: this is no HTTP/2, or the headers of a call are too long. The connection cannot go on.
         """
-        at = 0
-        while at < len(data):
-            if self._payload:
-                passed = min(self._payload, len(data) - at)
-                self._payload -= passed
-                if self._is_header:
-                    self._note(data[at : at + passed])
-                at += passed
-            elif self._preface:
-                begin = data[at : at + len(self._preface)]
-                if not self._preface.startswith(begin):
-                    raise FormatError("no HTTP/2 without encryption begins like this")
-                self._preface = self._preface[len(begin) :]
-                at += len(begin)
-            else:
-                part = data[at : at + _HEAD_BYTES - len(self._head)]
-                self._head += part
-                at += len(part)
-                if len(self._head) == _HEAD_BYTES:
-                    high, middle, low, kind, flags = self._head[:5]
-                    self._begin(high << 16 | middle << 8 | low, kind, flags)
-                    self._head.clear()
+        begin = data[: len(self._preface)]
+        if not self._preface.startswith(begin):
+            raise FormatError("no HTTP/2 without encryption begins like this")
+        self._preface = self._preface[len(begin) :]
+        for piece in self._pieces.split(data[len(begin) :]):
+            if isinstance(piece, _Head):
+                self._begin(piece)
+            elif self._is_header:
+                self._note(piece)
 
-    def _begin(self, length: int, kind: int, flags: int) -> None:
-        self._payload = length
+    def _begin(self, head: _Head) -> None:
         self.frames += 1
-        self._is_header = kind in (_HEADERS, _CONTINUATION)
-        if kind == _HEADERS:
+        self._is_header = head.kind in (_HEADERS, _CONTINUATION)
+        if head.kind == _HEADERS:
             self.calls += 1
             self._block.clear()
-            self._skipped = bool(flags & _PADDED) + 5 * bool(flags & _PRIORITY)
+            self._skipped = bool(head.flags & _PADDED) + 5 * bool(head.flags & _PRIORITY)
             self._header_bytes = self._header_frames = 0
-        elif kind != _CONTINUATION:
+        elif head.kind != _CONTINUATION:
             return
-        self._header_bytes += length
+        self._header_bytes += head.length
         self._header_frames += 1
         if self._header_bytes > HEADER_BYTES or self._header_frames > HEADER_FRAMES:
             raise FormatError(f"the headers of a call have more than {HEADER_BYTES} bytes, or {HEADER_FRAMES} frames")
@@ -98,6 +120,17 @@ class FrameCount:
         self._block += part
         if field_count(self._block, self._skipped, HEADER_FIELDS) > HEADER_FIELDS:
             raise FormatError(f"the headers of a call have more than {HEADER_FIELDS} fields")
+
+
+class AnswerSeen:
+    """Whether gRPC has answered a call of a connection, in pieces of any size: a refusal has headers alone, and no message."""
+
+    def __init__(self) -> None:
+        self._pieces = _Pieces()
+
+    def take(self, data: bytes) -> bool:
+        """Look at the next bytes; returns whether an answer has begun in them."""
+        return any(isinstance(piece, _Head) and piece.kind == _DATA for piece in self._pieces.split(data))
 
 
 class FramePace:

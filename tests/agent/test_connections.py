@@ -1,4 +1,4 @@
-"""Which connection goes when there are too many: whoever has no call, and whoever has most."""
+"""Which connection goes when there are too many: whoever has no call, then whoever had no answer, and whoever has most."""
 
 from streaming.agent.connections import MOST, MOST_OF_CLIENT, SILENT_SECONDS, STALLED_SECONDS, Connection, Connections
 
@@ -8,9 +8,9 @@ class Port:
         self.connections = Connections()
         self.cut: list[str] = []
 
-    def enter(self, client: str, name: str = "", *, calls: int = 0, now: float = 0.0) -> Connection:
+    def enter(self, client: str, name: str = "", *, calls: int = 0, answered: bool = False, now: float = 0.0) -> Connection:
         made = self.connections.enter(client, now, lambda: self.cut.append(name or client))
-        made.calls = calls
+        made.calls, made.answered = calls, answered
         return made
 
 
@@ -23,6 +23,16 @@ def test_a_client_with_many_displaces_its_own_and_first_one_without_a_call() -> 
     assert port.cut == ["5"]
     port.enter("10.0.0.2", "and one more", calls=1)
     assert port.cut == ["5", "0"]
+
+
+def test_a_client_with_many_displaces_those_without_an_answer_before_an_older_one_that_had_one() -> None:
+    port = Port()
+    for number in range(MOST_OF_CLIENT):
+        port.enter("10.0.0.2", f"{number}", calls=1, answered=number != 5)
+    port.enter("10.0.0.2", "refused", calls=1)
+    assert port.cut == ["5"]
+    port.enter("10.0.0.2", "refused, too", calls=1)
+    assert port.cut == ["5", "refused"]
 
 
 def test_those_of_one_network_of_ipv6_are_one_client() -> None:
@@ -41,6 +51,17 @@ def test_beyond_the_bound_of_all_the_silent_ones_go_and_jobs_stay() -> None:
     port.enter("10.2.0.1", "another job")
     assert port.cut == ["0"]
     assert len(port.connections) == MOST
+
+
+def test_beyond_the_bound_of_all_those_without_an_answer_go_and_jobs_stay() -> None:
+    """Though one address has more of the jobs."""
+    port = Port()
+    for number in range(MOST_OF_CLIENT):
+        port.enter("10.1.0.1", f"job {number}", calls=1, answered=True)
+    for number in range(MOST - MOST_OF_CLIENT):
+        port.enter(f"10.0.{number % 8}.1", f"{number}", calls=1)
+    port.enter("10.2.0.1", "another job", calls=1)
+    assert port.cut == ["0"]
 
 
 def test_where_all_have_calls_the_client_with_most_loses_its_oldest() -> None:

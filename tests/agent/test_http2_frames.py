@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from streaming.agent.http2_frames import FRAMES_PER_SECOND, HEADER_BYTES, HEADER_FIELDS, HEADER_FRAMES, FrameCount, FramePace
+from streaming.agent.http2_frames import FRAMES_PER_SECOND, HEADER_BYTES, HEADER_FIELDS, HEADER_FRAMES, AnswerSeen, FrameCount, FramePace
 from streaming.errors import FormatError
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -83,6 +83,14 @@ def test_fields_are_counted_before_a_frame_or_block_is_whole(rest: bytes) -> Non
 def test_a_number_in_headers_ends() -> None:
     with pytest.raises(FormatError, match="no end"):
         counted(PREFACE + headers(b"\xff" * 10), 3)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 9, 1 << 20])
+def test_a_refusal_is_no_answer(piece: int) -> None:
+    refused = frame(SETTINGS, 18, 0) + (frame(HEADERS, 200) + frame(SETTINGS, 0, 0)) * 3
+    for data, answers in ((refused, False), (refused + frame(HEADERS, 20) + frame(DATA, 3) + frame(HEADERS, 20), True)):
+        seen = AnswerSeen()
+        assert (True in [seen.take(data[at : at + piece]) for at in range(0, len(data), piece)]) == answers
 
 
 def test_a_connection_of_many_frames_is_read_slowly_and_a_job_s_is_not() -> None:

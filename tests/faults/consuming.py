@@ -3,7 +3,7 @@
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.protocol.consumer_messages import Range, Register
-from streaming.protocol.status_messages import Status
+from streaming.protocol.status_messages import Status, StatusRequest
 from streaming.rows import Kind
 
 Key = tuple[str, int]
@@ -20,7 +20,9 @@ class Consumer:
     def status(self) -> Status | None:
         """How the agent is, None while it does not answer. The first time it is told that this consumer is there."""
         try:
-            status = self._client.status() if self._registered else self._client.register(Register(self._name, "earliest", resumed=False))
+            asked = StatusRequest(consumer=self._name)
+            begins = Register(self._name, "earliest", resumed=False)
+            status = self._client.status(asked) if self._registered else self._client.register(begins)
             self._registered = True
             return status
         except AgentError:

@@ -2,8 +2,8 @@
 
 import socket
 import struct
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from types import TracebackType
 
@@ -59,21 +59,18 @@ def _of_call(path: str) -> bytes:
     return b"".join(_literal(*each) for each in [*names, (b"content-type", b"application/grpc")])
 
 
-def bare_call(address: str, path: str, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Make a connection and a call without a message; returns what comes back, as it is."""
+@contextmanager
+def bare_call(address: str, path: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Iterator[bytes]:
+    """Make a connection and a call without a message; yields what has come back, as it is, and holds the connection."""
     where = Address.parse(address)
+    begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame_of(_SETTINGS)
     block = _of_call(path) + b"".join(_literal(*each) for each in headers)
     with socket.create_connection((where.host, where.port), 10) as connection:
-        connection.sendall(
-            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(_SETTINGS, 0, 0) + _frame(_HEADERS, _END_STREAM_AND_HEADERS, 1, block)
-        )
+        connection.sendall(begin + _frame(_HEADERS, _END_STREAM_AND_HEADERS, 1, block))
         received = b""
-        while b"grpc-status" not in received:
-            more = connection.recv(65536)
-            if not more:
-                break
+        while b"grpc-status" not in received and (more := connection.recv(65536)):
             received += more
-    return received
+        yield received
 
 
 def many_fields(address: str, calls: int) -> None:

@@ -17,7 +17,7 @@ from streaming.protocol.agent_calls import Call, method
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.units import Address
 from tests.faults.writing import WritingBroker, writing_broker
-from tests.hostile.http2 import WINDOW_UPDATE, Flood, frame_of
+from tests.hostile.http2 import WINDOW_UPDATE, Flood, bare_call, frame_of
 from tests.hostile.processes import STRANGERS_TOKEN, Attacked, attacked_agent
 from tests.processes import until
 
@@ -73,6 +73,19 @@ def test_connections_that_send_nothing_are_few_and_end(agent: Attacked) -> None:
         assert agent.descriptors() - descriptors <= MOST_OF_CLIENT + 16
         assert agent.status("VmRSS") - before < 64 * MIB
     until("a new client is answered", lambda: answered(agent.client().status))
+
+
+def test_strangers_whose_calls_are_refused_displace_each_other_and_no_job(agent: Attacked, broker: WritingBroker) -> None:
+    """From the job's own address."""
+    job = Reader(agent.client(), "job")
+    until("the job has begun", job.step)
+    until("it has all", lambda: not job.step() and job.appended == sum(each.appended.bytes for each in broker.facts()))
+    with ThreadPoolExecutor(1) as pool, ExitStack() as strangers:
+        plan = pool.submit(job.client.plan, PlanRequest("job", "run", job.journal, job.seq, None, 30_000, total=job.total))
+        for _ in range(2 * MOST_OF_CLIENT):
+            assert b"grpc-status" in strangers.enter_context(bare_call(agent.address, method(Call.STATUS)))
+        broker.write_on(1_000)
+        assert plan.result().seq > job.seq
 
 
 @pytest.mark.parametrize("frame", [frame_of(0x77), frame_of(WINDOW_UPDATE, b"\0\0\0\1")])
