@@ -122,6 +122,23 @@ def test_one_agent_becomes_two(world: World, order: tuple[str, str]) -> None:
     world.check("t1", 20)
 
 
+@pytest.mark.parametrize("starts", list(permutations((("a1", 1), ("a2", 0)))))
+@pytest.mark.parametrize("looks", list(permutations(("a1", "a2"))))
+def test_two_agents_exchange_their_log_dirs(world: World, starts: list[tuple[str, int]], looks: tuple[str, str]) -> None:
+    logs = [log_in(world.dirs[number], f"t{number}", 3, 2) for number in (0, 1)]
+    world.start("a1", 0)
+    world.start("a2", 1)
+    world.look("a1", "a2")
+    for name, number in starts:
+        world.start(name, number)
+        for log in logs:
+            log.append(batch(4))
+        world.look(*looks)
+    world.look(*looks)
+    world.check("t0", 13)
+    world.check("t1", 13)
+
+
 @pytest.mark.parametrize("order", list(permutations(("a1", "a2"))))
 @pytest.mark.parametrize("names", [("a1", "a2"), ("a2", "a1")])
 @pytest.mark.parametrize("at_once", [True, False])
