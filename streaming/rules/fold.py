@@ -87,6 +87,7 @@ class ShardFold:
         self._arrived: list[Changed] = []
         self._recalled = False
         self._in_census: set[LogKey] = set()
+        self._leaving: dict[LogKey, EventRow] = {}
         self._last: tuple[str, str, int, int] | None = None
         self._replicas: defaultdict[tuple[str, int, str], dict[LogKey, None]] | None = None
 
@@ -104,6 +105,7 @@ class ShardFold:
                 continue
             self._last = _place(row)
             self.marks[row.agent] = Mark(row.journal, row.seq)
+            self._settle(row)
             if row.kind == Kind.CENSUS_END:
                 self._end_census(row)
             elif row.kind == Kind.GONE:
@@ -114,6 +116,8 @@ class ShardFold:
                 self._skip_in_residue(row.agent, row.broker, row.reason, row.bytes)
             else:
                 _not_known(row)
+        for key in list(self._leaving):
+            self._leave_now(key)
 
     def _get(self, key: LogKey) -> LogState | None:
         return self.touched[key] if key in self.touched else self._find(key)
@@ -188,10 +192,28 @@ class ShardFold:
         key, deleted = key_of(row), row.reason == "deleted"
         state = self._get(key)
         if state is not None and not state.departed:
-            self._leave_or_stay(state, gone_from(state, row), deleted=deleted)
+            after = gone_from(state, row)
+            if after is None and row.log_dir:
+                self._leaving[key] = row
+            else:
+                self._leave_or_stay(state, after, deleted=deleted)
         if deleted and not row.log_dir:  # what other replicas left behind goes with their topic
             for other in [other for other in self._others(key) if other.departed]:
                 self._leave(other, deleted=True)
+
+    def _settle(self, row: EventRow) -> None:
+        """Let logs go that are gone, before what their own agent says of them next. The rows of another agent may say where one is now."""
+        if row.kind == Kind.CENSUS_END:
+            for key in list(self._leaving):
+                self._leave_now(key)
+        elif (gone := self._leaving.get(key_of(row))) is not None and gone.agent == row.agent:
+            self._leave_now(key_of(row))
+
+    def _leave_now(self, key: LogKey) -> None:
+        """Let a log go that is gone from where it was, unless it has been seen elsewhere since."""
+        row, state = self._leaving.pop(key), self._get(key)
+        if state is not None and not state.departed:
+            self._leave_or_stay(state, gone_from(state, row), deleted=row.reason == "deleted")
 
     def _leave_or_stay(self, state: LogState, after: LogState | None, *, deleted: bool = False) -> None:
         """Take over where a log is now; ``after``: None if it is nowhere any more."""

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.event_row import EventRow
 from streaming.protocol.consumer_messages import NOT_BEGUN
-from streaming.rows import SEGMENTS
+from streaming.rows import SEGMENTS, Kind
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -122,6 +122,23 @@ def test_one_agent_becomes_two(world: World, order: tuple[str, str]) -> None:
     world.check("t1", 20)
 
 
+@pytest.mark.parametrize("starts", list(permutations((("a1", 1), ("a2", 0)))))
+@pytest.mark.parametrize("looks", list(permutations(("a1", "a2"))))
+def test_two_agents_exchange_their_log_dirs(world: World, starts: list[tuple[str, int]], looks: tuple[str, str]) -> None:
+    logs = [log_in(world.dirs[number], f"t{number}", 3, 2) for number in (0, 1)]
+    world.start("a1", 0)
+    world.start("a2", 1)
+    world.look("a1", "a2")
+    for name, number in starts:
+        world.start(name, number)
+        for log in logs:
+            log.append(batch(4))
+        world.look(*looks)
+    world.look(*looks)
+    world.check("t0", 13)
+    world.check("t1", 13)
+
+
 @pytest.mark.parametrize("order", list(permutations(("a1", "a2"))))
 @pytest.mark.parametrize("names", [("a1", "a2"), ("a2", "a1")])
 @pytest.mark.parametrize("at_once", [True, False])
@@ -146,6 +163,25 @@ def test_a_replica_moves_to_the_log_dir_of_another_agent(
     found = world.log("t")
     assert found is not None
     assert (found.departed, found.log_end_offset, found.share_records, sum(found.skipped_bytes)) == (False, 20, 20, 0)
+
+
+@pytest.mark.parametrize("names", [("a1", "a2"), ("a2", "a1")])
+def test_a_replica_that_is_gone_and_elsewhere_in_one_micro_batch_keeps_its_counters(world: World, names: tuple[str, str]) -> None:
+    """Whichever agent's rows come first, and although what lies in the new log dir is read over several micro-batches."""
+    log = log_in(world.dirs[0], "t", 3, 2)
+    world.start(names[0], 0)
+    world.start(names[1], 1)
+    world.look(*names)
+    log.append(batch(4), batch(5))
+    world.look(names[0])
+    log_in(world.dirs[1], "t", 3, 2, 4, 5).append(batch(6))
+    delete(world.dirs[0], log).remove()
+    gone, come = world.rows(names[0]), world.rows(names[1])
+    first = next(number for number, row in enumerate(come) if row.kind == Kind.APPENDED)
+    world.shard.fold(*gone, *come[:first])
+    world.check("t", 14)
+    world.shard.fold(*come[first:])
+    world.check("t", 20)
 
 
 def test_a_second_agent_with_a_journal_gets_a_log_dir_that_the_first_one_watches(world: World) -> None:
