@@ -476,6 +476,11 @@ class Tail:
         self._into_backlog()
         self.cursor = replace(self.cursor, frontier=EVERYTHING)
 
+    def publish_as_brought_along(self) -> None:
+        """Publish what is there now as a part that another agent may have published, unless this one has."""
+        if self.cursor.frontier <= self.cursor.next_offset:
+            self.cursor = replace(self.cursor, frontier=BROUGHT_ALONG)
+
     def stop(self, what: str, skipped: int, *, failed: bool = False) -> None:
         """Read no further.
 

@@ -113,6 +113,8 @@ class TakingUp:
         first = cursor.replay == Replays.FIRST
         met = replace(cursor, replay=Replays.ALONGSIDE) if first else cursor
         tail, events = resume(partition, segments, met, producers, self._buffer)
+        if watched is None and tail.unread_bytes(exact=False):
+            tail.publish_as_brought_along()  # another agent may have watched its log dir meanwhile
         if first and events:  # these events happened after the cursor where the log appears
             events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
         elif first:

@@ -26,21 +26,37 @@ class World:
         self.dirs = [log_dir(tmp_path, f"d{number}") for number in range(3)]
         self.shard = Shard()
         self.readers: dict[str, Reader] = {}
+        self._paused: set[str] = set()
         self.stepped_back: set[str] = set()  # topics whose counters were gone or began anew
 
     def start(self, name: str, *dirs: int, journal: str = "") -> None:
         """An agent that watches these log dirs; one of this name ends before."""
         before = self.readers.get(name)
-        if before is not None:
+        if before is not None and name not in self._paused:
             before.agent.close()
+        self._paused.discard(name)
         made = Agent(*(self.dirs[number].path for number in dirs), journal=self._root / (journal or f"of {name}"), name=name)
         if before is None:
             self.readers[name] = Reader(made)
         self.readers[name].agent = made
         self.readers[name].register(resumed=bool(self.shard.states))
 
+    @property
+    def running(self) -> list[str]:
+        """The agents that run now."""
+        return sorted(self.readers.keys() - self._paused)
+
+    def pause(self, name: str) -> None:
+        """An agent ends, and the job waits for it."""
+        if name not in self._paused:
+            self.readers[name].agent.close()
+            self._paused.add(name)
+
     def stop(self, name: str) -> None:
-        self.readers.pop(name).agent.close()
+        """An agent ends, and the job does not know it any more."""
+        self.pause(name)
+        self._paused.discard(name)
+        del self.readers[name]
 
     def rows(self, name: str) -> list[EventRow]:
         """What an agent publishes now. A job that it does not know, or not by this name, begins anew as a job does: in the plan after."""
@@ -120,6 +136,26 @@ def test_one_agent_becomes_two(world: World, order: tuple[str, str]) -> None:
     world.look(*order)
     world.check("t0", 5)
     world.check("t1", 20)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_an_agent_that_comes_back_after_another_one_has_watched_its_log_dir(world: World, *, looks: bool) -> None:
+    """What the other one has not read is in one range with what it has."""
+    log = log_in(world.dirs[0], "t", 3, 2)
+    world.start("a1", 0)
+    world.look("a1")
+    world.pause("a1")
+    log.append(batch(4))
+    world.start("a2", 0)
+    world.look("a2")
+    log.append(batch(5))
+    world.stop("a2")
+    world.start("a1", 0)
+    if looks:
+        world.look("a1")
+    log.append(batch(6))
+    world.look("a1")
+    world.check("t", 20)
 
 
 @pytest.mark.parametrize("starts", list(permutations((("a1", 1), ("a2", 0)))))
