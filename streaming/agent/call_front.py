@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 
 from streaming.agent.connections import SILENT_SECONDS, Connection, Connections
 from streaming.agent.http2_frames import GOING_AWAY, AnswerSeen, FrameCount, FramePace
@@ -23,8 +22,8 @@ from streaming.errors import FormatError
 from streaming.rare_log import RareLog
 from streaming.reloading import Reloading
 from streaming.units import Address
+from streaming.web.acceptor import Acceptor
 from streaming.web.channel import Channel
-from streaming.web.listening import listen_at
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +34,6 @@ _TURN_BYTES = 16 << 10
 
 _PATH_BYTES = 100
 """The longest path of a socket, on every system: Linux takes 107 bytes."""
-
-_SWEEP_SECONDS = 0.5
-_FULL_SECONDS = 0.1
-"""How long nothing is accepted where the process has no descriptor left, and no connection either."""
-
-_CUT_SECONDS = 0.01
-"""How long a connection that is cut for another one has to end."""
 
 
 class CallFront:
@@ -67,29 +59,22 @@ class CallFront:
         self._monotonic = monotonic
         self._log = RareLog(log)
         self._connections = Connections()
-        self._listener = listen_at(listen.host, listen.port)
-        self.address = Address(listen.host, int(self._listener.getsockname()[1]))
+        sweep, make_room = lambda: self._connections.cut_overdue(monotonic()), self._connections.make_room
+        self._acceptor = Acceptor(listen.host, listen.port, self._pass, sweep, self._log, make_room)
+        self.address = Address(listen.host, self._acceptor.address[1])
         fits = directory is not None and len(os.fsencode(directory / "calls")) <= _PATH_BYTES
         self._for_a_while = None if fits else tempfile.mkdtemp(prefix="segtail-")
         self.inner = Path(self._for_a_while or directory or "") / "calls"
         """The path of the socket on which gRPC listens."""
-        self._loop = asyncio.new_event_loop()
-        self._ends = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._last: Certificates | None = None
-        self._thread = Thread(target=self._run, name="connections", daemon=True)
 
     def start(self) -> None:
         """Begin to take connections, in a thread that ends with the process."""
-        self._thread.start()
+        self._acceptor.start("connections")
 
     def close(self) -> None:
         """Cut all connections and release the port."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._ends.set)
-            self._thread.join()
-        self._listener.close()
-        self._loop.close()
+        self._acceptor.close()
         self.inner.unlink(missing_ok=True)
         if self._for_a_while is not None:
             shutil.rmtree(self._for_a_while, ignore_errors=True)
@@ -99,40 +84,12 @@ class CallFront:
         """How many connections were cut. For any thread."""
         return self._connections.cuts
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
-
-    async def _serve(self) -> None:
-        accepting = asyncio.create_task(self._accept())
-        while not self._ends.is_set():
-            self._connections.cut_overdue(self._monotonic())
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ends.wait(), _SWEEP_SECONDS)
-        accepting.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(accepting, *self._tasks, return_exceptions=True)
-
-    async def _accept(self) -> None:
-        while True:
-            try:
-                connection, address = await self._loop.sock_accept(self._listener)
-            except OSError as error:
-                self._log.write(logging.WARNING, "no connection is accepted for now", {"error": str(error)})
-                await asyncio.sleep(_CUT_SECONDS if self._connections.make_room() else _FULL_SECONDS)
-                continue
-            task = asyncio.create_task(self._pass(connection, str(address[0])))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            await asyncio.sleep(0)  # while more of them wait, accepting itself does not
-
     async def _pass(self, connection: socket.socket, host: str) -> None:
         """Pass the bytes of one connection to and fro, until either side ends it or it is cut."""
         task = asyncio.current_task()
         assert task is not None
         entry = self._connections.enter(host, self._monotonic(), task.cancel)
-        outer, inner = Channel(self._loop, connection), None
+        outer, inner = Channel(self._acceptor.loop, connection), None
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._certificates is not None:
@@ -141,7 +98,7 @@ class CallFront:
             first = await outer.read(_TURN_BYTES)
             frames.take(first)
             if first:  # who sends nothing costs no more than this
-                inner = Channel(self._loop, await self._inner())
+                inner = Channel(self._acceptor.loop, await self._inner())
                 await self._both(outer, inner, first, frames, entry)
         except (OSError, asyncio.CancelledError) as error:  # it went away, has no accepted certificate, or was cut
             log.debug("connection ended", extra={"client": host, "error": str(error)})
@@ -171,7 +128,7 @@ class CallFront:
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         made.setblocking(False)
         try:
-            await self._loop.sock_connect(made, os.fspath(self.inner))
+            await self._acceptor.loop.sock_connect(made, os.fspath(self.inner))
         except BaseException:
             made.close()
             raise

@@ -2,7 +2,7 @@
 
 from streaming.errors import UsageError
 from streaming.units import Address
-from streaming.web.listening import listen_at
+from streaming.web.acceptor import listen_at
 
 
 def refuse_taken(listen: Address) -> None:

@@ -102,11 +102,6 @@ class Places:
         for place in [place for place in self._all if _is_overdue(place, now)]:
             self._cut(place)
 
-    def cut_all(self) -> None:
-        """Cut every connection."""
-        for place in [*self._all]:
-            self._cut(place)
-
     def _at(self, stage: Stage) -> Iterator[Place]:
         return (place for place in self._all if place.stage is stage)
 

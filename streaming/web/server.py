@@ -10,18 +10,16 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
-from threading import Thread
 
 from streaming.rare_log import RareLog
 from streaming.web import client_limits as limits
+from streaming.web.acceptor import Acceptor
 from streaming.web.answering import Answering
 from streaming.web.channel import Channel
 from streaming.web.gate import OPEN_PATHS, Gate
 from streaming.web.hosts import is_foreign
-from streaming.web.listening import listen_at
 from streaming.web.messages import Answer, Request, head_of, sentence
 from streaming.web.places import Place, Places
 from streaming.web.request_head import RequestError, RequestHead, head_length, parse_head
@@ -30,9 +28,6 @@ from streaming.web.server_counts import ServerCounts
 log = logging.getLogger(__name__)
 
 _CHUNK_BYTES = 64 << 10
-_SWEEP_SECONDS = 0.25
-_FULL_SECONDS = 0.1
-"""How long nothing is accepted where the process has no descriptor left."""
 
 
 class Server:
@@ -54,63 +49,25 @@ class Server:
         self._monotonic = monotonic
         self._log = RareLog(log)
         self._places = Places()
-        self._listener = listen_at(host, port)
-        bound = self._listener.getsockname()
-        self.address: tuple[str, int] = str(bound[0]), int(bound[1])
+        self._acceptor = Acceptor(host, port, self._converse, lambda: self._places.cut_overdue(monotonic()), self._log)
+        self.address = self._acceptor.address
         """Host and port that it listens on."""
         self._answering = Answering(answer, gate, self._log)
-        self._loop = asyncio.new_event_loop()
-        self._ends = asyncio.Event()
-        self._thread: Thread | None = None
-        self._conversations: set[asyncio.Task[None]] = set()
 
     def start(self, name: str) -> None:
         """Begin to answer, in threads that end with the process."""
-        self._thread = Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self._acceptor.start(name)
 
     def close(self) -> None:
         """Stop answering and release the port; connections that are still open are cut."""
-        if self._thread is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._ends.set)
-            self._thread.join()
+        self._acceptor.close()
         self._answering.close()
-        self._listener.close()
-        self._loop.close()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
-
-    async def _serve(self) -> None:
-        accepting = asyncio.create_task(self._accept())
-        while not self._ends.is_set():
-            self._places.cut_overdue(self._monotonic())
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ends.wait(), _SWEEP_SECONDS)
-        accepting.cancel()
-        self._places.cut_all()
-        await asyncio.gather(accepting, *self._conversations, return_exceptions=True)
-
-    async def _accept(self) -> None:
-        """Accept one connection a turn of the loop, so that none is cut for a later one before its request was looked at."""
-        while True:
-            try:
-                connection, address = await self._loop.sock_accept(self._listener)
-            except OSError as error:
-                self._log.write(logging.WARNING, "no connection is accepted for now", {"error": str(error)})
-                await asyncio.sleep(_FULL_SECONDS)
-                continue
-            task = asyncio.create_task(self._converse(connection, str(address[0])))
-            self._conversations.add(task)
-            task.add_done_callback(self._conversations.discard)
-            await asyncio.sleep(0)  # while more of them wait, accepting itself does not
 
     async def _converse(self, connection: socket.socket, host: str) -> None:
         task = asyncio.current_task()
         assert task is not None
         place = self._places.enter(host, self._monotonic(), task.cancel)
-        channel = Channel(self._loop, connection)
+        channel = Channel(self._acceptor.loop, connection)
         try:
             await self._shake(channel)
             await self._exchange(channel, place, host)
