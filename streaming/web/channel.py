@@ -14,11 +14,14 @@ _Value = TypeVar("_Value")
 
 _CHUNK_BYTES = 16 << 10
 
+_TURN = 8
+"""How often it reads and writes before others have their turn. A short answer is one turn, so that nobody is between its parts."""
+
 
 class Channel:
     """For the thread of the loop. All methods that wait raise OSError if the connection has ended.
 
-    They let others have their turn first: a client that always has more to send, or takes whatever it is sent, keeps no loop for itself.
+    They let others have their turn now and then: a client that always has more to send, or takes all it is sent, keeps no loop.
 
     Args:
         connection: one that does not block; the channel closes it.
@@ -27,6 +30,7 @@ class Channel:
     def __init__(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
         self._loop = loop
         self._socket = connection
+        self._acts = 0  # since others had their turn
 
     async def shake(self, context: ssl.SSLContext) -> Mapping[str, object]:
         """Begin TLS; returns the client's certificate, empty if it has shown none.
@@ -64,7 +68,10 @@ class Channel:
         self._socket.close()
 
     async def _until(self, act: Callable[[], _Value], is_ready: Callable[["asyncio.Future[None]"], Callable[[int], object]]) -> _Value:
-        await asyncio.sleep(0)
+        self._acts += 1
+        if self._acts > _TURN:
+            self._acts = 0
+            await asyncio.sleep(0)
         while True:
             try:
                 return act()
@@ -76,6 +83,7 @@ class Channel:
                 await self._wait(is_ready)
 
     async def _wait(self, is_ready: Callable[["asyncio.Future[None]"], Callable[[int], object]]) -> None:
+        self._acts = 0
         ready: asyncio.Future[None] = self._loop.create_future()
         forget = is_ready(ready)
         try:
