@@ -110,5 +110,7 @@ class SpreadJob:
         for folder, _, names in os.walk(where):
             for name in names:
                 with contextlib.suppress(FileNotFoundError):
-                    found.append(Path(folder, name).read_bytes())
+                    path = Path(folder, name)
+                    if path.is_file():  # an agent's socket is none
+                        found.append(path.read_bytes())
         return b"".join(found)
