@@ -18,11 +18,11 @@ from pathlib import Path
 from streaming.agent.connections import SILENT_SECONDS, Connection, Connections
 from streaming.agent.http2_frames import GOING_AWAY, AnswerSeen, FrameCount, FramePace
 from streaming.agent.security import Certificates
-from streaming.errors import FormatError
+from streaming.errors import FormatError, UsageError
 from streaming.rare_log import RareLog
 from streaming.reloading import Reloading
 from streaming.units import Address
-from streaming.web.acceptor import Acceptor
+from streaming.web.acceptor import Acceptor, listen_at
 from streaming.web.channel import Channel
 
 log = logging.getLogger(__name__)
@@ -169,3 +169,23 @@ class CallFront:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
+
+
+def refuse_taken(listen: Address) -> None:
+    """Find out whether an agent can listen at an address, before anything is made for it.
+
+    Raises:
+        UsageError: it is in use, or none of this host's.
+    """
+    try:
+        listen_at(listen.host, listen.port).close()
+    except OSError as error:
+        raise cannot_listen(listen, error) from error
+
+
+def cannot_listen(listen: Address, error: OSError) -> UsageError:
+    """The error that names the address and the option."""
+    return UsageError(
+        f"cannot listen on {listen}: {error.strerror or error}; stop the process that uses it, or choose another address with "
+        "--listen HOST:PORT"
+    )

@@ -4,11 +4,10 @@ Whoever has begun no call can only displace others that have not either, and who
 two; of those that had one, a client with many displaces its own.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.web.places import client_of
+from streaming.web.places import client_of, oldest_of_crowd
 
 MOST = 256
 """Connections at the same time. A job has one or two for its driver and one for each executor."""
@@ -73,8 +72,7 @@ class Connections:
         """
         found = _least(list(self._all))
         if found:
-            crowd, _ = Counter(each.client for each in found).most_common(1)[0]
-            self._cut(next(each for each in found if each.client == crowd))
+            self._cut(oldest_of_crowd(found))
         return bool(found)
 
     def leave(self, connection: Connection) -> None:

@@ -16,6 +16,7 @@ import streaming
 from streaming import private_directory
 from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.call_answers import answers
+from streaming.agent.call_front import cannot_listen, refuse_taken
 from streaming.agent.call_server import AgentServer
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.consumer_memory import Arrivals
@@ -27,7 +28,6 @@ from streaming.agent.group_following import GroupFollowing
 from streaming.agent.health_server import HealthServer, Pulse
 from streaming.agent.host_status import HostStatus
 from streaming.agent.ladders import Ladders
-from streaming.agent.listen_check import cannot_listen, refuse_taken
 from streaming.agent.own_page import AgentMetrics
 from streaming.agent.permissions import Rights
 from streaming.agent.polling_thread import HostWatch, PollingThread

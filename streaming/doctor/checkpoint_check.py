@@ -35,15 +35,19 @@ def check(asked: Asked) -> Iterator[Finding]:
 def job_id_of(directory: Path) -> str:
     """The id of the checkpoint's job, "" if there is none that can be read."""
     try:
-        return Identity(**json.loads((directory / "job.json").read_text())).job_id
+        return _read(directory / "job.json").job_id
     except (OSError, ValueError, TypeError):
         return ""
+
+
+def _read(path: Path) -> Identity:
+    return Identity(**json.loads(path.read_text()))
 
 
 def _identity(directory: Path, asked: Asked) -> Iterator[Finding]:
     path, anew = directory / "job.json", f"mv {quoted(directory)} {quoted(f'{directory}.damaged')}"
     try:
-        identity = Identity(**json.loads(path.read_text()))
+        identity = _read(path)
     except FileNotFoundError:
         if newest(directory / "spark" / "offsets") is not None:
             what = f"{directory} has lost its job.json: restore it, or put the directory aside to begin anew"

@@ -105,7 +105,8 @@ class ShardFold:
                 continue
             self._last = _place(row)
             self.marks[row.agent] = Mark(row.journal, row.seq)
-            self._settle(row)
+            if self._leaving:
+                self._settle(row)
             if row.kind == Kind.CENSUS_END:
                 self._end_census(row)
             elif row.kind == Kind.GONE:
@@ -116,8 +117,7 @@ class ShardFold:
                 self._skip_in_residue(row.agent, row.broker, row.reason, row.bytes)
             else:
                 _not_known(row)
-        for key in list(self._leaving):
-            self._leave_now(key)
+        self._leave_all()
 
     def _get(self, key: LogKey) -> LogState | None:
         return self.touched[key] if key in self.touched else self._find(key)
@@ -203,11 +203,15 @@ class ShardFold:
 
     def _settle(self, row: EventRow) -> None:
         """Let logs go that are gone, before what their own agent says of them next. The rows of another agent may say where one is now."""
+        key = key_of(row)
         if row.kind == Kind.CENSUS_END:
-            for key in list(self._leaving):
-                self._leave_now(key)
-        elif (gone := self._leaving.get(key_of(row))) is not None and gone.agent == row.agent:
-            self._leave_now(key_of(row))
+            self._leave_all()
+        elif key in self._leaving and self._leaving[key].agent == row.agent:
+            self._leave_now(key)
+
+    def _leave_all(self) -> None:
+        for key in list(self._leaving):
+            self._leave_now(key)
 
     def _leave_now(self, key: LogKey) -> None:
         """Let a log go that is gone from where it was, unless it has been seen elsewhere since."""

@@ -4,12 +4,20 @@ Whoever has sent no complete request can only displace others that have not eith
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv6Address, ip_address
+from typing import Protocol, TypeVar
 
 from streaming.web import client_limits as limits
+
+
+class _OfClient(Protocol):
+    client: str
+
+
+_Connection = TypeVar("_Connection", bound=_OfClient)
 
 
 class Stage(Enum):
@@ -63,8 +71,7 @@ class Places:
         if len(mine) > limits.SILENT_PER_CLIENT:
             self._cut(mine[0])
         elif len(silent) > limits.SILENT_CONNECTIONS:
-            crowd = _largest(silent)
-            self._cut(next(each for each in silent if each.client == crowd))
+            self._cut(oldest_of_crowd(silent))
         return place
 
     def ask(self, place: Place, now: float, is_probe: bool) -> bool:
@@ -127,9 +134,10 @@ def _is_overdue(place: Place, now: float) -> bool:
     return now - place.since >= allowed or now - place.began >= limits.CONNECTION_SECONDS
 
 
-def _largest(places: Iterable[Place]) -> str:
-    """The client with the most places; of several, the one whose oldest is oldest."""
-    return Counter(place.client for place in places).most_common(1)[0][0]
+def oldest_of_crowd(connections: Sequence[_Connection]) -> _Connection:
+    """Of connections in the order in which they began, the first of the client with most; of several, of the one whose oldest is oldest."""
+    crowd = Counter(each.client for each in connections).most_common(1)[0][0]
+    return next(each for each in connections if each.client == crowd)
 
 
 def _most_stalled(places: Iterable[Place]) -> Place:

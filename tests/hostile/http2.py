@@ -23,6 +23,9 @@ def frame_of(kind: int, payload: bytes = b"") -> bytes:
     return _frame(kind, 0, 0, payload)
 
 
+_BEGIN = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame_of(_SETTINGS)
+
+
 class Flood:
     """Sends a frame again and again without a pause, over one connection at a time, and reads nothing."""
 
@@ -44,7 +47,7 @@ class Flood:
     def _run(self) -> None:
         while not self._ends.is_set():
             with suppress(OSError), socket.create_connection((self._where.host, self._where.port), 10) as connection:
-                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame_of(_SETTINGS))
+                connection.sendall(_BEGIN)
                 while not self._ends.is_set():
                     self.sent += connection.send(self._frames)
 
@@ -63,10 +66,9 @@ def _of_call(path: str) -> bytes:
 def bare_call(address: str, path: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Iterator[bytes]:
     """Make a connection and a call without a message; yields what has come back, as it is, and holds the connection."""
     where = Address.parse(address)
-    begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame_of(_SETTINGS)
     block = _of_call(path) + b"".join(_literal(*each) for each in headers)
     with socket.create_connection((where.host, where.port), 10) as connection:
-        connection.sendall(begin + _frame(_HEADERS, _END_STREAM_AND_HEADERS, 1, block))
+        connection.sendall(_BEGIN + _frame(_HEADERS, _END_STREAM_AND_HEADERS, 1, block))
         received = b""
         while b"grpc-status" not in received and (more := connection.recv(65536)):
             received += more
@@ -78,9 +80,8 @@ def many_fields(address: str, calls: int) -> None:
     where = Address.parse(address)
     asked, last = _of_call("/segtail.Agent/status"), _END_STREAM_AND_HEADERS
     known = asked + b"\x40\x01x\x7f\x81\x1d" + b"v" * 3_840
-    begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame_of(_SETTINGS)
     with socket.create_connection((where.host, where.port), 10) as connection, suppress(OSError):
-        connection.sendall(begin + _frame(_HEADERS, last, 1, known))
+        connection.sendall(_BEGIN + _frame(_HEADERS, last, 1, known))
         for number in range(calls):
             connection.sendall(_frame(_HEADERS, last, 3 + 2 * number, asked + b"\xbe" * 15_000))
         connection.shutdown(socket.SHUT_WR)
@@ -93,7 +94,7 @@ def endless_headers(address: str, part: bytes, most: int) -> tuple[int, bytes]:
     where = Address.parse(address)
     sent, received = 0, b""
     with socket.create_connection((where.host, where.port), 10) as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(_SETTINGS, 0, 0) + _frame(_HEADERS, 0, 1, part))
+        connection.sendall(_BEGIN + _frame(_HEADERS, 0, 1, part))
         more = _frame(_CONTINUATION, 0, 1, part)
         try:
             while sent < most:
