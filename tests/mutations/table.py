@@ -355,7 +355,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="web-silent-place",
         file="streaming/web/places.py",
-        before="self._cut(next(each for each in silent if each.client == crowd))",
+        before="self._cut(oldest_of_crowd(silent))",
         after="self._cut(silent[0])",
         why="Whoever opens many connections would displace others.",
         tests=("tests/web/test_places.py",),
