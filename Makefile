@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
+.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -95,10 +95,14 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Regenerate docs/metrics.md, the tests' golden page, and the outputs of the commands that documents show
-	@$(BIN)/python -m streaming.metrics.reference > docs/metrics.md.new
+docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their schema, the tests' golden page, and the outputs of the commands that documents show
+	@$(BIN)/python -m streaming.exposition.reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
-	@$(BIN)/python -m tests.metrics.golden
+	@$(BIN)/python -m streaming.listings.api_reference docs/api.md > docs/api.md.new
+	@mv docs/api.md.new docs/api.md
+	@$(BIN)/python -m streaming.listings.json_schema > docs/api.schema.json.new
+	@mv docs/api.schema.json.new docs/api.schema.json
+	@$(BIN)/python -m tests.exposition.golden
 	@$(BIN)/python -m tests.docs
 
 man: setup ## Regenerate the man page docs/segtail.1 from the commands
@@ -137,6 +141,9 @@ bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 
 monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=HOST:PORT where it is not 127.0.0.1:9712
 	@$(BIN)/python -m tests.alerts $(TARGET)
+
+compare-alerts: setup ## Hold every alert against the judge over random worlds, 100,000 comparisons (needs promtool, ten minutes); WORLDS=N
+	@$(BIN)/python -m tests.alert_worlds $(WORLDS)
 
 lock: setup ## Pin the dependencies again; UPGRADE=--upgrade takes newer versions
 	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }

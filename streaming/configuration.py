@@ -2,14 +2,13 @@
 
 A value comes from the command line, else from the environment (``SEGTAIL_<NAME>``), else from a YAML file, else it is the default.
 Everything that is not understood is an error that names the option and its source, because an option with a typo must not silently keep its
-default. An option that no longer exists is ignored with a warning.
+default.
 
 pydantic-settings would replace the thirty lines that read the sources, but it passes over misspelt variables and does not say where a wrong
 value stands.
 """
 
 import difflib
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,12 +24,7 @@ from streaming.formatting import plain
 from streaming.masking import MASK, masked
 from streaming.settings import OPTIONS, Settings
 
-log = logging.getLogger(__name__)
-
 ENVIRONMENT_PREFIX = "SEGTAIL_"
-
-RETIRED = {"beat": "agents publish what changes, and nothing again and again"}
-"""Options of earlier versions, which a copied file may still contain, and why there is nothing to set any more."""
 
 _MAPPINGS = ("spark", "broker_config", "topic_config")
 
@@ -72,8 +66,6 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
             spark[name] = value
         elif name == "spark" and isinstance(value.value, Mapping):
             spark |= {str(key): _Given(item, value.source) for key, item in value.value.items()}
-        elif name in RETIRED:
-            log.warning('option "%s" %s has no effect any more: %s; delete it', name, value.source, RETIRED[name])
         elif name in OPTIONS:
             given[name] = value
         else:

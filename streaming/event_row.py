@@ -9,7 +9,7 @@ from typing import Annotated
 import pyarrow as pa
 
 from streaming.codecs import CODECS
-from streaming.column_types import LATER, Blob, Count, Counts, Flag, Int, Long, Text, columns_of, later_of
+from streaming.column_types import Blob, Count, Counts, Flag, Int, Long, Text, columns_of, later_of
 from streaming.log_key import LogKey, key_of
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, Kind
 
@@ -36,7 +36,7 @@ class Event:
     leads: Int = -1  # whether this replica led in the leader epoch of the range, which has one only: 1, 0, -1 not known
     settled: Flag = False  # the initial backlog of the log ends before this row
     seen_at: Long = -1  # when the bytes were seen (for bytes that existed before, the file's mtime)
-    max_timestamp: Annotated[Long, LATER] = -1  # largest record timestamp
+    max_timestamp: Long = -1  # largest record timestamp
     bytes: Count = 0  # of all batches; for TRUNCATED and SKIPPED the bytes concerned
     batches: Count = 0  # data batches
     records: Count = 0  # data records
@@ -44,9 +44,9 @@ class Event:
     codec_bytes: Counts = (0,) * len(CODECS)  # bytes of data batches by codec id
     batch_bytes_buckets: Counts = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
     batch_records_buckets: Counts = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)
-    detail: Annotated[Blob, LATER] = None  # the batches one by one (see scan.detail), only of what is published again; b"": forgotten
+    detail: Blob = None  # the batches one by one (see scan.detail), only of what is published again; b"": forgotten
     transactions: Blob = None  # TRANSACTION_STEPS of the range, or at its beginning; null for none
-    active_producers: Annotated[Int, LATER] = -1  # producer ids with state at the end of the range, -1 not known
+    active_producers: Int = -1  # producer ids with state at the end of the range, -1 not known
     sequence_gaps: Count = 0
     coordinator: Blob = None  # COORDINATOR, the newest entries of a range of `__transaction_state`; null for none
     high_watermark: Long = -1  # from the checkpoint file, -1 none: below it the fold keeps no closed transaction
@@ -56,11 +56,11 @@ class Event:
     active_first_timestamp: Long = -1  # of the first batch of the active segment
     active_created_ms: Long = -1  # when the active segment was created
     log_start_offset: Long = -1
-    leader: Annotated[Int, LATER] = -2  # by the metadata log; -1 none, -2 not known. Decides what counts if another agent reads no metadata
-    leader_epoch: Annotated[Int, LATER] = -1  # by the metadata log; -1 not known
+    leader: Int = -2  # by the metadata log; -1 none, -2 not known. Decides what counts if another agent reads no metadata
+    leader_epoch: Int = -1  # by the metadata log; -1 not known
     reason: Text = ""
-    follows: Annotated[Long, LATER] = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
-    topics: Annotated[Blob, LATER] = None  # of a census: which topics there are; null: not known (streaming.rules.whereabouts)
+    follows: Long = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
+    topics: Blob = None  # of a census: which topics there are; null: not known (streaming.rules.whereabouts)
 
     @property
     def log(self) -> LogKey:
@@ -85,4 +85,4 @@ EVENTS = pa.schema([*(each for each in columns_of(EventRow) if each.name not in 
 """One row for each event, its place first; but a census becomes one row for every log and a closing one."""
 
 MISSING = later_of(Event)
-"""The columns that earlier versions may lack, with the default of each. Every other column has to be there."""
+"""The columns that are `streaming.column_types.LATER`, with the default of each. Every other column has to be there."""

@@ -222,6 +222,6 @@ def unpack_entries(packed: bytes) -> pa.RecordBatch:
         refuse_compressed(pa.ipc.read_message(packed))
     except NOT_ARROW as error:
         raise pa.ArrowInvalid(str(error)) from error
-    entries = unpack_rows(packed, COORDINATOR, {"previous_producer_id": -1})
+    entries = unpack_rows(packed, COORDINATOR)
     check_buffers(entries, len(packed))
     return entries

@@ -1,4 +1,4 @@
-"""Long names that clients have chosen, in a short form: their beginning and a hash.
+"""Names that clients have chosen, in other forms: of a long one its beginning and a hash, of one that has to stay on its host a hash alone.
 
 Kafka bounds names of topics alone. A name of a group, a client, a host or a transactional id may have 32 KiB, and would be in every series,
 row and line. So whatever reads one from a log takes its short form at once, and nothing behind it has the long one.
@@ -7,6 +7,7 @@ A short form is never another name as it is: a name that is written like one get
 """
 
 import hashlib
+import hmac
 import re
 
 LONGEST_NAME = 250
@@ -35,3 +36,20 @@ def is_short_form(name: str) -> bool:
 def possible_names(given: str) -> tuple[str, ...]:
     """What a name that a reader gives may be called here: it is the whole name, or the short form as it was shown."""
     return (given, short_name(given)) if is_short_form(given) else (short_name(given),)
+
+
+_CHARACTERS = 20
+PREFIX = "redacted-"
+
+
+def redacted(name: str, cluster_id: str) -> str:
+    """The form of a transactional id, a group, a client or a host that leaves a host where ``redact_ids`` is set; "" stays "".
+
+    It is an HMAC-SHA256 with the cluster id as its key, cut to 80 bits; of a long name, that of its short form. So one id has one hash on
+    every agent of a cluster, and another hash in another cluster. If someone has the cluster id, they can test whether a name they guess is
+    there. A name that cannot be guessed cannot be read.
+    """
+    if not name:
+        return ""
+    digest = hmac.new(cluster_id.encode(), name.encode(errors="surrogateescape"), hashlib.sha256).hexdigest()
+    return PREFIX + digest[:_CHARACTERS]

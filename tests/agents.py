@@ -25,7 +25,7 @@ from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import open_log_dirs
 from streaming.event_row import EVENTS, EventRow
-from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.consumers import Consumers, JournalBounds
 from streaming.journal.journal import Journal
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.rules import row_values
@@ -151,7 +151,7 @@ class Agent:
 
     def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
         """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""
-        while self.consumers.trim(Bounds(max_bytes=1 << 40, max_age_ms=keep_ms, consumer_expiry_ms=expiry_ms)):
+        while self.consumers.trim(JournalBounds(max_bytes=1 << 40, max_age_ms=keep_ms, consumer_expiry_ms=expiry_ms)):
             pass
 
     @contextmanager

@@ -57,20 +57,20 @@ def _settled(place: Path) -> bool:
 
 def _make(place: Path, java: str, program: Sequence[str]) -> None:
     """An archive with which Java does not start, as one cut off, is none."""
-    with tempfile.TemporaryDirectory(dir=place) as scratch, Path(scratch, "said").open("w+") as said:
+    with tempfile.TemporaryDirectory(dir=place) as scratch, Path(scratch, "said").open("w+") as stated:
         made = Path(scratch, ARCHIVE)
         try:
-            _run([*program, str(place), scratch], Path(__file__).parents[1], said)
-            _run([java, f"-XX:SharedArchiveFile={made}", "-version"], Path(scratch), said)
+            _run([*program, str(place), scratch], Path(__file__).parents[1], stated)
+            _run([java, f"-XX:SharedArchiveFile={made}", "-version"], Path(scratch), stated)
             made.rename(place / ARCHIVE)
         except (subprocess.SubprocessError, OSError) as error:
             _log.warning("JVMs will start without an archive of classes: %s", error)
-            said.seek(0)
-            (place / _FAILED).write_text(f"{error}\n{said.read()}")
+            stated.seek(0)
+            (place / _FAILED).write_text(f"{error}\n{stated.read()}")
 
 
-def _run(command: list[str], where: Path, said: TextIO) -> None:
-    subprocess.run(command, cwd=where, stdout=said, stderr=subprocess.STDOUT, check=True, timeout=2 * SECONDS)
+def _run(command: list[str], where: Path, stated: TextIO) -> None:
+    subprocess.run(command, cwd=where, stdout=stated, stderr=subprocess.STDOUT, check=True, timeout=2 * SECONDS)
 
 
 @cache

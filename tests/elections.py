@@ -164,26 +164,26 @@ class Election:
             partition_change_record(0, TOPIC_ID, isr=others),
             partition_change_record(0, TOPIC_ID, isr=(number,), leader=number, recovering=True),
         )
-        self.tell(new)
+        self.publish(new)
 
     def hear(self, number: int) -> None:
         """A broker that was away follows the new leader: it drops what that one does not have, and copies the rest."""
         broker, new = self.broker(number), self.broker(self.leader)
-        self.tell(broker)
+        self.publish(broker)
         broker.log.truncate(next(start for epoch, start in new.log.leader_epochs if epoch == self.epoch), NOW)
         broker.copied = sum(epoch < self.epoch for _, epoch in self._batches)
         self._copy(broker)
 
     def publish_metadata(self) -> None:
         for broker in self.brokers:
-            self.tell(broker)
+            self.publish(broker)
 
     @property
     def changes(self) -> int:
         """How many changes of the metadata there were."""
         return len(self._changes)
 
-    def tell(self, broker: Broker) -> None:
+    def publish(self, broker: Broker) -> None:
         """The metadata arrives at a broker."""
         for values in self._changes[broker.known :]:
             broker.metadata.write(values)
@@ -192,7 +192,7 @@ class Election:
     def snapshot(self, number: int, *, recovering: bool = False) -> None:
         """A broker writes down the metadata as it is."""
         broker = self.broker(number)
-        self.tell(broker)
+        self.publish(broker)
         broker.metadata.log.roll()
         values = [topic_record("orders", TOPIC_ID), partition_record(self._registration(self.epoch))]
         if recovering:

@@ -12,7 +12,7 @@ from streaming.kafka.layout import HEADER
 from streaming.log_key import LogKey
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import Kind
-from streaming.rules.fold import Changed, Mark, ShardFold
+from streaming.rules.fold import LogChange, Mark, ShardFold
 from streaming.rules.log_state import LogState
 from streaming.rules.whereabouts import topic_numbers
 from streaming.scan.detail import pack
@@ -32,9 +32,9 @@ def row(kind: Kind, seq: int = 1, **values: Any) -> EventRow:
 
 
 def census_end(*places: str, topics: Sequence[str] | None = None, **values: Any) -> EventRow:
-    """The closing row of a census of these log dirs ("broker:path"), none: of an agent of an earlier version."""
+    """The closing row of a census of these log dirs ("broker:path"), none: of the one of which rows are."""
     known = None if topics is None else topic_numbers(topics)
-    return row(Kind.CENSUS_END, **{**values, "topic": "", "partition": -1, "log_dir": "\n".join(places), "topics": known})
+    return row(Kind.CENSUS_END, **{**values, "topic": "", "partition": -1, "log_dir": "\n".join(places or ["1:/data"]), "topics": known})
 
 
 def appended(seq: int, base_offset: int, next_offset: int, size: int | None = None, **values: Any) -> EventRow:
@@ -99,10 +99,10 @@ class Shard:
         self.states: dict[LogKey, LogState] = {}
         self.marks: dict[str, Mark] = {}
 
-    def fold(self, *rows: EventRow) -> list[Changed]:
+    def fold(self, *rows: EventRow) -> list[LogChange]:
         """Fold a micro-batch and keep what it leads to."""
         fold = self.look(rows)
-        changes = list(fold.changes())  # before it is kept: what was told already is left out by what was known
+        changes = list(fold.changes())  # before it is kept: what was reported already is left out by what was known
         for key, state in fold.touched.items():
             if state is None:
                 self.states.pop(key, None)
@@ -117,7 +117,7 @@ class Shard:
             7,
             self.marks,
             find=self.states.get,
-            known=lambda: [(key, state.agent) for key, state in self.states.items()],
+            known=lambda: self.states,
             cut=cut,
             overwritten_from=overwritten_from,
         )

@@ -13,9 +13,9 @@ import pytest
 
 from streaming import configuration
 from streaming.errors import SegtailError
+from streaming.exposition.render import render
 from streaming.job import job as module
 from streaming.job.job import Job
-from streaming.metrics.render import render
 from streaming.settings import Settings
 from tests.processes import Page, read_page
 

@@ -22,7 +22,7 @@ from tests.marked_processes import Process, marked
 
 SEGTAIL = Path(sys.executable).with_name("segtail")
 _POLL_SECONDS = 0.05
-_GLANCE_SECONDS = 10
+_LOOK_QUICKLY_SECONDS = 10
 _SEEN_CHARACTERS = 3000
 _TELLING = ("segtail_agent_up", "segtail_tail_lag", "segtail_query_", "segtail_skipped_bytes")
 """The series of a page that tell how a job and its agents are."""
@@ -65,20 +65,22 @@ def until(what: str, look: Callable[[], _Found | None], seconds: float = SECONDS
             return found
         if time.monotonic() >= deadline:
             last = found if saw is None else saw()
-            raise AssertionError(f"not within {seconds} s: {what}; seen last: {last!r:.{_SEEN_CHARACTERS}}{witnesses.standing_by()}")
+            raise AssertionError(f"not within {seconds} s: {what}; seen last: {last!r:.{_SEEN_CHARACTERS}}{witnesses.waiting_by()}")
         time.sleep(_POLL_SECONDS)
 
 
 class Segtail:
     """A running `segtail`; everything it starts belongs to its family, whoever the parent is by now."""
 
-    def __init__(self, arguments: Sequence[object], said: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
+    def __init__(
+        self, arguments: Sequence[object], stated: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()
+    ) -> None:
         self._family = f"{MARK}={uuid.uuid4()}"
-        self._said = said
+        self._stated = stated
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
         name, _, value = self._family.partition("=")
         words = [*map(str, arguments)]
-        with said.open("wb") as stderr:
+        with stated.open("wb") as stderr:
             self._process = subprocess.Popen(
                 [*before, str(SEGTAIL), *words],
                 env=clean | job_environment.of_command(words) | (environ or {}) | {name: value},
@@ -87,15 +89,15 @@ class Segtail:
                 stderr=stderr,
                 start_new_session=True,
             )
-        witnesses.call(f"segtail {words[0]}, its {said.name}", self.words, self.running)
+        witnesses.call(f"segtail {words[0]}, its {stated.name}", self.words, self.running)
 
     def words(self) -> str:
         """How it is, what it said last, and what its page tells of itself: for whoever reads a failure."""
         status = self._process.poll()
         state = f"runs: {[process.pid for process in self.family]}" if status is None else f"ended with {status}"
-        page = self._answer(_GLANCE_SECONDS) if status is None else ""
-        told = [line for line in page.splitlines() if line.startswith(_TELLING)]
-        return "\n".join([state, witnesses.tail(self._said), *told])
+        page = self._answer(_LOOK_QUICKLY_SECONDS) if status is None else ""
+        reported = [line for line in page.splitlines() if line.startswith(_TELLING)]
+        return "\n".join([state, witnesses.tail(self._stated), *reported])
 
     @property
     def mark(self) -> str:
@@ -103,9 +105,9 @@ class Segtail:
         return self._family
 
     @property
-    def said(self) -> str:
+    def stated(self) -> str:
         """Standard error so far."""
-        return self._said.read_text()
+        return self._stated.read_text()
 
     @property
     def family(self) -> list[Process]:
@@ -128,8 +130,8 @@ class Segtail:
     def url(self) -> str | None:
         """Where its metrics are, when it has said so. One that ended before is not waited for."""
         ended = not self.running()
-        lines = [line for line in self.said.splitlines() if line.startswith("segtail: metrics at ")]
-        assert lines or not ended, f"it ended before it served its page: {self.said}"
+        lines = [line for line in self.stated.splitlines() if line.startswith("segtail: metrics at ")]
+        assert lines or not ended, f"it ended before it served its page: {self.stated}"
         return lines[0].removeprefix("segtail: metrics at ") if lines else None
 
     def page(self) -> Page:
@@ -183,7 +185,7 @@ class Segtail:
         return status
 
 
-def heed_interrupts() -> None:
+def take_interrupts() -> None:
     """For ``preexec_fn``: a shell lets what it starts in the background ignore Ctrl-C, and what that starts inherits it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -199,9 +201,9 @@ def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def segtail(*arguments: object, said: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> Iterator[Segtail]:
+def segtail(*arguments: object, stated: Path, environ: dict[str, str] | None = None, before: Sequence[str] = ()) -> Iterator[Segtail]:
     """A `segtail` that does not outlive the block, whatever happens in it. ``before`` is a command that runs it."""
-    started = Segtail(arguments, said, environ, before)
+    started = Segtail(arguments, stated, environ, before)
     try:
         yield started
     finally:

@@ -197,8 +197,7 @@ def test_no_other_line_is_of_a_lock(line: str) -> None:
 
 LOOSE = {
     "agent/call_threads.py: submit(**kwargs)": "the signature of concurrent.futures.Executor",
-    "journal/earlier_events.py: _row(**keyed)": "a row of SQLite, by the names of its columns",
-    "journal/scanned_segments.py: _row(**key)": "the same",
+    "journal/scanned_segments.py: _row(**key)": "a row of SQLite, by the names of its columns",
     "journal/stored_cursors.py: _cursor(**rest)": "the same",
     "source/offsets.py: Offset": "JSON that Spark keeps and hands back",
 }

@@ -48,7 +48,7 @@ def test_an_archive_is_made_once_and_nothing_else_is_left_of_it(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "stated"),
     [
         ("raise AssertionError('no broker')", "AssertionError: no broker"),
         ("print('CDS: classes are not mine', file=sys.stderr)", "classes are not mine"),
@@ -56,12 +56,12 @@ def test_an_archive_is_made_once_and_nothing_else_is_left_of_it(tmp_path: Path, 
     ],
     ids=["it fails", "it leaves none", "one that was cut off"],
 )
-def test_one_that_cannot_be_made_is_not_tried_again_and_fails_nobody(tmp_path: Path, java: str, text: str, said: str) -> None:
+def test_one_that_cannot_be_made_is_not_tried_again_and_fails_nobody(tmp_path: Path, java: str, text: str, stated: str) -> None:
     place = tmp_path / "archives" / "job"
     for _ in range(2):
         class_archives.make(place, java, program(tmp_path, text))
     assert class_archives.found(place) is None
-    assert said in (place / "failed").read_text()
+    assert stated in (place / "failed").read_text()
     assert (tmp_path / "calls").read_text() == "once\n"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streaming.event_row import Event
-from streaming.journal.blocks import Row, block_of, pack, rows_of, unpack
+from streaming.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
 from streaming.rows import Kind
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +26,7 @@ import pyarrow as pa
 import streaming
 from streaming.client.column_versions import as_events
 from streaming.event_row import EVENTS
-from streaming.journal.blocks import Row, block_of, pack, rows_of, unpack
+from streaming.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
 from streaming.journal.merging import merged
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import Kind, unpack_rows
@@ -35,9 +35,9 @@ from streaming.rules.shard_state import ShardState
 from streaming.scan.sums import COUNTS, sum_ranges
 from streaming.state_row import STATES
 from tests.events import Item, batch_of, batches_of, row
-from tests.journal.test_blocks import test_a_block_that_version_7_has_stored_is_read_whatever_columns_came_since
-from tests.metrics.reading import page
-from tests.metrics.rows import EVER, untold_table
+from tests.journal.test_blocks import test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since
+from tests.exposition.reading import page
+from tests.view.rows import EVER, untold_table
 
 root, scratch = map(Path, sys.argv[1:])
 assert Path(streaming.__file__).is_relative_to(scratch), streaming.__file__
@@ -57,7 +57,7 @@ rows = [row(Kind.APPEARED, 1, next_offset=0, settled=True), first, second]
 for fold in (fold_by_rows, fold_by_columns):
     before = ShardState((root / "tests/golden/shard_state_3.bin").read_bytes(), (root / "tests/golden/segment_lists_3.bin").read_bytes)
     assert len(before.table)
-    assert [before.find(key).control_batches for key, _ in before.known()] == [0] * len(before.table)
+    assert [before.find(key).control_batches for key in before.known()] == [0] * len(before.table)
     for each in (rows[:1], rows[1:]):
         folded = fold(7, before, [batch_of(each)], cut=cut, overwritten_from=overwritten_from)
         before = ShardState(folded.value, lambda: None)
@@ -72,7 +72,7 @@ table.apply(changed)
 assert line == 'segtail_partition_control_batches_total{broker="1",topic="orders",partition="0"} 2', line
 
 # a journal, and an agent, of before
-test_a_block_that_version_7_has_stored_is_read_whatever_columns_came_since()
+test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since()
 (found,) = rows_of(unpack((scratch / "before.block").read_bytes()))
 assert (found.event.records, found.event.control_batches) == (3, 0)
 sent = pa.Table.from_batches([batch_of(rows)]).drop_columns(["control_batches"])
@@ -88,10 +88,11 @@ def shown() -> Iterator[tuple[str, str, str]]:
     path = ""
     for part in re.split(r"\n\n", block.rstrip("\n")):
         lines = part.split("\n")
-        if not lines[0].startswith((" ", "+")):
+        if not lines[0].startswith((" ", "+", "-")):
             path, *lines = lines
-        assert all(line.startswith((" ", "+")) for line in lines), part
-        yield path, "".join(f"{line[1:]}\n" for line in lines if line.startswith(" ")), "".join(f"{line[1:]}\n" for line in lines)
+        assert all(line.startswith((" ", "+", "-")) for line in lines), part
+        before, after = ("".join(f"{line[1:]}\n" for line in lines if not line.startswith(sign)) for sign in "+-")
+        yield path, before, after
 
 
 def test_the_counter_that_is_shown_is_counted_kept_and_exported(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_the_counter_that_is_shown_is_counted_kept_and_exported(tmp_path: Path) 
         text = (tmp_path / path).read_text(encoding="utf-8")
         assert text.count(before) == 1, f"{path} has no longer what CONTRIBUTING.md shows, or has it twice: {before}"
         (tmp_path / path).write_text(text.replace(before, after), encoding="utf-8")
-    (tmp_path / "before.block").write_bytes(pack(block_of([Row(1, 70, EVENT_BEFORE)])))
+    (tmp_path / "before.block").write_bytes(pack(block_of([PlacedEvent(1, 70, EVENT_BEFORE)])))
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", IN_THE_COPY, str(ROOT), str(tmp_path)]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -102,9 +102,9 @@ def test_once_means_once_for_the_same_fields_and_never_for_what_the_answer_says(
 def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
     script = "from streaming.source import agent_connections; agent_connections.line('127.0.0.1:1').ask(lambda client: client.status())"
     subprocess.run([sys.executable, "-c", script], check=True)
-    said = capfd.readouterr().err
-    assert said.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
-    assert said.count("\n") == 1
+    stated = capfd.readouterr().err
+    assert stated.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
+    assert stated.count("\n") == 1
 
 
 SOURCE_OF_A_JOB = """
@@ -128,5 +128,5 @@ line.ask(plan)
 def test_what_the_job_says_of_an_agent_its_source_does_not_say_again(capfd: pytest.CaptureFixture[str]) -> None:
     """The job asks for each agent's status, and not for a plan."""
     subprocess.run([sys.executable, "-c", SOURCE_OF_A_JOB], check=True)
-    said = capfd.readouterr().err
-    assert said == 'agent does not take part address=127.0.0.1:1 reason=failed error="agent at 127.0.0.1:1: no plan"\n'
+    stated = capfd.readouterr().err
+    assert stated == 'agent does not take part address=127.0.0.1:1 reason=failed error="agent at 127.0.0.1:1: no plan"\n'

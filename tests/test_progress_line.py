@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from streaming.cli.catch_up_line import CatchUp, shown_until
-from streaming.metrics.observer import Totals
 from streaming.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.view.observer import Totals
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.limits import SECONDS

@@ -18,8 +18,8 @@ def test_what_is_left_out_is_in_the_next_line(caplog: pytest.LogCaptureFixture) 
     log.write(logging.ERROR, "failed", {"number": 7}, ValueError("of another"))
     now[0] += EVERY_SECONDS
     log.write(logging.WARNING, "refused", {"number": 8})
-    told = [(each.getMessage(), vars(each)["number"], vars(each).get("lines_left_out", 0)) for each in caplog.records]
-    assert told == [("refused", 0, 0), ("failed", 7, 5), ("refused", 8, 0)]
+    reported = [(each.getMessage(), vars(each)["number"], vars(each).get("lines_left_out", 0)) for each in caplog.records]
+    assert reported == [("refused", 0, 0), ("failed", 7, 5), ("refused", 8, 0)]
     assert log.left_out == 5
     assert "of another" in caplog.text
 

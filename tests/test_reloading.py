@@ -46,7 +46,7 @@ def test_a_link_to_other_files_is_a_change(tmp_path: Path) -> None:
     assert value.get() == 2
 
 
-def test_what_cannot_be_used_leaves_what_was_there_and_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_used_leaves_what_was_there_and_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "number"
     path.write_text("1")
     value = number(path)

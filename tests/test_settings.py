@@ -237,10 +237,3 @@ def test_settings_do_not_change() -> None:
     settings = Settings()
     with pytest.raises(ValidationError, match="frozen"):
         settings.late_limit = 1  # type: ignore[misc]
-
-
-def test_an_option_that_there_is_no_more_is_passed_over_with_a_warning(config: Path, caplog: pytest.LogCaptureFixture) -> None:
-    config.write_text("beat: 30s\nlate_limit: 7\n")
-    assert load(config, {}, {}) == Settings(late_limit=7)
-    (said,) = caplog.messages
-    assert said.startswith(f'option "beat" in {config} has no effect any more: ')

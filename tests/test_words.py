@@ -38,25 +38,25 @@ GIVEN_UP = {
 BEHIND = {
     "agent/cluster_view.py: BEHIND",
     "api/status_message.py: behind_bytes",
-    "api/status_message.py: behind_seconds",
-    "doctor/job_check.py: behind_seconds",
-    "metrics/exported.py: behind",
-    "metrics/moves.py: bytes_behind",
-    "metrics/observer.py: behind",
+    "api/status_message.py: behind_ms",
+    "doctor/job_check.py: behind_ms",
+    "view/exported.py: behind",
+    "view/moves.py: bytes_behind",
+    "view/observer.py: behind",
     "protocol/status_json.py: behind_bytes",
-    "protocol/status_json.py: behind_seconds",
+    "protocol/status_json.py: behind_ms",
     "rules/copying.py: bytes_behind",
-    "scrub/kept.py: behind",  # the key of a stored file
+    "scrub/scrub_progress.py: behind",  # the key of a stored file
     "scrub/passes.py: behind",
     "simulator/broker.py: behind",
     "site/home_view.py: behind_bytes",
-    "site/home_view.py: behind_seconds",
+    "site/home_view.py: behind_ms",
     "watcher/cluster_knowledge.py: BEHIND",
     "watcher/leading.py: BEHIND",
     "watcher/tail.py: FAR_BEHIND",
     "watcher/tail.py: far_behind",
     "watcher/tail_states.py: FAR_BEHIND",
-    "watcher/watcher.py: far_behind",
+    "watcher/grown_logs.py: far_behind",
 }
 """Where a name has "behind": it means a lag. What has not been read yet comes after a cursor."""
 

@@ -39,7 +39,7 @@ def sections() -> list[tuple[str, str]]:
     return [(each.name, _asked(each)) for each in _witnesses]
 
 
-def standing_by() -> str:
+def waiting_by() -> str:
     """The same as one text, of those alone that run now: for a message of what was waited for."""
     return "".join(f"\n--- {each.name}\n{_asked(each)}" for each in _witnesses if each.alive())
 

@@ -8,7 +8,7 @@ from streaming.codecs import CODECS
 from streaming.disk.locate import Boundary, beginning, find_offset, scan_on, window
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.kafka.layout import CURRENT_MAGIC
-from streaming.protocol.group_messages import BatchCheck
+from streaming.protocol.group_json import BatchCheck
 from streaming.scan.crc_check import wrong_crcs
 from streaming.scan.headers import Batches
 from streaming.scan.pieces import Scanned
@@ -42,7 +42,13 @@ def check_batch(segments: Sequence[Segment], offset: int) -> BatchCheck:
 
 def _checked(file: OpenSegment, boundary: Boundary, scanned: Scanned, buffer: Bytes) -> BatchCheck:
     if not len(scanned.batches):
-        return BatchCheck(sound=False, error=scanned.flaw or "", position=boundary.position, segment=boundary.segment.base_offset)
+        return BatchCheck(
+            sound=False,
+            error=scanned.flaw or "",
+            position=boundary.position,
+            segment=boundary.segment.base_offset,
+            file=str(boundary.segment.path),
+        )
     batch = scanned.batches.take(slice(0, 1))
     error = _crc_error(file, boundary, batch, buffer)
     return BatchCheck(
@@ -56,6 +62,7 @@ def _checked(file: OpenSegment, boundary: Boundary, scanned: Scanned, buffer: By
         producer_id=int(batch.headers["producer_id"][0]) if batch.magic[0] == CURRENT_MAGIC else -1,
         position=boundary.position,
         segment=boundary.segment.base_offset,
+        file=str(boundary.segment.path),
     )
 
 

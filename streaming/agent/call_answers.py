@@ -1,4 +1,4 @@
-"""What an agent answers to each call: bytes in, messages out, without the wire."""
+"""The answers of an agent to its calls: bytes in, messages out, without the wire."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -118,7 +118,7 @@ class CallFront:
                     channel.close()
 
     def _shown(self, certificates: Certificates) -> Certificates:
-        """What the next client is shown."""
+        """The certificate and the key for the next client."""
         if self._last is not None and certificates is not self._last:
             log.info("agent shows another certificate")
         self._last = certificates

@@ -53,9 +53,6 @@ ANSWER_SECONDS = 120.0
 
 SCAN_SECONDS = 3600.0
 
-_EARLIER = "/arrow.flight.protocol.FlightService"
-"""The service that jobs call whose protocol is 3 or earlier."""
-
 _OPTIONS = [
     ("grpc.max_receive_message_length", REQUEST_BYTES),
     ("grpc.max_concurrent_streams", CONNECTIONS_CALLS),
@@ -68,7 +65,7 @@ _OPTIONS = [
 
 
 class _Rarely(logging.Handler):
-    """What gRPC itself logs, such as of headers that are no text: strangers cause it."""
+    """The messages that gRPC itself logs, such as of headers that are no text: strangers cause them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -169,9 +166,8 @@ class _Calls(grpc.GenericRpcHandler):
         known = self._answers.get(handler_call_details.method)
         if known is None:
             self._count("unknown", "failed")
-            service, _, name = handler_call_details.method.rpartition("/")
-            why = "the job is of an earlier version: upgrade the job" if service == _EARLIER else "are job and agent of the same version?"
-            return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name[:40]!r}: {why}")
+            name = handler_call_details.method.rpartition("/")[2][:40]
+            return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name!r}: are job and agent of the same version?")
         # the message is read by ourselves: gRPC's own reading of a single one has no deadline
         return grpc.stream_stream_rpc_method_handler(partial(self._answer, *known, principal))
 

@@ -122,7 +122,7 @@ class CoordinatorLog:
             self._read = False
 
     def answer(self, known: KnownLog | None) -> GroupChanges | FollowedLog:
-        """What has changed since the version that a job knows."""
+        """The changes since the version that a job knows."""
         with self._lock:
             if not self._read or self.tail.breaks != self._breaks:
                 return followed(self.tail, Following.READING)

@@ -1,4 +1,4 @@
-"""What ends an agent: SIGTERM, SIGINT, and for a child the end of its parent."""
+"""The end of an agent: by SIGTERM, SIGINT, and for a child the end of its parent."""
 
 import logging
 import os

@@ -18,9 +18,9 @@ from streaming.groups.group_rows import GroupChanges
 from streaming.journal.consumers import Consumers
 from streaming.journal.journal import Journal
 from streaming.log_key import LogKey
+from streaming.protocol.group_json import BatchCheck
 from streaming.protocol.group_messages import (
     RECORDS,
-    BatchCheck,
     BatchRequest,
     FollowedLog,
     GroupsRequest,

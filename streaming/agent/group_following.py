@@ -138,7 +138,7 @@ class GroupFollowing:
     # --- called from other threads
 
     def changes(self, known: Iterable[KnownLog]) -> Iterator[GroupChanges | FollowedLog]:
-        """What has changed in each log since the versions that a job knows, one log after the other."""
+        """The changes of each log since the versions that a job knows, one log after the other."""
         had = {LogKey(each.broker, each.topic, each.coordinator, each.topic_id): each for each in known}
         unavailable = self._log_dirs.unavailable
         for path, here in self._dirs.items():

@@ -11,7 +11,7 @@ from streaming.disk.shortage import shortage
 from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.gate import Gate
-from streaming.web.messages import Answer, Request, sentence
+from streaming.web.messages import Request, Response, sentence
 from streaming.web.negotiation import TEXT_TYPE
 from streaming.web.server import Server
 
@@ -77,10 +77,10 @@ class HealthServer:
         """Stop answering and release the port."""
         self._server.close()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Response:
         path = request.path
         if path == "/metrics":
-            return Answer(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())
+            return Response(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())
         if path == "/-/healthy":
             short = ["too many open files"] if shortage.lasts else []
             word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for()), *short))
@@ -92,5 +92,5 @@ class HealthServer:
         return sentence(HTTPStatus.NOT_FOUND, "not found")
 
 
-def _state(good: bool, word: str, otherwise: str) -> Answer:
+def _state(good: bool, word: str, otherwise: str) -> Response:
     return sentence(HTTPStatus.OK, word) if good else sentence(HTTPStatus.SERVICE_UNAVAILABLE, otherwise)

@@ -7,7 +7,6 @@ process for each connection (RFC 9113, 4.1, 6.2, 6.10 and 10.5.1; CERT/CC VU#421
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streaming.agent.header_fields import field_count
 from streaming.errors import FormatError
 
 HEADER_BYTES = 16 << 10
@@ -31,7 +30,7 @@ _PADDED, _PRIORITY = 0x08, 0x20
 
 
 GOING_AWAY = bytes(3) + b"\x04" + bytes(5) + b"\0\0\x08\x07" + bytes(9) + bytes([0, 0, 0, 11])
-"""What a connection that is cut is sent: its settings, and that it has been too much (GOAWAY with ENHANCE_YOUR_CALM)."""
+"""The last bytes for a connection that is cut: settings, and that it has been too much (GOAWAY with ENHANCE_YOUR_CALM)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class _Pieces:
 
 
 class FrameCount:
-    """What one client sends, in pieces of any size."""
+    """The bytes of one client, in pieces of any size."""
 
     def __init__(self) -> None:
         self._preface = _PREFACE  # what is still to come of it
@@ -146,3 +145,49 @@ class FramePace:
         self._frames = frames
         ahead = self._paid_at - now
         return ahead if ahead > _AT_ONCE_SECONDS else 0.0
+
+
+_MOST_SHIFT = 28
+
+
+def field_count(block: bytes | bytearray, begin: int, most: int) -> int:
+    """The fields of headers from ``begin`` on, as HPACK writes them (RFC 7541, 5 and 6): without its table, their names or values.
+
+    A field that was sent before is one byte: 15,000 of them fit into headers, take gRPC some 100 KiB a call, and not all of it is given
+    back. Fields of which not all has come count, too. It stops at one beyond ``most``.
+
+    Raises:
+        FormatError: a number has no end.
+    """
+    count, at = 0, begin
+    while at < len(block) and count <= most:
+        count += 1
+        kind = block[at]
+        if kind & 0x80:  # a field of the table
+            _, at = _number(block, at, 7)
+        elif kind & 0xE0 == 0x20:  # the table's size
+            _, at = _number(block, at, 5)
+        else:
+            name, at = _number(block, at, 6 if kind & 0x40 else 4)
+            for _ in range(1 if name else 2):
+                length, at = _number(block, at, 7)
+                at += length
+    return count
+
+
+def _number(block: bytes | bytearray, at: int, bits: int) -> tuple[int, int]:
+    """A number, and where it ends: behind the block if not all of it has come."""
+    if at >= len(block):
+        return 0, at
+    most = (1 << bits) - 1
+    value, at, shift = block[at] & most, at + 1, 0
+    if value < most:
+        return value, at
+    while at < len(block):
+        if shift > _MOST_SHIFT:
+            raise FormatError("a number in the headers of a call has no end")
+        part = block[at]
+        value, at, shift = value + ((part & 0x7F) << shift), at + 1, shift + 7
+        if part < 0x80:
+            return value, at
+    return value, at

@@ -32,8 +32,8 @@ Paced = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What is known of a log at one moment: its ladder, and the listing that this is of."""
+class CountedNow:
+    """A log at one moment: its ladder, and the listing that this is of."""
 
     view: LadderView
     segments: tuple[Segment, ...]
@@ -273,14 +273,14 @@ class LadderedLog:
                 self._keys[one.base_offset] = key
                 self._unsaved[key] = one.pack()
 
-    def known(self) -> Known | None:
+    def known(self) -> CountedNow | None:
         """Its ladder with the listing that this is of, None if there is none that holds."""
         self.compare()
         with self._lock:
             ladder = self._ladder
             if ladder is None or not self.valid or not self._listed or ladder.active_offset not in {s.base_offset for s in self._listed}:
                 return None
-            return Known(ladder.view(), self._listed)
+            return CountedNow(ladder.view(), self._listed)
 
     def totals(self) -> tuple[int, int, Counts] | None:
         """The log start, the offset after the last batch, and what lies between them; None if that is not known now."""
@@ -290,7 +290,7 @@ class LadderedLog:
         end_offset, counts = ladder.end()
         return start[1], end_offset, counts - start[2]
 
-    def holds(self, known: Known) -> bool:
+    def holds(self, known: CountedNow) -> bool:
         """Whether what was known still is: the log was not truncated, and its ladder not begun again."""
         ladder = self._ladder
         return ladder is not None and ladder.edition == known.view.edition and self.tail.breaks == self._breaks

@@ -35,7 +35,7 @@ _WORST_FIRST = {problem: rank for rank, problem in enumerate(Problem)}
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _TopicCount:
     """The counts of a topic, and the values that they were made of. While these values stay the same, so do the counts."""
 
     made_of: tuple[object, ...]
@@ -55,7 +55,7 @@ class PartitionCounter:
     def __init__(self, min_isr: Callable[[str], int]) -> None:
         self._min_isr = min_isr
         self._image: ClusterImage | None = None
-        self._topics: dict[str, _Counted] = {}  # by id
+        self._topics: dict[str, _TopicCount] = {}  # by id
 
     def count(self, image: ClusterImage) -> PartitionCounts:
         """Count all topics of the image now, sorted by name."""
@@ -101,14 +101,14 @@ def _is_capped(state: PartitionState, capped: frozenset[int]) -> bool:
 
 def _count(
     topic: str, partitions: Mapping[int, PartitionState], min_isr: int, capped: frozenset[int], made_of: tuple[object, ...]
-) -> _Counted:
+) -> _TopicCount:
     states = sorted(partitions.items())
     found = {
         Problem.OFFLINE: [each for each in states if each[1].leader < 0],
         Problem.UNDER_MIN_ISR: [each for each in states if under_min_isr(each[1], min_isr, capped)],
         Problem.UNDER_REPLICATED: sorted((each for each in states if each[1].under_replicated), key=lambda each: len(each[1].isr)),
     }
-    return _Counted(
+    return _TopicCount(
         made_of,
         TopicCounts(
             topic=topic,

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.agent.backlog_pace import Pace
 from streaming.agent.cluster_view import ClusterView
 from streaming.agent.health_server import Pulse
 from streaming.agent.host_status import HostStatus
@@ -37,6 +36,39 @@ class HostWatch:
     host_status: HostStatus
 
 
+BACKLOG_PAUSE_SECONDS = 0.5
+"""The rest takes half of the time. No pause is longer than this."""
+
+
+class BacklogPace:
+    """Limits how fast a backlog is read: at most half of the time and at most a given rate. New data is read as usual.
+
+    For one thread. All times are seconds of a monotonic clock.
+
+    Args:
+        rate: bytes per second.
+        burst: the most bytes that are read without a pause.
+    """
+
+    def __init__(self, rate: int, burst: int) -> None:
+        self._rate = rate
+        self._burst = max(1, min(burst, rate // 2))
+        self._again_at = 0.0
+
+    def budget(self, now: float) -> int:
+        """How many bytes of a backlog may be read now."""
+        return self._burst if now >= self._again_at else 0
+
+    def read(self, size: int, began: float, ended: float) -> None:
+        """Note that this many bytes were read between the two times."""
+        took = ended - began
+        self._again_at = ended + max(min(took, BACKLOG_PAUSE_SECONDS), size / self._rate - took)
+
+    def rest(self, now: float) -> float:
+        """Seconds until more of the backlog may be read."""
+        return max(0.0, self._again_at - now)
+
+
 class PollingThread:
     """Polls a watcher until ``stop`` is set, it is replaced, or it fails. Call `start`.
 
@@ -60,7 +92,7 @@ class PollingThread:
         """The file of Kafka that is being read."""
         self.error: Exception | None = None
         """The reason why the thread ended, if nobody stopped it."""
-        self._pace = Pace(read_rate, POLL_BYTES)
+        self._pace = BacklogPace(read_rate, POLL_BYTES)
         self._pulse = pulse
         self._stop = stop
         self._polls = polls

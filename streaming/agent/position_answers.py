@@ -23,14 +23,16 @@ log = logging.getLogger(__name__)
 SECONDS = 10.0
 """How long a request waits for a log dir. What is not known by then is answered as not filled yet."""
 
-_Answer = tuple[str, Position]
+PositionAnswer = tuple[str, Position]
+"""The edition of the ladder, "" for none, and the position."""
+
 _Log = list[tuple[int, int, int]]  # of the rows of a log: the row, the offset, up to where the next record is looked for
 
 
 def find_positions(ladders: Ladders | None, calls: DirCalls, asked: pa.Table, clock: Callable[[], float] = time.monotonic) -> pa.Table:
     """The positions (`POSITIONS`) of `POSITIONS_ASKED`, of the first `MOST_POSITIONS` rows. Where there is no ladder, the edition is ""."""
     asked = asked.slice(0, MOST_POSITIONS)
-    ends, found = clock() + SECONDS, dict[int, _Answer]()
+    ends, found = clock() + SECONDS, dict[int, PositionAnswer]()
     opened = OpenedBatches() if ladders is None else ladders.opened
     for path, logs in (_by_log_dir(ladders, asked) if ladders is not None else {}).items():
         try:
@@ -38,7 +40,7 @@ def find_positions(ladders: Ladders | None, calls: DirCalls, asked: pa.Table, cl
         except TimeoutError:
             log.warning("positions are not found in time", extra={"log_dir": str(path), "logs": len(logs)})
     answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(asked["offset"].to_pylist())]
-    return _table(asked, answers)
+    return positions_table(asked, answers)
 
 
 def _in_time(clock: Callable[[], float], ends: float) -> bool:
@@ -58,8 +60,8 @@ def _by_log_dir(ladders: Ladders, asked: pa.Table) -> Mapping[Path, list[tuple[L
     return found
 
 
-def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], opened: OpenedBatches, in_time: Callable[[], bool]) -> dict[int, _Answer]:
-    found: dict[int, _Answer] = {}
+def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], opened: OpenedBatches, in_time: Callable[[], bool]) -> dict[int, PositionAnswer]:
+    found: dict[int, PositionAnswer] = {}
     for one, rows in logs:
         if not in_time():
             break
@@ -67,7 +69,7 @@ def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], opened: OpenedBatches, in
     return found
 
 
-def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tuple[int, _Answer]]:
+def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tuple[int, PositionAnswer]]:
     known = one.known()
     if known is None:
         return
@@ -90,7 +92,8 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tup
         yield row, (known.view.edition, position)
 
 
-def _table(asked: pa.Table, answers: Sequence[_Answer]) -> pa.Table:
+def positions_table(asked: pa.Table, answers: Sequence[PositionAnswer]) -> pa.Table:
+    """The positions (`POSITIONS`), one answer for each row of `POSITIONS_ASKED`."""
     rows = [(edition, position.state.name.lower(), *astuple(position)[2:]) for edition, position in answers]
     columns = list(zip(*rows, strict=True)) or [()] * (len(POSITIONS) - len(POSITIONS_ASKED))
     added = [pa.array(column, field.type) for column, field in zip(columns, list(POSITIONS)[len(POSITIONS_ASKED) :], strict=True)]

@@ -2,68 +2,41 @@
 
 import logging
 import os
+import resource
 import threading
 import time
-from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 
 import streaming
 from streaming import private_directory
-from streaming.agent.blocking import POLL_SECONDS, Blocking
 from streaming.agent.call_answers import answers
 from streaming.agent.call_front import cannot_listen, refuse_taken
 from streaming.agent.call_server import AgentServer
-from streaming.agent.cluster_view import ClusterView
-from streaming.agent.consumer_memory import Arrivals
-from streaming.agent.descriptors import count_directories, raise_limit
-from streaming.agent.dir_calls import DirCalls
 from streaming.agent.ending import Ending, send_address
-from streaming.agent.group_answers import GroupAnswers
 from streaming.agent.group_following import GroupFollowing
 from streaming.agent.health_server import HealthServer, Pulse
-from streaming.agent.host_status import HostStatus
-from streaming.agent.ladders import Ladders
 from streaming.agent.own_page import AgentMetrics
+from streaming.agent.parts import AgentOptions, Parts
 from streaming.agent.permissions import Rights
-from streaming.agent.polling_thread import HostWatch, PollingThread
 from streaming.agent.polls import Polls
-from streaming.agent.redaction import redacted
-from streaming.agent.scrubbing import scrub_statuses
-from streaming.agent.security import Security, ServerFiles, open_security
+from streaming.agent.security import Security, open_security
 from streaming.agent.service import Service
 from streaming.definitions import agent_metrics
-from streaming.disk.logdirs import LogDirs, refuse_inside
+from streaming.disk.calls import Calling
+from streaming.disk.identity import LogDir
+from streaming.disk.logdirs import refuse_inside
 from streaming.disk.shortage import shortage
-from streaming.disk.silence import FirstRead, open_answering
+from streaming.disk.silence import open_answering
 from streaming.errors import JournalBusyError
-from streaming.journal.consumers import Bounds, Consumers
 from streaming.journal.journal import Journal
 from streaming.protocol.group_messages import Following
-from streaming.protocol.status_messages import BlockedFile
-from streaming.scrub.threads import Scrub, ScrubOptions
-from streaming.units import Address
-from streaming.watcher.reading import note_nothing
-from streaming.watcher.structure import Structure
-from streaming.watcher.tail import Tail
-from streaming.watcher.watcher import Doubt, Watcher
+from streaming.watcher.open_files import RESERVED
+from streaming.watcher.watcher import Doubt
 
 log = logging.getLogger(__name__)
-
-TRIM_EVERY_SECONDS = 10.0
-
-TRIM_SECONDS = 0.5
-"""How long the journal is trimmed at a time."""
-
-TRIM_PAUSE_SECONDS = 0.005
-"""The pause after each slice: if a lock is taken again at once, those who wait for it do not get it."""
-
-END_SECONDS = 5.0
-"""How long the watcher has to store its cursors when the agent is stopped."""
 
 RIGHTS_EVERY_SECONDS = 600.0
 """How often the rights to read are checked: a broker may have got another umask."""
@@ -75,38 +48,6 @@ CLOSE_SECONDS = 2.0
 """How long running calls have to end."""
 
 _JOURNAL_POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
-    """The options of an agent.
-
-    ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
-    backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
-    counted in a second, 0 for none; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the
-    agent's own metrics, None for none; ``web_config``: how they are secured.
-    """
-
-    name: str
-    log_dirs: tuple[Path, ...]
-    journal: Path
-    listen: Address
-    files: ServerFiles
-    metrics_listen: Address | None
-    web_config: Path | None
-    read_rate: int
-    groups_limit: int
-    ladder_rate: int
-    producers_limit: int
-    redact_ids: bool
-    bounds: Bounds
-    scrub: ScrubOptions
-    child: bool
-
-
-def now_ms() -> int:
-    """The clock, Unix milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def _running_ms() -> int:
@@ -142,7 +83,7 @@ def serve(options: AgentOptions) -> None:
         if journal is None:
             return
         resources.callback(journal.close)
-        agent = _Agent(options, log_dirs, silent, journal, pulse, polls, ending)
+        agent = Parts(options, log_dirs, silent, journal, pulse, polls, ending)
         resources.callback(agent.end)
         if health is not None:
             health.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
@@ -160,143 +101,48 @@ def serve(options: AgentOptions) -> None:
         log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
 
 
+WANTED = 1 << 20
+"""More than any broker has logs. A limit of "infinity" cannot be set on every system."""
+
+FEW = 16_384
+
+
+def count_directories(log_dir: LogDir) -> int:
+    """How many directories a log dir has, 0 if it cannot be listed now."""
+    try:
+        with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
+            return sum(entry.is_dir() for entry in entries)
+    except OSError as error:  # the watcher reports it
+        log.debug("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
+        return 0
+
+
+def raise_limit(logs: int = 0) -> int:
+    """Raise the soft limit on open files to the hard one and return the new limit. Logs if ``logs`` need more, besides a reserve for
+    everything else, or a large broker may.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
+    if soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    if limit < logs + RESERVED:
+        log.warning(
+            "fewer files may be open than this host's logs need: those of quiet logs are closed between looks, and connections may find no "
+            "descriptor; raise LimitNOFILE (ulimit -Hn)",
+            extra={"limit": limit, "logs": logs, "reserve": RESERVED},
+        )
+    elif limit < FEW:
+        log.warning(
+            "few files may be open: raise LimitNOFILE (ulimit -Hn) above the number of partitions on this host", extra={"limit": limit}
+        )
+    return limit
+
+
 def _listen(service: Service, options: AgentOptions, security: Security, metrics: AgentMetrics) -> AgentServer:
     try:
         return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics, options.journal)
     except OSError as error:
         raise cannot_listen(options.listen, error) from error
-
-
-class _Agent:
-    """The parts of an agent that work on one journal: the watcher's thread, what checks and replaces it, the scrub."""
-
-    def __init__(
-        self,
-        options: AgentOptions,
-        log_dirs: LogDirs,
-        silent: Iterable[FirstRead],
-        journal: Journal,
-        pulse: Pulse,
-        polls: Polls,
-        ending: Ending,
-    ) -> None:
-        self._options, self._log_dirs, self._journal = options, log_dirs, journal
-        self._pulse, self._polls, self._ending = pulse, polls, ending
-        self._consumers, self._arrivals = Consumers(journal, journal.now_ms), Arrivals()
-        self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
-        self.ladders = self._new_ladders() if options.ladder_rate else None
-        self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)
-        self.following = GroupFollowing(log_dirs, self._tails, rate=options.read_rate, groups_limit=options.groups_limit)
-
-    def _new_ladders(self) -> Ladders:
-        rate, wait = self._options.ladder_rate, self._ending.event.wait
-        return Ladders(self._log_dirs, self._tails, self._journal, now_ms, rate=rate, wait=wait)
-
-    def _start(self) -> PollingThread:
-        """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
-        self._arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
-        structure = Structure(self._log_dirs, self._polls.want, now_ms, lambda: self._log_dirs.barred)
-        rate, stop = self._options.read_rate, self._ending.event
-        thread = PollingThread(self._watch, structure, read_rate=rate, pulse=self._pulse, stop=stop, polls=self._polls)
-        thread.start()
-        return thread
-
-    def _watch(self, should_stop: Callable[[], bool]) -> HostWatch:
-        cluster = ClusterView(self._log_dirs)
-        watcher = Watcher(
-            self._log_dirs,
-            self._journal,
-            cluster,
-            now_ms,
-            producers_limit=self._options.producers_limit,
-            redact=self._redact,
-            attached=self._consumers.any(),
-            should_stop=should_stop,
-            note=note_nothing if self.ladders is None else self.ladders.note,
-        )
-        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms))
-
-    def service(self, takes: Callable[[str, str], bool]) -> Service:
-        """The agent's answers to jobs."""
-        return Service(
-            self._options.name,
-            self._journal,
-            self._consumers,
-            lambda: self.blocking.current.host_watch,
-            self._polls,
-            self._arrivals,
-            self._pulse,
-            self._blocked,
-            scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
-            redact=self._redact,
-            takes=takes,
-            about_groups=GroupAnswers(
-                journal=self._journal,
-                consumers=self._consumers,
-                log_dirs=self._log_dirs,
-                tails=self._tails,
-                following=self.following,
-                calls=DirCalls(log_dir.path for log_dir in self._log_dirs),
-                ladders=self.ladders,
-                redact=self._redact if self._options.redact_ids else None,
-            ),
-        )
-
-    def _tails(self) -> list[Tail]:
-        return self.blocking.current.host_watch.watcher.tails()
-
-    def start_background(self, resources: ExitStack) -> None:
-        """Start to follow consumer groups, to count logs, and to scrub, as far as these are on; ``resources`` end them."""
-        if self._options.groups_limit:
-            self.following.start(self._ending.event)
-            resources.callback(self.following.join, END_SECONDS)
-        if self.ladders is not None:
-            self.ladders.start(self._ending.event)
-            resources.callback(self.ladders.join, END_SECONDS)
-        if self._scrub is not None:
-            self._scrub.start(self._ending.event)
-            resources.callback(self._scrub.join, END_SECONDS)
-        resources.callback(self._ending.end)  # before they are waited for: nobody has told an agent that cannot listen
-
-    def run(self, server: AgentServer) -> None:
-        """Do all periodic work except the watcher's, until the agent is stopped. Raises JournalError if the journal's files are gone."""
-        next_trim, stop = time.monotonic(), self._ending.event
-        while not stop.is_set():
-            self.blocking.poll()
-            server.end_overdue()
-            if time.monotonic() >= next_trim and not self._trim():
-                self._journal.database.check_files()
-                next_trim = time.monotonic() + TRIM_EVERY_SECONDS
-            stop.wait(POLL_SECONDS)
-
-    def end(self) -> None:
-        """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""
-        self._ending.end()
-        self.blocking.current.thread.join(END_SECONDS)
-        if self.blocking.current.alive:
-            log.warning(
-                "the watcher waits in a call that does not return: the agent stops without it",
-                extra={"path": str(self.blocking.current.calls.path)},
-            )
-
-    def _trim(self) -> bool:
-        """Trim the journal for a while; returns whether there is more. Between two slices, other threads can take the lock."""
-        ends = time.monotonic() + TRIM_SECONDS
-        while self._consumers.trim(self._options.bounds):
-            if self._ending.event.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
-                return True
-        return False
-
-    def _blocked(self) -> list[BlockedFile]:
-        calls = self.blocking.blocked
-        return [
-            BlockedFile(call.log_dir.broker, str(call.log_dir.path), str(call.path), round(self.blocking.blocked_for(call), 1))
-            for call in calls
-        ]
-
-    def _redact(self, name: str) -> str:
-        """A transactional id or a group as it leaves this host."""
-        return redacted(name, cluster_id=self._log_dirs.cluster_id) if self._options.redact_ids else name
 
 
 def _serve_health(options: AgentOptions, metrics: AgentMetrics, pulse: Pulse, resources: ExitStack) -> HealthServer | None:
@@ -318,7 +164,7 @@ def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
             return
 
 
-def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, agent: _Agent) -> None:
+def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, agent: Parts) -> None:
     """Show on the agent's own page what its parts do not count themselves."""
     journal, certificates, blocking, following = service.journal, security.certificates, agent.blocking, agent.following
     brokers = ",".join(map(str, service.watcher.log_dirs.brokers))

@@ -12,7 +12,7 @@ from streaming.event_row import EVENTS, Event
 from streaming.journal.blocks import longs
 from streaming.journal.consumers import Consumers
 from streaming.journal.journal import Journal
-from streaming.journal.losses import UNKNOWN, Loss
+from streaming.journal.losses import Loss
 from streaming.kafka.names import TRANSACTION_TOPIC
 from streaming.protocol.consumer_messages import Range
 from streaming.protocol.event_tables import blocks_table
@@ -71,11 +71,7 @@ class RangeReading:
             if not self.consumers.set_back(asked.consumer, asked.after):
                 return None
             committed = asked.after
-        losses = self.consumers.send(asked.consumer, asked.upto) or []
-        if any(loss.bytes == UNKNOWN for loss in losses):
-            self.consumers.measure(asked.consumer, asked.after_total if asked.after >= 0 else -1)
-            losses = self.consumers.send(asked.consumer, asked.upto) or []
-        return committed, losses
+        return committed, self.consumers.send(asked.consumer, asked.upto) or []
 
     def _loss_events(self, loss: Loss, broker: int) -> list[Event]:
         """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""

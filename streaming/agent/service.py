@@ -45,8 +45,9 @@ from streaming.protocol.status_messages import (
 from streaming.protocol.versions import job_problem
 from streaming.rare_log import RareLog
 from streaming.start_from import StartFrom
+from streaming.watcher.beginnings import Beginning
 from streaming.watcher.unreadable import Unreadable
-from streaming.watcher.watcher import Beginning, Doubt, Watcher
+from streaming.watcher.watcher import Doubt, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -366,7 +367,6 @@ class Service:
                 return
             upto = min(message.seq, self.arrivals.upto(message.consumer, message.run, message.journal))
             if upto > before:
-                self.consumers.note_streamed(message.consumer, before, upto)
                 self.consumers.note_committed(message.consumer, upto)
 
     def _is_served(self, message: Range | Committed, principal: str) -> bool:

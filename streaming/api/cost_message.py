@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow.compute as pc
 
-from streaming.metrics.costs import Costs
-from streaming.metrics.family import Family
-from streaming.metrics.render import lines_of
+from streaming.exposition.costs import Costs
+from streaming.exposition.render import lines_of
 from streaming.protocol.cost_json import MOST_TOPICS, Cost, Share
+from streaming.view.family import Family
 
 _TOPIC = r'(?:^|,)topic="(?P<topic>(?:[^"\\]|\\.)*)"'
 
@@ -22,14 +22,14 @@ def cost_message(costs: Costs, families: Iterable[Family]) -> Cost:
     """
     last, seconds = costs.last
     if last is None:
-        return Cost(at_ms=-1)
+        return Cost()
     metrics = [Share(name=name, series=series, bytes=size) for name, (series, size) in last.of_metrics.items()]
     topics = _by_topic(families)
     return Cost(
         at_ms=last.at_ms,
         series=sum(each.series for each in metrics),
         bytes=last.size,
-        seconds=round(seconds, 4),
+        duration_ms=round(seconds * 1000),
         series_dropped=last.dropped,
         metrics=sorted(metrics, key=_largest_first),
         topics=topics[:MOST_TOPICS],

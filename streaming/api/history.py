@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from streaming.api.rates import RateColumns
 from streaming.api.seen import Seen
-from streaming.metrics.table import Snapshot
-from streaming.metrics.value_matrix import LOG, Longs
+from streaming.arrays import Longs
 from streaming.protocol.partition_json import Minute
+from streaming.view.table import Snapshot
+from streaming.view.value_matrix import LOG
 
 MINUTES = 60
 """So many minutes are kept."""

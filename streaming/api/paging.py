@@ -8,12 +8,14 @@ from urllib.parse import parse_qs
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.errors import UsageError
+from streaming.listings.listing import ASCENDING, DESCENDING, Listing
 from streaming.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
 
-Longs = NDArray[np.int64]
+TOPIC = "topic"
+_MOST_PARAMETERS = 1000
 
-ASCENDING, DESCENDING = "asc", "desc"
 LONGEST_FILTER = 300
 """The most characters of a filter."""
 
@@ -29,6 +31,7 @@ class Asked:
     filter: str = ""
     offset: int = 0
     limit: int = DEFAULT_LIMIT
+    topics: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,12 +39,13 @@ class Sheet:
     """All rows of a listing, as columns.
 
     ``columns``: numbers by which it can be sorted, a negative one is not known. ``texts``: what a filter is looked for in, of each row.
-    ``natural``: all rows in the order that decides where the column does not.
+    ``natural``: all rows in the order that decides where the column does not. ``topics``: of each row.
     """
 
     columns: Mapping[str, NDArray[Any]]
     texts: Sequence[str]
     natural: Longs
+    topics: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,11 +60,13 @@ class Cut:
 def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
     """The parameters of a query string; of one that is given twice, the last.
 
+    `TOPIC` may be given more than once: `topics_of`.
+
     Raises:
         UsageError: it has a parameter that is not allowed; the sentence names it.
     """
     try:
-        given = parse_qs(query, keep_blank_values=True, max_num_fields=20, errors="strict")
+        given = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict")
     except ValueError as error:  # UnicodeDecodeError is one
         raise UsageError("the query is not understood: it has too many parameters, or is not UTF-8") from error
     for name in given:
@@ -69,28 +75,35 @@ def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
     return {name: values[-1] for name, values in given.items()}
 
 
-def asked_of(query: str, sortable: Collection[str], default: str) -> Asked:
+def topics_of(query: str) -> frozenset[str]:
+    """The topics that a query names, whole; none for all."""
+    return frozenset(parse_qs(query, keep_blank_values=True).get(TOPIC, ()))
+
+
+def asked_of(query: str, listing: Listing, largest: int = LARGEST_LIMIT, others: Collection[str] = ()) -> Asked:
     """What a query string asks of a listing.
 
     Args:
-        sortable: the fields that it can be sorted by. Names and words are sorted upwards unless it is said otherwise, numbers downwards.
-        default: the field that it is sorted by if none is named.
+        others: parameters that are there, and are read elsewhere.
 
     Raises:
         UsageError: a parameter is not understood; the sentence names it.
     """
-    given = parameters_of(query, ("sort", "order", "filter", "offset", "limit"))
-    sort = given.get("sort", default)
-    if sort not in sortable:
-        raise UsageError(f"sort is not one of {', '.join(sortable)}")
-    order = given.get("order", ASCENDING if sort in UPWARDS else DESCENDING)
+    given = parameters_of(query, ("sort", "order", "filter", TOPIC, "offset", "limit", *others))
+    sort = given.get("sort", listing.default)
+    if sort not in listing.sortable:
+        raise UsageError(f"sort is not one of {', '.join(listing.sortable)}")
+    order = given.get("order", listing.order(sort))
     if order not in (ASCENDING, DESCENDING):
         raise UsageError("order is neither asc nor desc")
-    return Asked(sort=sort, order=order, filter=filter_of(given), offset=offset_of(given), limit=limit_of(given))
-
-
-UPWARDS = frozenset({"broker", "topic", "partition", "transactional_id", "verdict", "coordinator_state", "blocked", "start_ms"})
-"""Fields of which the smallest comes first unless it is said otherwise."""
+    return Asked(
+        sort=sort,
+        order=order,
+        filter=filter_of(given),
+        offset=offset_of(given),
+        limit=limit_of(given, largest=largest),
+        topics=topics_of(query),
+    )
 
 
 def filter_of(given: Mapping[str, str]) -> str:
@@ -103,15 +116,16 @@ def filter_of(given: Mapping[str, str]) -> str:
 
 def offset_of(given: Mapping[str, str]) -> int:
     """The parameter ``offset``. Raises UsageError if it is not a number of rows."""
-    return _number(given, "offset", 0, 0, _LARGEST_OFFSET)
+    return number_of(given, "offset", 0, 0, _LARGEST_OFFSET)
 
 
-def limit_of(given: Mapping[str, str], default: int = DEFAULT_LIMIT) -> int:
-    """The parameter ``limit``. Raises UsageError if it is not a number of rows, from 1 to `LARGEST_LIMIT`."""
-    return _number(given, "limit", default, 1, LARGEST_LIMIT)
+def limit_of(given: Mapping[str, str], default: int = DEFAULT_LIMIT, largest: int = LARGEST_LIMIT) -> int:
+    """The parameter ``limit``. Raises UsageError if it is not a number of rows, from 1 to ``largest``."""
+    return number_of(given, "limit", default, 1, largest)
 
 
-def _number(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+def number_of(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    """A parameter that is a whole number. Raises UsageError if it is none, or out of bounds."""
     text = given.get(name, str(default))
     digits = text.lstrip("0") or "0"  # Python refuses to convert thousands of digits
     if not (text.isascii() and text.isdigit() and len(digits) <= len(str(most)) and least <= int(digits) <= most):
@@ -122,6 +136,8 @@ def _number(given: Mapping[str, str], name: str, default: int, least: int, most:
 def cut(sheet: Sheet, asked: Asked) -> Cut:
     """The rows of a page, in their order. What is not known comes last in either order."""
     rows = sheet.natural
+    if asked.topics:
+        rows = rows[np.fromiter((topic in asked.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]
     if asked.filter:
         wanted = asked.filter.casefold()
         matching = np.fromiter((wanted in text.casefold() for text in sheet.texts), np.bool_, len(sheet.texts))

@@ -1,32 +1,23 @@
 """Everything about one partition: its row, its last hour, its segments, its transactions, its problems, its replicas."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from streaming.api.judged import Judged, with_verdicts
 from streaming.api.partition_rows import partition_columns, partition_rows
-from streaming.api.rates import NO_RATES, RateColumns
-from streaming.api.retention_rows import retention_columns, retention_rows
+from streaming.api.retention_rows import retention_rows
 from streaming.api.seen import Seen
 from streaming.api.transaction_rows import transaction_rows
-from streaming.metrics.replica_health import role_of
 from streaming.protocol.partition_json import MOST_SEGMENTS, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.protocol.problem_json import Problem
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import Logs
-from streaming.verdicts.circumstances import Circumstances
+from streaming.view.replica_health import role_of
 
 _MOST_TRANSACTIONS = 1000
 
 
-def partition_detail(
-    seen: Seen, of: Circumstances, every: Sequence[Problem], topic: str, partition: int, rates: RateColumns = NO_RATES
-) -> PartitionDetail | None:
-    """One partition, None if none is shown with this name and number.
-
-    Args:
-        every: all problems.
-    """
+def partition_detail(judged: Judged, topic: str, partition: int) -> PartitionDetail | None:
+    """One partition, None if none is shown with this name and number."""
+    seen, rates = judged.seen, judged.rates
     item = _item(seen, topic, partition)
     if item is None:
         return None
@@ -34,10 +25,12 @@ def partition_detail(
     segments, omitted = _segments(seen, item)
     return PartitionDetail(
         at_ms=seen.now_ms,
-        row=partition_rows(seen, partition_columns(seen, rates), [item], rates)[0],
-        retention=retention_rows(seen, retention_columns(seen), [item])[0],
-        transactions=transaction_rows(seen, of, sorted(late, key=lambda each: each.first_offset)),
-        problems=[each for each in every if each.topic == topic and each.partition in (partition, -1)],
+        row=with_verdicts(partition_rows(seen, partition_columns(seen, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
+            0
+        ],
+        retention=with_verdicts(retention_rows(seen, [item]), judged.retention_verdicts.of_rows([item]))[0],
+        transactions=transaction_rows(seen, judged.of, sorted(late, key=lambda each: each.first_offset)),
+        problems=[each for each in judged.problems if each.topic == topic and each.partition in (partition, -1)],
         segments=segments,
         omitted=omitted,
         minutes=rates.minutes(seen, item),

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.api.judged import with_verdicts
 from streaming.api.paging import Asked, Sheet, cut, natural_order
 from streaming.api.rates import NO_RATES, RateColumns
 from streaming.api.seen import Seen
 from streaming.protocol.listing_json import PartitionPage, PartitionRow
 from streaming.rules.retention_rule import BLOCKED
+from streaming.verdicts.cases import RowVerdicts
 
 _COPIED = (
     *("broker", "partition", "appended_bytes", "appended_records", "size_bytes", "log_start_offset", "log_end_offset", "high_watermark"),
@@ -19,21 +21,11 @@ _COPIED = (
 )
 """Fields that have the name of a column."""
 
-SORTABLE = (
-    *("topic", "broker", "partition", "bytes_rate", "records_rate", "appended_bytes", "appended_records", "size_bytes"),
-    *("log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset", "unread_offsets", "open_transactions"),
-    *("hanging_transactions", "last_append_ms", "oldest_record_ms", "retention_lag_ms", "next_deletion_ms", "blocked", "segments"),
-    *("records_data", "records_aborted", "records_control"),
-)
-"""The fields that the listing can be sorted by."""
 
-DEFAULT_SORT = "bytes_rate"
-
-
-def partition_page(seen: Seen, asked: Asked, rates: RateColumns = NO_RATES) -> PartitionPage:
+def partition_page(seen: Seen, asked: Asked, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
     """A page of partitions."""
     columns = partition_columns(seen, rates)
-    sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers))
+    sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers), topics=seen.topics)
     found = cut(sheet, asked)
     return PartitionPage(
         at_ms=seen.now_ms,
@@ -42,19 +34,19 @@ def partition_page(seen: Seen, asked: Asked, rates: RateColumns = NO_RATES) -> P
         offset=asked.offset,
         sort=asked.sort,
         order=asked.order,
-        rows=partition_rows(seen, columns, found.items, rates),
+        rows=with_verdicts(partition_rows(seen, columns, found.items, rates), verdicts.of_rows(found.items)),
     )
 
 
 def partition_columns(seen: Seen, rates: RateColumns = NO_RATES) -> dict[str, NDArray[Any]]:
-    """All numbers of the listing, by field: a column for each of `SORTABLE` but the topic."""
+    """All numbers of the listing, by field: a column for each that the list can be sorted by, but the topic."""
     logs = seen.shown.logs
     slots = logs.columns["slot"]
     columns: dict[str, NDArray[Any]] = {name: logs[name] for name in _COPIED}
     for name in ("appended_bytes", "appended_records"):  # they are exported once the backlog is read
         columns[name] = np.where((logs["settled"] == 1) & rates.counts, columns[name], -1)
     columns["unread_offsets"] = logs["last_stable_offset_lag"]
-    columns["blocked"] = logs["blocked"]
+    columns["retention_blocked"] = logs["blocked"]
     columns["records_data"], columns["records_aborted"], columns["records_control"] = seen.shown.records[:, slots]
     columns["bytes_rate"], columns["records_rate"] = rates.bytes_rate(seen), rates.records_rate(seen)
     return columns
@@ -62,14 +54,14 @@ def partition_columns(seen: Seen, rates: RateColumns = NO_RATES) -> dict[str, ND
 
 def partition_rows(seen: Seen, columns: dict[str, NDArray[Any]], items: Sequence[int], rates: RateColumns = NO_RATES) -> list[PartitionRow]:
     """Some of the rows."""
-    numbers = {name: column[list(items)].tolist() for name, column in columns.items() if name not in ("blocked",)}
-    blocked = columns["blocked"][list(items)].tolist()
+    numbers = {name: column[list(items)].tolist() for name, column in columns.items() if name != "retention_blocked"}
+    blocked = columns["retention_blocked"][list(items)].tolist()
     hours = rates.hours(seen, items)
     return [
         PartitionRow(
             **{name: values[place] for name, values in numbers.items()},
             topic=seen.topics[item],
-            blocked=BLOCKED[blocked[place]] if blocked[place] >= 0 else "",
+            retention_blocked=BLOCKED[blocked[place]] if blocked[place] >= 0 else "",
             rates=hours[place],
         )
         for place, item in enumerate(items)

@@ -1,14 +1,16 @@
 """A page of problems, as it is asked for."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from streaming.api.paging import filter_of, limit_of, offset_of, parameters_of
 from streaming.errors import UsageError
+from streaming.protocol.listing_json import LARGEST_LIMIT
 from streaming.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.verdicts.all_problems import count
 
 
-def problem_page(every: Sequence[Problem], query: str, at_ms: int) -> ProblemPage:
+def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int = LARGEST_LIMIT) -> ProblemPage:
     """The problems that a query string asks for.
 
     Raises:
@@ -25,12 +27,12 @@ def problem_page(every: Sequence[Problem], query: str, at_ms: int) -> ProblemPag
         total=len(every),
         matched=len(matched),
         offset=offset,
-        problems=matched[offset : offset + limit_of(given)],
+        rows=matched[offset : offset + limit_of(given, largest=largest)],
         **_counts(every),
     )
 
 
-def _counts(every: Sequence[Problem]) -> Mapping[str, int]:
+def _counts(every: Sequence[Problem]) -> Mapping[str, Any]:
     return count(every)
 
 

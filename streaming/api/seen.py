@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from streaming.metrics.table import Snapshot
-from streaming.metrics.value_matrix import Longs
-from streaming.metrics.view import View
+from streaming.arrays import Longs
+from streaming.view.table import Snapshot
+from streaming.view.view import View
 
 
 @dataclass(frozen=True, eq=False)  # no slots: what follows from the fields is computed once

@@ -3,21 +3,19 @@
 from collections.abc import Sequence
 
 import streaming
-from streaming.metrics.observer import AgentStatus
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.status_json import AgentState, Status
 from streaming.verdicts.all_problems import count
 from streaming.verdicts.circumstances import Circumstances
-from streaming.verdicts.first_lines import freshness, unknown, verdict
+from streaming.verdicts.first_lines import freshness, verdict
+from streaming.view.observer import AgentStatus
 
 MOST_AGENTS = 1000
 """The most agents of an answer: those that are down first."""
 
-_MOST_UNKNOWN = 100
-
 
 def status_message(
-    of: Circumstances, every: Sequence[Problem], *, ready: bool, newest_ms: int = -1, started_ms: int = -1, more_unknown: Sequence[str] = ()
+    of: Circumstances, every: Sequence[Problem], *, ready: bool, newest_ms: int = -1, started_ms: int = -1, doubts: Sequence[str] = ()
 ) -> Status:
     """The status.
 
@@ -26,7 +24,7 @@ def status_message(
         ready: everything that was on the disks at the start is in the numbers.
         newest_ms: everything up to then is in them, of all agents that are up.
         started_ms: when the process began.
-        more_unknown: sentences about what else cannot be told.
+        doubts: sentences about what cannot be told.
     """
     agents = sorted(of.agents, key=lambda each: (each.up, each.name))
     return Status(
@@ -45,7 +43,7 @@ def status_message(
         started_ms=started_ms,
         cluster_id=next((each.cluster_id for each in of.agents if each.cluster_id), ""),
         redacted=of.commands.redacted,
-        unknown=[*unknown(of, every), *more_unknown][:_MOST_UNKNOWN],
+        doubts=list(doubts),
     )
 
 
@@ -56,7 +54,7 @@ def _agent(of: Circumstances, agent: AgentStatus) -> AgentState:
         up=agent.up,
         brokers=list(agent.brokers),
         behind_bytes=-1 if size is None else size,
-        behind_seconds=round(seconds, 3),
+        behind_ms=-1 if seconds < 0 else round(seconds * 1000),
         problems=[str(each) for each in agent.problems],
         explanation=agent.explanation,
     )

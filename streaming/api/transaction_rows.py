@@ -4,21 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from streaming.api.judged import with_verdicts
 from streaming.api.paging import Asked, Sheet, cut, natural_order, ranks
 from streaming.api.seen import Seen
-from streaming.metrics.open_list import Late
-from streaming.metrics.value_matrix import Longs
+from streaming.arrays import Longs
 from streaming.protocol.listing_json import TransactionPage, TransactionRow
+from streaming.verdicts.cases import transaction_verdict
 from streaming.verdicts.circumstances import Circumstances
 from streaming.verdicts.transaction_problems import command_of
+from streaming.view.open_list import Late
 
 _NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
 _WORDS = ("transactional_id", "coordinator_state", "verdict")
-
-SORTABLE = ("topic", "broker", "partition", *_NUMBERS, *_WORDS, "stuck")
-"""The fields that the listing can be sorted by."""
-
-DEFAULT_SORT = "start_ms"
 
 
 def transaction_page(seen: Seen, of: Circumstances, asked: Asked) -> TransactionPage:
@@ -62,7 +59,7 @@ def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> lis
                 no_command=command.reason,
             )
         )
-    return rows
+    return with_verdicts(rows, [transaction_verdict(of, late) for late in some])
 
 
 def _sheet(rows: Sequence[TransactionRow]) -> Sheet:
@@ -75,4 +72,5 @@ def _sheet(rows: Sequence[TransactionRow]) -> Sheet:
         columns=columns,
         texts=[" ".join((f"{row.topic}-{row.partition}", row.transactional_id, str(row.producer_id), row.verdict)) for row in rows],
         natural=natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"]),
+        topics=[row.topic for row in rows],
     )

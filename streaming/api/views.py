@@ -5,8 +5,8 @@ from threading import Lock
 
 from streaming.api.history import MINUTE_MS, History
 from streaming.api.seen import Seen
-from streaming.metrics.table import Table
-from streaming.metrics.view import view
+from streaming.view.table import Table
+from streaming.view.view import view
 
 KEEP_SECONDS = 60.0
 """The last look is kept for so long after somebody has wanted one: it takes as much memory as the table."""

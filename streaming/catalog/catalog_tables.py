@@ -33,11 +33,8 @@ PARTITIONS = pa.schema(
 ``adding_replicas``, which a reassignment adds) and ``isr`` are broker ids, null if they are not known. ``leader_metadata_version`` is the
 highest metadata.version that the leader's registration supports. It is -1 if the registration names none (before Kafka 3.3), if there is
 no leader, or if it is not known. ``eligible`` are the eligible leader replicas of a partition without any replica in sync: each of them has
-everything up to the high watermark (KIP-966). Null if they are not known: an earlier version does not send them.
+everything up to the high watermark (KIP-966). Null if they are not known.
 """
-
-LATER = frozenset({"eligible"})
-"""The columns that an earlier version does not send."""
 
 LOGS = pa.schema(
     [

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.arrow_streams import cast_columns, read_stream
-from streaming.catalog.catalog_tables import LATER, NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
+from streaming.catalog.catalog_tables import NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
 from streaming.errors import FormatError
 from streaming.inflating import inflate
 
@@ -69,17 +69,10 @@ def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
         stream = io.BytesIO(inflate(b64decode(packed), MOST_CATALOG_BYTES))
         lengths = [int.from_bytes(stream.read(4), "little") for _ in SCHEMAS]
         found = [read_stream(stream.read(length)) for length in lengths]
-        tables = tuple(_completed(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
+        tables = tuple(cast_columns(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
     except (ValueError, KeyError, pa.ArrowException) as error:
         raise FormatError(f"a catalog is not understood: {packed[:80]!r} ({error})") from error
     return Changes(version=version, whole=whole, tables=tables)
-
-
-def _completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table with the columns of a schema; those of `LATER` are null where an earlier version has sent it."""
-    for name in LATER.intersection(schema.names).difference(table.column_names):
-        table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
-    return cast_columns(table, schema)
 
 
 def with_gone(rows: pa.Table, *, gone: bool) -> pa.Table:

@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog, key_of, spelled, together
 from streaming.catalog.changes import Changes, Version, with_gone
-
-Longs = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 MOST_GONE = 10_000
 """How many removed rows of each table are remembered. A version from before the oldest of them gets the whole catalog."""

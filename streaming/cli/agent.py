@@ -46,9 +46,10 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
     --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
     """
-    from streaming.agent.process import AgentOptions, serve
+    from streaming.agent.parts import AgentOptions
+    from streaming.agent.process import serve
     from streaming.agent.security import ServerFiles
-    from streaming.journal.consumers import Bounds
+    from streaming.journal.consumers import JournalBounds
     from streaming.scrub.threads import ScrubOptions
 
     serve(
@@ -71,7 +72,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
             scrub=ScrubOptions(settings.scrub_rate, int(settings.scrub_every.total_seconds() * 1000)),
             producers_limit=settings.producers_limit,
             redact_ids=settings.redact_ids,
-            bounds=Bounds(
+            bounds=JournalBounds(
                 settings.journal_max_bytes,
                 int(settings.journal_max_age.total_seconds() * 1000),
                 int(settings.consumer_expiry.total_seconds() * 1000),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streaming.progress_line import ProgressLine
 
 if TYPE_CHECKING:  # imports pyarrow: not for --help
-    from streaming.metrics.observer import Totals
+    from streaming.view.observer import Totals
 
 _EVERY_SECONDS = 0.5
 

@@ -89,8 +89,8 @@ def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
 
     from streaming.cli.job_answers import ask
     from streaming.top.job_source import JobSource
-    from streaming.top.questions import View
-    from streaming.top.top_state import State
+    from streaming.top.questions import ListName
+    from streaming.top.top_state import ScreenState
     from streaming.top.watching import watch
 
     page = url.removesuffix("/metrics")
@@ -108,7 +108,11 @@ def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
     ender = threading.Thread(target=end, name="end of top", daemon=True)
     ender.start()
     try:
-        watch(source, State(source=source.name, view=View.PROBLEMS, every=_EVERY_SECONDS, relative=True, width=console.width), console)
+        watch(
+            source,
+            ScreenState(source=source.name, view=ListName.PROBLEMS, every=_EVERY_SECONDS, relative=True, width=console.width),
+            console,
+        )
     except KeyboardInterrupt:
         pass  # Ctrl-C ends the demo in good order
     finally:

@@ -10,9 +10,9 @@ import click
 from streaming.cli.livetable import Pace, Report, Row, report, sample
 from streaming.definitions.observer_metrics import TAIL_LAG_BYTES, TAIL_LAG_SECONDS
 from streaming.formatting import NONE, format_age, format_duration, format_size
-from streaming.metrics.observer import Observer
-from streaming.metrics.table import Table
-from streaming.metrics.view import view
+from streaming.view.observer import Observer
+from streaming.view.table import Table
+from streaming.view.view import view
 
 _EVERY_SECONDS = 3.0
 _ROWS = 4

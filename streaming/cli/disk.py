@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from streaming.cli.lists import print_page
 from streaming.cli.options import given, log_once
 from streaming.cli.sizes import Duration, Size
 from streaming.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, with_source
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
     from streaming.usage.what_if import Trial
 
 BY = ("topic", "partition", "dir", "kind")
-_DAY_MS = 86_400_000
 _ALL = 1 << 62
 
 
@@ -59,12 +59,12 @@ def command(
     found = _asked_job(job, by, most, paths, tried, free, at) if job is not None else _read(settings, paths, by, most, tried, free, at)
     wrong = list(findings(found, full_within))
     if form == "json":
-        click.echo(found.encode())
+        print_page(found)
     else:
         for line in report(found, wrong):
             click.echo(line)
-    for doubt in found.doubts:
-        click.echo(f"segtail: {doubt}", err=True)
+        for doubt in found.doubts:
+            click.echo(f"segtail: {doubt}", err=True)
     if wrong:
         return FOUND
     return NOT_KNOWN if found.doubts or any(each.outlook == "unknown" for each in found.log_dirs) else NOTHING_FOUND

@@ -2,19 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.formatting import format_age, format_count, format_duration, format_list, format_name, format_size, format_table, format_time
-from streaming.protocol.disk_json import FULL, NEVER, DiskAnswer, DiskRow, LogDirUse
+from streaming.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.listings.disk_list import DISK, KIND_WORDS
+from streaming.listings.list_cells import Times
+from streaming.listings.text_table import text_table
+from streaming.protocol.disk_json import BY, FULL, NEVER, DiskAnswer, LogDirUse
 from streaming.usage.disk_findings import Finding, full_sentence
 
 _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
-
-_HEADS = {
-    "topic": ("topic", "replicas"),
-    "partition": ("partition", "broker", "log dir"),
-    "dir": ("log dir", "broker", "replicas"),
-}
-_SUMS = ("on disk", "garbage", "growth a day", "next check frees", "free in 24h", "next")
 
 
 def report(found: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
@@ -78,7 +74,7 @@ def _log_dir(found: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> 
         yield f"  {outlook(each, found.at_ms)}"
     kinds = sorted((kind for kind in each.kinds if kind.taken), key=lambda kind: -kind.taken)
     if kinds:
-        yield "  " + ", ".join(f"{WORDS.get(kind.kind, kind.kind)} {format_size(kind.taken)}" for kind in kinds)
+        yield "  " + ", ".join(f"{KIND_WORDS.get(kind.kind, kind.kind)} {format_size(kind.taken)}" for kind in kinds)
     if each.apparent >= 0 and abs(each.apparent - each.taken) > each.taken // 10:
         yield f"  the files are {format_size(each.apparent)} long: preallocated ones have holes, small ones take a whole block"
     if 0 <= each.checkpoint_ms < found.at_ms - _QUIET_MS:
@@ -88,23 +84,6 @@ def _log_dir(found: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> 
         )
     if each.growth_unknown:
         yield f"  the growth of {format_count(each.growth_unknown, 'replica')} is not known: all there is of them is minutes old"
-
-
-WORDS = {
-    "segment": "segments",
-    "index": "indexes",
-    "snapshot": "producer snapshots",
-    "checkpoint": "checkpoints",
-    "metadata": "metadata log",
-    "future": "replicas moving here",
-    "deleted": "deleted segments",
-    "delete": "deleted replicas",
-    "cleaner": "unfinished compaction",
-    "stray": "strays",
-    "directory": "directories",
-    "other": "other files",
-}
-"""Kinds of files for people."""
 
 
 def outlook(each: LogDirUse, now_ms: int) -> str:
@@ -128,35 +107,6 @@ def _in(at_ms: int, now_ms: int) -> str:
 
 
 def _rows(found: DiskAnswer) -> Iterator[str]:
-    if found.by == "kind":
-        heads: tuple[str, ...] = ("kind", "on disk", "length of the files")
-        cells = [(WORDS.get(row.kind, row.kind), format_size(row.taken), _size(row.apparent)) for row in found.rows]
-        yield from format_table([heads, *cells], right=heads[1:])
-        return
-    policy = ("policy",) if found.by == "topic" else ()
-    heads = (*_HEADS[found.by], *_SUMS, *policy)
-    yield from format_table([heads, *(_cells(found, row) for row in found.rows)], right=("replicas", "broker", *_SUMS))
-    if policy and any(row.limits_assumed for row in found.rows):
+    yield from text_table(DISK[found.by], found.rows, Times(found.at_ms))
+    if found.by == BY[0] and any(row.limits_assumed for row in found.rows):
         yield ASSUMED
-
-
-def _cells(found: DiskAnswer, row: DiskRow) -> tuple[str | None, ...]:
-    names: dict[str, tuple[str | None, ...]] = {
-        "topic": (format_name(row.topic), str(row.replicas)),
-        "partition": (format_name(f"{row.topic}-{row.partition}"), str(row.broker), format_name(row.log_dir, 300)),
-        "dir": (format_name(row.log_dir, 300), str(row.broker), str(row.replicas)),
-    }
-    sums = (
-        format_size(row.taken),
-        format_size(row.garbage) if row.garbage else None,
-        _size(row.growth_day),
-        _size(row.frees_now),
-        _size(row.frees_day),
-        None if row.next_ms < 0 else "due" if row.frees_now > 0 else format_age((found.at_ms - row.next_ms) / 1000),
-    )
-    policy = ((row.policy or "-") + ("?" if row.limits_assumed else ""),) if found.by == "topic" else ()
-    return (*names[found.by], *sums, *policy)
-
-
-def _size(count: int) -> str | None:
-    return None if count < 0 else format_size(count)

@@ -17,7 +17,7 @@ from streaming.formatting import format_count, format_table
 from streaming.settings import Settings
 
 if TYPE_CHECKING:  # the checks import pyarrow: not for --help
-    from streaming.doctor.diagnosis import Finding
+    from streaming.doctor.diagnosis import Diagnosis
 
 _EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something cannot be told, 1 failed, 2 not possible as asked."
 
@@ -52,33 +52,33 @@ def command(settings: Settings, job: str | None, form: str) -> int:
     if job is not None:
         found = (*found, *_of_job(job))
     if form == "json":
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        click.echo(json.dumps([asdict(each) | {"command": each.command or None} for each in found], indent=2))
     else:
         click.echo("\n".join(_lines(found)))
     return _ended(found)
 
 
-def _of_job(job: str) -> "Iterator[Finding]":
+def _of_job(job: str) -> "Iterator[Diagnosis]":
     from streaming.cli import job_answers
-    from streaming.doctor.diagnosis import Finding, State
+    from streaming.doctor.diagnosis import Diagnosis, Outcome
     from streaming.doctor.job_check import of_job
     from streaming.protocol.status_json import STATUS_PATH, Status
 
     try:
         status = job_answers.ask(job, STATUS_PATH, Status)
     except UsageError as error:
-        yield Finding(check="job", state=State.FAULT, what=str(error))
+        yield Diagnosis(check="job", state=Outcome.FAULT, what=str(error))
         return
     if status is None:
-        yield Finding(
-            check="job", state=State.UNKNOWN, what=f"the job at {job_answers.shown(job)} is of an earlier version: it has no status"
+        yield Diagnosis(
+            check="job", state=Outcome.UNKNOWN, what=f"the job at {job_answers.shown(job)} is of an earlier version: it has no status"
         )
         return
     yield from of_job(job_answers.shown(job), status)
 
 
-def _lines(found: "Sequence[Finding]") -> Iterator[str]:
-    """A line for each finding, the commands that mend something, and a sum."""
+def _lines(found: "Sequence[Diagnosis]") -> Iterator[str]:
+    """A line for each diagnosis, the commands that mend something, and a sum."""
     yield from format_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in found)])
     yield ""
     mending = [each for each in found if each.command]
@@ -90,7 +90,7 @@ def _lines(found: "Sequence[Finding]") -> Iterator[str]:
     yield f"{format_count(faults, 'fault')}, {format_count(warnings, 'warning')}, {unknown} not known"
 
 
-def _ended(found: "Sequence[Finding]") -> int:
+def _ended(found: "Sequence[Diagnosis]") -> int:
     states = {str(each.state) for each in found}
     if states & {"fault", "warning"}:
         return FOUND

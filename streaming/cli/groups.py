@@ -1,11 +1,12 @@
 """``segtail groups``: show what consumer groups have left to read, and which of them need attention."""
 
-import json
-
 import click
 
-from streaming.cli.group_source import answer, ended, with_groups
+from streaming.cli.group_source import Asked, all_groups, ended, named_groups, with_groups
 from streaming.cli.source import EXIT_STATUS
+from streaming.listings.group_list import GROUPS
+from streaming.listings.list_cells import Times
+from streaming.listings.text_table import text_table
 from streaming.settings import Settings
 
 
@@ -17,22 +18,22 @@ def command(settings: Settings, names: tuple[str, ...], job: str | None, at: int
 
     It reads the committed offsets and the logs from the log dirs, whether brokers are up or down; give the log dirs of all brokers that are
     readable here. Or it asks a running job. Records left are those that a consumer with read_committed will get: markers, aborted records
-    and those that compaction has removed are not counted. Offsets are what kafka-consumer-groups calls LAG. The last column is the worst
-    verdict; `segtail why GROUP` explains it.
+    and those that compaction has removed are not counted. Offsets are what kafka-consumer-groups calls LAG. The verdict is the worst of
+    those that `segtail why GROUP` explains.
     """
-    from streaming.cli.group_report import as_json as fields
-    from streaming.cli.group_report import assumed, groups_table, no_groups, partitions_table
-    from streaming.verdicts.group_verdicts import Bounds
+    from streaming.cli.group_report import assumed, assumed_groups, no_groups, partition_tables
 
-    found, now_ms = answer(settings, job, names, at, whole=form == "json")
-    bounds = Bounds(fetch_bytes=fetch_bytes)
+    asked = Asked(settings=settings, job=job, at_ms=at, fetch_bytes=fetch_bytes)
+    if names:
+        named = named_groups(asked, names)
+        lines = [*partition_tables(named.groups.rows), *assumed(named.groups.rows)]
+        click.echo(named.groups.encode_readable() if form == "json" else "\n".join(lines))
+        return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing)
+    every = all_groups(asked)
     if form == "json":
-        click.echo(json.dumps([fields(each, now_ms, bounds) for each in found.groups], indent=2))
-    elif not found.groups and not names:
-        click.echo(no_groups(found.coordinators))
+        click.echo(every.page.encode_readable())
+    elif not every.page.rows:
+        click.echo(no_groups(every.coordinators))
     else:
-        table = partitions_table if names else groups_table
-        click.echo("\n".join(table(found.groups, now_ms, bounds)))
-        for line in assumed(found.groups):
-            click.echo(f"\n{line}")
-    return ended(found, now_ms, bounds)
+        click.echo("\n".join([*text_table(GROUPS, every.page.rows, Times(every.page.at_ms)), *assumed_groups(every.page.rows)]))
+    return ended([each.verdict for each in every.page.rows], every.doubts)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.metrics.exported import Logs
-from streaming.metrics.value_matrix import Longs
+from streaming.arrays import Longs
+from streaming.view.exported import Logs
 
 Doubles = NDArray[np.float64]
 

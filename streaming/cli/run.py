@@ -81,9 +81,9 @@ def _clock(at: int | None) -> Callable[[], float]:
 
 
 def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None, clock: Callable[[], float]) -> None:
+    from streaming.exposition.render import render
+    from streaming.exposition.textfile import write_textfile
     from streaming.job.job import Job
-    from streaming.metrics.render import render
-    from streaming.metrics.textfile import write_textfile
 
     with Job(settings, clock=clock, serve=not once) as job:
         signals.started()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # not for --help
 
     from streaming.offline.everything import Everything
     from streaming.top.questions import Source
-    from streaming.top.top_state import State
+    from streaming.top.top_state import ScreenState
 
 _VIEWS = ("problems", "partitions", "transactions", "retention", "groups")
 _OF_LOG_DIRS = ("server_properties", "hanging_after", "stuck_after", "group_stopped_after")
@@ -58,15 +58,15 @@ def command(
     """
     from rich.console import Console
 
-    from streaming.top.questions import View
-    from streaming.top.top_state import Place, State
+    from streaming.top.questions import ListName
+    from streaming.top.top_state import Place, ScreenState
     from streaming.top.watching import watch
 
     check_source(settings, job, *_OF_LOG_DIRS)
     source = _source(settings, job, at)
     console = Console(highlight=False)
     interval = every if every is not None else 2.0 if job is not None else 0.0
-    state = State(source=source.name, view=View(view), every=interval, relative=not absolute, width=console.width)
+    state = ScreenState(source=source.name, view=ListName(view), every=interval, relative=not absolute, width=console.width)
     state = state.with_place(Place(filter=text))
     asked_for = click.get_current_context().get_parameter_source("form") is ParameterSource.COMMANDLINE
     plain = plain or (not asked_for and (not console.is_terminal or console.is_dumb_terminal))
@@ -96,7 +96,7 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
     return DirSource(read)
 
 
-def _once(source: "Source", state: "State", console: "Console", *, form: str, limit: int) -> int:
+def _once(source: "Source", state: "ScreenState", console: "Console", *, form: str, limit: int) -> int:
     from streaming.top.labelled_rows import labelled_rows
     from streaming.top.once import as_json, exit_status, table
     from streaming.top.questions import Listing, Rows

@@ -1,10 +1,8 @@
 """``segtail why``: say why consumer groups do not go on, and what to do."""
 
-import json
-
 import click
 
-from streaming.cli.group_source import answer, ended, with_groups
+from streaming.cli.group_source import Asked, ended, named_groups, with_groups
 from streaming.cli.source import EXIT_STATUS
 from streaming.settings import Settings
 
@@ -20,16 +18,12 @@ def command(settings: Settings, names: tuple[str, ...], job: str | None, at: int
     have stopped, are slower than producers, or gone; one partition with most of the lag. Look at a command before you run it: some of them
     skip records.
     """
-    from streaming.cli.group_report import as_json as fields
     from streaming.cli.group_report import assumed, reasons
-    from streaming.verdicts.group_verdicts import Bounds
 
-    found, now_ms = answer(settings, job, names, at, whole=True)
-    bounds = Bounds(fetch_bytes=fetch_bytes)
+    named = named_groups(Asked(settings=settings, job=job, at_ms=at, fetch_bytes=fetch_bytes), names)
     if form == "json":
-        click.echo(json.dumps([fields(each, now_ms, bounds) for each in found.groups], indent=2))
+        click.echo(named.groups.encode_readable())
     else:
-        click.echo("\n\n".join("\n".join(reasons(each, now_ms, bounds)) for each in found.groups))
-        for line in assumed(found.groups):
-            click.echo(f"\n{line}")
-    return ended(found, now_ms, bounds)
+        paragraphs = ["\n".join(reasons(each)) for each in named.groups.rows]
+        click.echo("\n".join(["\n\n".join(paragraphs), *assumed(named.groups.rows)]))
+    return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing)

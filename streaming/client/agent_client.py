@@ -20,11 +20,11 @@ from streaming.client.column_versions import as_events, check_origin
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.protocol.agent_calls import PIECE_BYTES, Call, joined, method
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.protocol.group_json import BatchCheck
 from streaming.protocol.group_messages import (
     MOST_POSITIONS,
     POSITIONS,
     POSITIONS_ASKED,
-    BatchCheck,
     BatchRequest,
     GroupsRequest,
     PositionsRequest,
@@ -212,7 +212,7 @@ class AgentClient:
     # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
 
     def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
-        """What has changed in the coordinators' logs since the versions that the request names; everything without one."""
+        """The changes of the coordinators' logs since the versions that the request names; everything without one."""
         messages = self._messages(Call.GROUPS, (request or GroupsRequest()).encode(), GROUPS_SECONDS)
         try:
             return read_groups(messages)

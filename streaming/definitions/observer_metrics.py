@@ -24,7 +24,7 @@ AGENT_CLOCK_AHEAD = Metric(
 )
 CATCHING_UP = Metric(
     "segtail_broker_catching_up",
-    "1 while the metrics are behind the broker's logs by more than the pace and a few seconds: rates show backlog then, not traffic.",
+    "1 while the metrics are behind the broker's logs by more than the pace and half a minute: rates show backlog then, not traffic.",
     ("broker",),
 )
 TAIL_LAG_BYTES = Metric(

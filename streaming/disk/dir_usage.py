@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.disk.calls import Calling
-from streaming.disk.file_kinds import BY_ENDING, LEFTOVERS, Kind, kind_at_root, kind_beside, kind_within
+from streaming.disk.file_kinds import BY_ENDING, LEFTOVERS, DiskFileKind, kind_at_root, kind_beside, kind_within
 from streaming.kafka.names import PartitionDir, parse_partition_dir
 
 SEGMENT_FILES = np.dtype([(name, "<i8") for name in ("directory", "base_offset", "size", "taken", "modified_ms")])
@@ -34,7 +34,7 @@ class Leftover:
     """Files that should go by themselves, or that Kafka does not use: bytes on the disk, and when the newest of them last changed."""
 
     path: str
-    kind: Kind
+    kind: DiskFileKind
     taken: int
     changed_ms: int
 
@@ -44,10 +44,10 @@ class DirUsage:
     """A log dir. Sizes in bytes.
 
     ``names`` are its directories, as parsed; the first is the root, None as every directory that is no replica's. ``apparent`` (the lengths
-    of the files) and ``taken`` (on the disk) have a row for each of them, and a column for each `Kind`. ``segments`` are `SEGMENT_FILES` of
-    live replicas, by directory and offset. ``unread``: what could not be read, by path with the reason; it is not in the sizes. ``links``:
-    symbolic links. ``free`` and ``capacity``: of its file system, ``device`` the number of that. ``counted``: where each file that has
-    several names was counted, by device and inode.
+    of the files) and ``taken`` (on the disk) have a row for each of them, and a column for each `DiskFileKind`. ``segments`` are
+    `SEGMENT_FILES` of live replicas, by directory and offset. ``unread``: what could not be read, by path with the reason; it is not in
+    the sizes. ``links``: symbolic links. ``free`` and ``capacity``: of its file system, ``device`` the number of that. ``counted``: where
+    each file that has several names was counted, by device and inode.
     """
 
     path: Path
@@ -61,15 +61,15 @@ class DirUsage:
     leftovers: tuple[Leftover, ...]
     unread: Mapping[str, str]
     links: tuple[str, ...]
-    counted: Mapping[tuple[int, int], "Counted"]
+    counted: Mapping[tuple[int, int], "CountedFile"]
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedFile:
     """Where a file was counted, and with how many bytes."""
 
     row: int
-    kind: Kind
+    kind: DiskFileKind
     apparent: int
     taken: int
 
@@ -119,10 +119,10 @@ class _Walk:
         self._apparent, self._taken = array("q"), array("q")
         self._segments = array("q")
         self._names: list[PartitionDir | None] = []
-        self._leftovers: dict[tuple[str, Kind], Leftover] = {}
+        self._leftovers: dict[tuple[str, DiskFileKind], Leftover] = {}
         self._unread: dict[str, str] = {}
         self._links: list[str] = []
-        self._counted: dict[tuple[int, int], Counted] = {}
+        self._counted: dict[tuple[int, int], CountedFile] = {}
         self._row = 0
 
     def usage(self) -> DirUsage:
@@ -131,7 +131,7 @@ class _Walk:
             system, stat = os.fstatvfs(root), os.fstat(root)
             self._begin(None)
             if not self._half:
-                self._add(Kind.DIRECTORY, stat)
+                self._add(DiskFileKind.DIRECTORY, stat)
             with Calling(self._path), os.scandir(root) as entries:
                 found = [entry for entry in entries if self._half in (None, crc32(os.fsencode(entry.name)) & 1)]
             for entry in found:
@@ -146,8 +146,8 @@ class _Walk:
             free=system.f_bavail * system.f_frsize,
             capacity=system.f_blocks * system.f_frsize,
             names=tuple(self._names),
-            apparent=np.array(self._apparent, np.int64).reshape(-1, len(Kind)),
-            taken=np.array(self._taken, np.int64).reshape(-1, len(Kind)),
+            apparent=np.array(self._apparent, np.int64).reshape(-1, len(DiskFileKind)),
+            taken=np.array(self._taken, np.int64).reshape(-1, len(DiskFileKind)),
             segments=segments[np.lexsort((segments["base_offset"], segments["directory"]))],
             leftovers=tuple(self._leftovers.values()),
             unread=self._unread,
@@ -161,19 +161,19 @@ class _Walk:
         self._apparent.extend(_NO_BYTES)
         self._taken.extend(_NO_BYTES)
 
-    def _add(self, kind: Kind, stat: os.stat_result, path: str = "") -> None:
+    def _add(self, kind: DiskFileKind, stat: os.stat_result, path: str = "") -> None:
         """Count a file, or a directory without its content."""
         taken = stat.st_blocks * _BLOCK
         if stat.st_nlink > 1 and not modes.S_ISDIR(stat.st_mode):
             if (stat.st_dev, stat.st_ino) in self._counted:
                 return
-            self._counted[stat.st_dev, stat.st_ino] = Counted(self._row // len(Kind), kind, stat.st_size, taken)
+            self._counted[stat.st_dev, stat.st_ino] = CountedFile(self._row // len(DiskFileKind), kind, stat.st_size, taken)
         self._apparent[self._row + kind] += stat.st_size
         self._taken[self._row + kind] += taken
         if path and kind in LEFTOVERS:
             self._leave(path, kind, taken, max(stat.st_mtime_ns, stat.st_ctime_ns) // 1_000_000)
 
-    def _leave(self, path: str, kind: Kind, taken: int, changed_ms: int) -> None:
+    def _leave(self, path: str, kind: DiskFileKind, taken: int, changed_ms: int) -> None:
         known = self._leftovers.get((path, kind), Leftover(path, kind, 0, 0))
         self._leftovers[path, kind] = Leftover(path, kind, known.taken + taken, max(known.changed_ms, changed_ms))
 
@@ -202,7 +202,7 @@ class _Walk:
             name = parse_partition_dir(entry.name)
             within = kind_within(name)
             self._begin(name)
-            self._add(Kind.DIRECTORY, stat)
+            self._add(DiskFileKind.DIRECTORY, stat)
             fd = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
             try:
                 if within is None:
@@ -247,28 +247,28 @@ class _Walk:
         """A file of a replica that is no live file of a segment, or that has several names; or a directory, which Kafka makes none of."""
         name = entry.name
         if modes.S_ISDIR(stat.st_mode):
-            self._add(Kind.DIRECTORY, stat)
+            self._add(DiskFileKind.DIRECTORY, stat)
             with self._tried(f"{path}/{name}"):
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
                 try:
-                    self._all_of(inner, f"{path}/{name}", path, Kind.OTHER)
+                    self._all_of(inner, f"{path}/{name}", path, DiskFileKind.OTHER)
                 finally:
                     os.close(inner)
             return
         if modes.S_ISLNK(stat.st_mode):
             self._links.append(f"{path}/{name}")
-            self._add(Kind.OTHER, stat)
+            self._add(DiskFileKind.OTHER, stat)
             return
         kind = BY_ENDING.get(name[_DIGITS:]) if name[:_DIGITS].isdecimal() and name.isascii() else None
-        if kind is Kind.CLEANER and name.endswith(_HIDDEN_SWAP) and not _is_there(fd, name.removesuffix(".swap")):
-            kind = Kind.SEGMENT  # between the renames of a compaction a segment has no other name
-        if kind is Kind.SEGMENT:
+        if kind is DiskFileKind.CLEANER and name.endswith(_HIDDEN_SWAP) and not _is_there(fd, name.removesuffix(".swap")):
+            kind = DiskFileKind.SEGMENT  # between the renames of a compaction a segment has no other name
+        if kind is DiskFileKind.SEGMENT:
             self._segments.extend(
                 (len(self._names) - 1, int(name[:_DIGITS]), stat.st_size, stat.st_blocks * _BLOCK, stat.st_mtime_ns),
             )
         self._add(kind_beside(name) if kind is None else kind, stat, path)
 
-    def _all_of(self, fd: int, path: str, whose: str, kind: Kind) -> None:
+    def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind) -> None:
         """Everything below a directory has one use."""
         with os.scandir(fd) as entries:
             found = list(entries)
@@ -281,7 +281,7 @@ class _Walk:
                         self._links.append(inside)
                     self._add(kind, stat, whose)
                     continue
-                self._add(Kind.DIRECTORY, stat)
+                self._add(DiskFileKind.DIRECTORY, stat)
                 inner = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
                 try:
                     self._all_of(inner, inside, whose, kind)
@@ -289,8 +289,8 @@ class _Walk:
                     os.close(inner)
 
 
-_QUICKLY = {ending: int(kind) for ending, kind in BY_ENDING.items() if kind <= Kind.SNAPSHOT}
-_NO_BYTES = (0,) * len(Kind)
+_QUICKLY = {ending: int(kind) for ending, kind in BY_ENDING.items() if kind <= DiskFileKind.SNAPSHOT}
+_NO_BYTES = (0,) * len(DiskFileKind)
 
 
 def _is_there(fd: int, name: str) -> bool:

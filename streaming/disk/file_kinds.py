@@ -1,4 +1,4 @@
-"""What the files below a log dir are there for, by the names of their directories and their own."""
+"""The uses of the files below a log dir, by the names of their directories and their own."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from streaming.kafka import names
 from streaming.kafka.names import METADATA_TOPIC, DirState, PartitionDir
 
 
-class Kind(IntEnum):
+class DiskFileKind(IntEnum):
     """The use of a file. Every file and directory below a log dir is of exactly one kind."""
 
     SEGMENT = 0  # a live .log, of whatever replica
@@ -28,13 +28,19 @@ class Kind(IntEnum):
         return self.name.lower()
 
 
-LEFTOVERS = frozenset({Kind.FUTURE, Kind.DELETED, Kind.DELETE, Kind.CLEANER, Kind.STRAY})
-"""What goes by itself after some time, if all is well; a stray never does."""
+LEFTOVERS = frozenset({DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY})
+"""The kinds of files that go by themselves after some time, if all is well; a stray never does."""
 
-OF_STATE = {DirState.DELETE: Kind.DELETE, DirState.FUTURE: Kind.FUTURE, DirState.STRAY: Kind.STRAY}
+OF_STATE = {DirState.DELETE: DiskFileKind.DELETE, DirState.FUTURE: DiskFileKind.FUTURE, DirState.STRAY: DiskFileKind.STRAY}
 
-_SEGMENT_FILES = {"log": Kind.SEGMENT, "index": Kind.INDEX, "timeindex": Kind.INDEX, "txnindex": Kind.INDEX, "snapshot": Kind.SNAPSHOT}
-_STAGES = {"deleted": Kind.DELETED, "cleaned": Kind.CLEANER, "swap": Kind.CLEANER}
+_SEGMENT_FILES = {
+    "log": DiskFileKind.SEGMENT,
+    "index": DiskFileKind.INDEX,
+    "timeindex": DiskFileKind.INDEX,
+    "txnindex": DiskFileKind.INDEX,
+    "snapshot": DiskFileKind.SNAPSHOT,
+}
+_STAGES = {"deleted": DiskFileKind.DELETED, "cleaned": DiskFileKind.CLEANER, "swap": DiskFileKind.CLEANER}
 BY_ENDING = {f".{kind}": use for kind, use in _SEGMENT_FILES.items()} | {
     f".{kind}.{stage}": use for kind in _SEGMENT_FILES for stage, use in _STAGES.items()
 }
@@ -46,20 +52,20 @@ _AT_ROOT = frozenset(
 )
 
 
-def kind_beside(name: str) -> Kind:
+def kind_beside(name: str) -> DiskFileKind:
     """The use of a file in the directory of a live replica that belongs to no segment."""
-    return Kind.CHECKPOINT if name in _BESIDE or name.removesuffix(".tmp") in _BESIDE else Kind.OTHER
+    return DiskFileKind.CHECKPOINT if name in _BESIDE or name.removesuffix(".tmp") in _BESIDE else DiskFileKind.OTHER
 
 
-def kind_at_root(name: str) -> Kind:
+def kind_at_root(name: str) -> DiskFileKind:
     """The use of a file at the root of a log dir."""
-    return Kind.CHECKPOINT if name in _AT_ROOT or name.removesuffix(".tmp") in _AT_ROOT else Kind.OTHER
+    return DiskFileKind.CHECKPOINT if name in _AT_ROOT or name.removesuffix(".tmp") in _AT_ROOT else DiskFileKind.OTHER
 
 
-def kind_within(directory: PartitionDir | None) -> Kind | None:
+def kind_within(directory: PartitionDir | None) -> DiskFileKind | None:
     """The use of everything in a directory at the root of a log dir; None if it depends on the file: the replica is live."""
     if directory is None:
-        return Kind.OTHER
+        return DiskFileKind.OTHER
     if directory.topic == METADATA_TOPIC and directory.state is DirState.LIVE:
-        return Kind.METADATA
+        return DiskFileKind.METADATA
     return OF_STATE.get(directory.state)

@@ -38,7 +38,7 @@ def _below(path: Path, levels: int) -> Iterator[Path]:
             inner = sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=levels == _DEEPEST))
     except PermissionError as error:
         if levels == _DEEPEST - 1 and path.name != "lost+found":
-            yield path  # it may be a log dir: whoever opens it is told that it cannot be read
+            yield path  # it may be a log dir: whoever opens it learns that it cannot be read
         if levels < _DEEPEST:
             return
         raise LogDirError(f"{path} cannot be read: run as the broker's user, or as one of its group with read access") from error

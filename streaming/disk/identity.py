@@ -56,7 +56,7 @@ def read_identity(path: Path) -> LogDir:
 
 
 def _instead(path: Path) -> str:
-    """What to name in place of a directory that is no log dir: the log dirs in it, if there are any."""
+    """A hint for a directory that is no log dir: the log dirs in it, if there are any."""
     try:
         with Calling(path), os.scandir(path) as entries:
             inside = sorted(entry.path for entry in entries if (Path(entry.path) / names.META_PROPERTIES).is_file())

@@ -1,4 +1,4 @@
-"""What is written of a preallocated file: its size does not show it, and the length of its last batch does not show that this is whole.
+"""The written part of a preallocated file: its size does not show it, and the length of its last batch does not show that this is whole.
 
 A writer is at one position of a file only, so only the last batch before the zeros can be half written: only its CRC shows it.
 """

@@ -198,7 +198,7 @@ class OpenSegment:
 
     def stored_end(self, position: int) -> int:
         """Where the last bytes after ``position`` end that the file system stores, ``position`` if it stores none. The size of the file
-        where it stores holes too, as in a copy, or cannot tell.
+        where it stores holes too, as in a copy, or does not know them.
         """
         with Calling(self.path):
             end = position

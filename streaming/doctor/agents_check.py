@@ -7,7 +7,7 @@ from streaming.client.address_lookup import addresses, unresolved
 from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.doctor.certificates_check import end_of, names_of, of_end
 from streaming.doctor.checkpoint_check import job_id_of
-from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject
 from streaming.errors import AgentError, SegtailError
 from streaming.formatting import format_duration, format_list
 from streaming.protocol.status_messages import StatusRequest
@@ -20,27 +20,29 @@ _CLOCK_SECONDS = 10.0
 _TLS_SECONDS = 3.0
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Ask every agent for its status, as a job does; it registers nothing."""
     chosen = asked.settings
     if not chosen.agents:
-        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what="no agents are given")
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="no agents are given")
         return
     files = ClientFiles(ca=chosen.agent_ca, cert=chosen.agent_cert, key=chosen.agent_key, token_file=chosen.agent_token_file)
     found = addresses(chosen.agents, tls=chosen.agent_ca is not None)
     for name in unresolved(chosen.agents):
         host = Target.parse(name).address.host
-        yield Finding(check=_CHECK, state=State.FAULT, what=f"{name} has no address", command=f"getent ahosts {host}")
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=f"{name} has no address", command=f"getent ahosts {host}")
     clusters: dict[str, str] = {}
     job_id = job_id_of(chosen.checkpoint.absolute())
     for address in found:
         yield from _of_agent(address, files, job_id, asked.now, clusters)
     if len(clusters) > 1:
         several = format_list([f"{agent} of {cluster}" for cluster, agent in clusters.items()], 3)
-        yield Finding(check=_CHECK, state=State.FAULT, what=f"the agents are of different clusters: {several}; a job takes those of one")
+        yield Diagnosis(
+            check=_CHECK, state=Outcome.FAULT, what=f"the agents are of different clusters: {several}; a job takes those of one"
+        )
 
 
-def _of_agent(address: str, files: ClientFiles, job_id: str, now: float, clusters: dict[str, str]) -> Iterator[Finding]:
+def _of_agent(address: str, files: ClientFiles, job_id: str, now: float, clusters: dict[str, str]) -> Iterator[Diagnosis]:
     target = Target.parse(address)
     pem = _certificate_of(target) if target.scheme is Scheme.TLS else b""
     if pem:
@@ -53,14 +55,14 @@ def _of_agent(address: str, files: ClientFiles, job_id: str, now: float, cluster
         names = names_of(pem) if pem and isinstance(error, AgentError) and error.reason == "untrusted" else []
         is_for_another = names and (target.name or target.address.host) not in names
         what = f"{error}; it is for {format_list(names, 3)}" if is_for_another else str(error)
-        yield Finding(check=_CHECK, state=State.FAULT, what=what, command=_looks(target, error))
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=_looks(target, error))
         return
     finally:
         client.close()
     clusters.setdefault(status.cluster_id, status.agent)
-    yield Finding(
+    yield Diagnosis(
         check=_CHECK,
-        state=State.FINE,
+        state=Outcome.FINE,
         what=f"{status.agent} at {address} answers: segtail {status.version}, brokers {', '.join(map(str, status.brokers))}",
     )
     if status.now_ms:
@@ -87,13 +89,13 @@ def _certificate_of(target: Target) -> bytes:
         return b""  # the call says why
 
 
-def _clock(agent: str, ahead: float) -> Finding:
+def _clock(agent: str, ahead: float) -> Diagnosis:
     if abs(ahead) <= _CLOCK_SECONDS:
-        return Finding(check="clocks", state=State.FINE, what=f"the clock of {agent} agrees with this one")
+        return Diagnosis(check="clocks", state=Outcome.FINE, what=f"the clock of {agent} agrees with this one")
     word = "ahead of" if ahead > 0 else "behind"
-    return Finding(
+    return Diagnosis(
         check="clocks",
-        state=State.WARNING,
+        state=Outcome.WARNING,
         what=f"the clock of {agent} is {format_duration(abs(ahead))} {word} this one: ages and times of transactions are wrong by that",
         command="timedatectl status",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from cryptography import x509
 
 from streaming.certificates import read_ca, read_pair
-from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.errors import UsageError
 from streaming.formatting import format_age, format_name, format_time
 
@@ -14,7 +14,7 @@ _CHECK = "certificates"
 _SOON_SECONDS = 7 * 24 * 3600.0
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Read every file with certificates of the settings. Those of the web config file are checked with it."""
     chosen = asked.settings
     pairs = (
@@ -23,7 +23,7 @@ def check(asked: Asked) -> Iterator[Finding]:
     )
     cas = ((chosen.agent_ca, "--agent-ca"), (chosen.tls_client_ca, "--tls-client-ca"))
     if not any(file for cert, key, _ in pairs for file in (cert, key)) and not any(ca for ca, _ in cas):
-        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what="the settings name no certificate")
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="the settings name no certificate")
     for cert, key, option in pairs:
         if cert is not None or key is not None:
             yield _of_pair(cert, key, option, asked.now)
@@ -32,20 +32,20 @@ def check(asked: Asked) -> Iterator[Finding]:
             yield _of_ca(ca, option, asked.now)
 
 
-def _of_pair(cert: Path | None, key: Path | None, option: str, now: float) -> Finding:
+def _of_pair(cert: Path | None, key: Path | None, option: str, now: float) -> Diagnosis:
     if cert is None or key is None:
-        return Finding(check=_CHECK, state=State.FAULT, what=f"{option} belong together: name both")
+        return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=f"{option} belong together: name both")
     try:
         return of_end(str(cert), read_pair(cert, key, option).ends_at, now, _looks_at(cert))
     except UsageError as error:
-        return Finding(check=_CHECK, state=State.FAULT, what=str(error), command=_looks_at(cert))
+        return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=str(error), command=_looks_at(cert))
 
 
-def _of_ca(ca: Path, option: str, now: float) -> Finding:
+def _of_ca(ca: Path, option: str, now: float) -> Diagnosis:
     try:
         return of_end(str(ca), end_of(read_ca(ca, option)), now, _looks_at(ca))
     except UsageError as error:
-        return Finding(check=_CHECK, state=State.FAULT, what=str(error), command=_looks_at(ca))
+        return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=str(error), command=_looks_at(ca))
 
 
 def end_of(pem: bytes) -> float:
@@ -63,20 +63,20 @@ def names_of(pem: bytes) -> list[str]:
     return [format_name(name) for name in found]
 
 
-def of_end(name: str, ends_at: float, now: float, command: str = "", check: str = _CHECK) -> Finding:
-    """What is to be said of a certificate that ends at a time.
+def of_end(name: str, ends_at: float, now: float, command: str = "", check: str = _CHECK) -> Diagnosis:
+    """The diagnosis of a certificate that ends at a time.
 
     Args:
         command: shows the certificate: who issues a new one is not known here.
     """
     left, when = ends_at - now, f"{format_time(ends_at * 1000)} ({format_age(now - ends_at)})"
     if left <= 0:
-        what, state = f"{name} has ended at {when}: put a new one in its place, which is taken without a restart", State.FAULT
+        what, state = f"{name} has ended at {when}: put a new one in its place, which is taken without a restart", Outcome.FAULT
     elif left < _SOON_SECONDS:
-        what, state = f"{name} ends at {when}: put a new one in its place, which is taken without a restart", State.WARNING
+        what, state = f"{name} ends at {when}: put a new one in its place, which is taken without a restart", Outcome.WARNING
     else:
-        what, state, command = f"{name} ends at {when}", State.FINE, ""
-    return Finding(check=check, state=state, what=what, command=command)
+        what, state, command = f"{name} ends at {when}", Outcome.FINE, ""
+    return Diagnosis(check=check, state=state, what=what, command=command)
 
 
 def _looks_at(path: Path) -> str:

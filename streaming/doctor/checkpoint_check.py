@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.doctor.locks import holder_of
 from streaming.job.checkpoint import VERSION, Identity
 from streaming.job.repair import is_whole, newest
@@ -12,19 +12,19 @@ from streaming.job.repair import is_whole, newest
 _CHECK = "checkpoint"
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Read the checkpoint without taking its lock or repairing it."""
     directory = asked.settings.checkpoint.absolute()
     try:
         if not directory.exists() or not any(directory.iterdir()):
-            yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what=f"there is no checkpoint in {directory} yet")
+            yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what=f"there is no checkpoint in {directory} yet")
             return
         yield from _identity(directory, asked)
         yield from _plans(directory)
     except PermissionError as error:
-        yield Finding(
+        yield Diagnosis(
             check=_CHECK,
-            state=State.FAULT,
+            state=Outcome.FAULT,
             what=f"{error.filename} may not be read",
             command=f'sudo chown -R "$(id -u)" {quoted(directory)}',
         )
@@ -44,58 +44,58 @@ def _read(path: Path) -> Identity:
     return Identity(**json.loads(path.read_text()))
 
 
-def _identity(directory: Path, asked: Asked) -> Iterator[Finding]:
+def _identity(directory: Path, asked: Subject) -> Iterator[Diagnosis]:
     path, anew = directory / "job.json", f"mv {quoted(directory)} {quoted(f'{directory}.damaged')}"
     try:
         identity = _read(path)
     except FileNotFoundError:
         if newest(directory / "spark" / "offsets") is not None:
             what = f"{directory} has lost its job.json: restore it, or put the directory aside to begin anew"
-            yield Finding(check=_CHECK, state=State.FAULT, what=what, command=anew)
+            yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=anew)
         return
     except (ValueError, TypeError) as error:
         what = f"{path} is damaged ({error}): restore it, or put the directory aside to begin anew"
-        yield Finding(check=_CHECK, state=State.FAULT, what=what, command=anew)
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=anew)
         return
     if identity.version != VERSION:
         what = f"{directory} is of version {identity.version}, this segtail reads {VERSION}: use the segtail that wrote it"
-        yield Finding(check=_CHECK, state=State.FAULT, what=what, command=anew)
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=anew)
         return
     cluster = asked.log_dirs.cluster_id if asked.log_dirs is not None else ""
     if cluster and identity.cluster_id != cluster:
-        yield Finding(
+        yield Diagnosis(
             check=_CHECK,
-            state=State.FAULT,
+            state=Outcome.FAULT,
             what=f"{directory} belongs to cluster {identity.cluster_id}, the log dirs to {cluster}: a job needs another checkpoint",
             command=f"segtail run --checkpoint {quoted(f'{directory}-{cluster}')} ...",
         )
         return
-    yield Finding(check=_CHECK, state=State.FINE, what=f"{directory} belongs to cluster {identity.cluster_id}, and can be read")
+    yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"{directory} belongs to cluster {identity.cluster_id}, and can be read")
 
 
-def _plans(directory: Path) -> Iterator[Finding]:
+def _plans(directory: Path) -> Iterator[Diagnosis]:
     spark = directory / "spark"
     commit, plan = newest(spark / "commits"), newest(spark / "offsets")
     if plan is not None and not is_whole(plan):
         if commit is not None and int(commit.name) >= int(plan.name):
-            yield Finding(
+            yield Diagnosis(
                 check=_CHECK,
-                state=State.FAULT,
+                state=Outcome.FAULT,
                 what=f"{plan} is damaged, so the position of the job is lost: restore the checkpoint, or put it aside to begin anew",
                 command=f"mv {quoted(directory)} {quoted(f'{directory}.damaged')}",
             )
             return
-        yield Finding(check=_CHECK, state=State.WARNING, what=f"{plan} is cut off: the next start plans the micro-batch anew")
+        yield Diagnosis(check=_CHECK, state=Outcome.WARNING, what=f"{plan} is cut off: the next start plans the micro-batch anew")
     elif commit is not None and not is_whole(commit):
-        yield Finding(check=_CHECK, state=State.WARNING, what=f"{commit} is cut off: the next start runs the micro-batch once more")
+        yield Diagnosis(check=_CHECK, state=Outcome.WARNING, what=f"{commit} is cut off: the next start runs the micro-batch once more")
 
 
-def _holder(directory: Path) -> Finding:
+def _holder(directory: Path) -> Diagnosis:
     holders = [holder_of(directory / name) for name in ("job.lock", "spark.lock")]
     if None in holders:
-        return Finding(check=_CHECK, state=State.UNKNOWN, what=f"the kernel does not tell whether a job holds {directory}")
+        return Diagnosis(check=_CHECK, state=Outcome.UNKNOWN, what=f"the kernel does not tell whether a job holds {directory}")
     held = next((each for each in holders if each), 0)
     if not held:
-        return Finding(check=_CHECK, state=State.FINE, what=f"no job holds {directory}")
+        return Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"no job holds {directory}")
     who = f"process {held}" if held else "a process of another container"
-    return Finding(check=_CHECK, state=State.FINE, what=f"{who} holds {directory}: a job runs with it, and a second one cannot")
+    return Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"{who} holds {directory}: a job runs with it, and a second one cannot")

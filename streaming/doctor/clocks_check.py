@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject
 from streaming.formatting import format_age
 from streaming.kafka import names
 
@@ -12,7 +12,7 @@ _WRITTEN = (names.RECOVERY_POINT_CHECKPOINT, names.HIGH_WATERMARK_CHECKPOINT)
 """Files that a broker replaces all the time."""
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Look at the times of files that the broker writes again and again."""
     if asked.log_dirs is None:
         return
@@ -25,11 +25,11 @@ def check(asked: Asked) -> Iterator[Finding]:
                 continue  # not written yet; what may not be read, another check reports
             if written > asked.now + _AHEAD_SECONDS:
                 ahead = True
-                yield Finding(
+                yield Diagnosis(
                     check=_CHECK,
-                    state=State.WARNING,
+                    state=Outcome.WARNING,
                     what=f"{path} was written {format_age(asked.now - written)} by this clock: it was set back, or the broker has another",
                     command="timedatectl status",
                 )
     if not ahead:
-        yield Finding(check=_CHECK, state=State.FINE, what="no file of a broker is of the future")
+        yield Diagnosis(check=_CHECK, state=Outcome.FINE, what="no file of a broker is of the future")

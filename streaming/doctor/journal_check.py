@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.doctor.locks import holder_of
 from streaming.formatting import format_size
-from streaming.journal.schema import UPGRADES, VERSION
+from streaming.journal.schema import VERSION
 
 _CHECK = "journal"
 _MAGIC = b"SQLite format 3\0"
@@ -16,7 +16,7 @@ _VERSION_AT = 60
 _HEADER_BYTES = 100
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Read the header of the file alone: SQLite itself would write beside a file that it opens."""
     directory = asked.settings.checkpoint.absolute() / "agent"
     path = directory / "journal.db"
@@ -25,31 +25,31 @@ def check(asked: Asked) -> Iterator[Finding]:
             header = file.read(_HEADER_BYTES)
         size = path.stat().st_size
     except FileNotFoundError:
-        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what=f"there is no journal in {directory} yet")
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what=f"there is no journal in {directory} yet")
         return
     except PermissionError:
         command = f'sudo chown -R "$(id -u)" {quoted(directory)}'
-        yield Finding(check=_CHECK, state=State.FAULT, what=f"{path} may not be read", command=command)
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=f"{path} may not be read", command=command)
         return
     yield _version(path, header, size, asked.settings.journal_max_bytes)
     holder = holder_of(directory / "journal.lock")
     if holder is None:
-        yield Finding(check=_CHECK, state=State.UNKNOWN, what=f"the kernel does not tell whether an agent holds {path}")
+        yield Diagnosis(check=_CHECK, state=Outcome.UNKNOWN, what=f"the kernel does not tell whether an agent holds {path}")
     elif holder:
         who = f"process {holder}" if holder > 0 else "a process of another container"
-        yield Finding(check=_CHECK, state=State.FINE, what=f"{who} holds {path}: an agent runs with it, and a second one cannot")
+        yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"{who} holds {path}: an agent runs with it, and a second one cannot")
 
 
-def _version(path: Path, header: bytes, size: int, most: int) -> Finding:
+def _version(path: Path, header: bytes, size: int, most: int) -> Diagnosis:
     aside = f"mv {quoted(path.parent)} {quoted(f'{path.parent}.damaged')}"
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         what = f"{path} is damaged: put its directory aside; what the job has counted stays counted once"
-        return Finding(check=_CHECK, state=State.FAULT, what=what, command=aside)
+        return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=aside)
     version = int.from_bytes(header[_VERSION_AT : _VERSION_AT + 4])
-    if version not in (0, VERSION, *UPGRADES):  # 0: its first transaction is not in the file itself yet
-        what = f"{path} is of version {version}, this segtail reads {min(UPGRADES)} to {VERSION}: use the segtail that wrote it"
-        return Finding(check=_CHECK, state=State.FAULT, what=what, command=aside)
+    if version not in (0, VERSION):  # 0: its first transaction is not in the file itself yet
+        what = f"{path} is of version {version}, this segtail reads {VERSION}: use the segtail that wrote it, or put its directory aside"
+        return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=aside)
     if size > most:
         what = f"{path} has {format_size(size)}, more than journal_max_bytes, {format_size(most)}: the next start of its agent trims it"
-        return Finding(check=_CHECK, state=State.WARNING, what=what)
-    return Finding(check=_CHECK, state=State.FINE, what=f"{path} is of version {version or VERSION} and has {format_size(size)}")
+        return Diagnosis(check=_CHECK, state=Outcome.WARNING, what=what)
+    return Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"{path} is of version {version or VERSION} and has {format_size(size)}")

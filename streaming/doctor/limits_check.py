@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from streaming.disk.identity import LogDir
 from streaming.disk.logdirs import list_partitions
-from streaming.doctor.diagnosis import Asked, Finding, State
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject
 from streaming.formatting import format_count
 from streaming.watcher.inotify import limit
 
@@ -13,10 +13,12 @@ _SPARE = 512
 """Descriptors for all that is no log: the journal, sockets, files that are read for a moment."""
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Compare the limits with the logs that are there."""
     if asked.log_dirs is None:
-        yield Finding(check="open files", state=State.NOT_APPLICABLE, what="no log dir is given: an agent holds a file open for each log")
+        yield Diagnosis(
+            check="open files", state=Outcome.NOT_APPLICABLE, what="no log dir is given: an agent holds a file open for each log"
+        )
         return
     logs = sum(_logs(log_dir) for log_dir in asked.log_dirs.available)
     yield _descriptors(logs)
@@ -30,33 +32,33 @@ def _logs(log_dir: LogDir) -> int:
         return 0  # the check of permissions reports it
 
 
-def _descriptors(logs: int) -> Finding:
+def _descriptors(logs: int) -> Diagnosis:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     have = "any number of" if hard == resource.RLIM_INFINITY else f"{hard:,}"
     what = f"{have} files may be open (the hard limit), and an agent holds one for each of {format_count(logs, 'log')}"
     needed = logs + _SPARE
     if hard == resource.RLIM_INFINITY or hard >= needed:
-        return Finding(check="open files", state=State.FINE, what=what)
+        return Diagnosis(check="open files", state=Outcome.FINE, what=what)
     higher = 1 << (2 * needed - 1).bit_length()
-    return Finding(
+    return Diagnosis(
         check="open files",
-        state=State.FAULT,
+        state=Outcome.FAULT,
         what=f"{what}: logs beyond it are not read. For a service, LimitNOFILE={higher} in the unit of a service does the same",
         command=f"sudo prlimit --pid $$ --nofile={higher}:{higher}",
     )
 
 
-def _inotify(logs: int, log_dirs: int) -> Iterator[Finding]:
+def _inotify(logs: int, log_dirs: int) -> Iterator[Diagnosis]:
     for name, needed, per in (("watches", logs + log_dirs, "directory"), ("instances", log_dirs, "log dir")):
         bound = limit(name)
         if bound is None:
-            yield Finding(check=f"inotify {name}", state=State.UNKNOWN, what=f"the kernel does not say how many {name} a user may have")
+            yield Diagnosis(check=f"inotify {name}", state=Outcome.UNKNOWN, what=f"the kernel does not say how many {name} a user may have")
         elif bound.value < needed:
-            yield Finding(
+            yield Diagnosis(
                 check=f"inotify {name}",
-                state=State.WARNING,
+                state=Outcome.WARNING,
                 what=f"{bound}, and one is needed for each {per}, {needed:,}: the others are compared every few seconds, which takes CPU",
                 command=f"sudo sysctl -w {bound.sysctl}={max(2 * needed, 128)}",
             )
         else:
-            yield Finding(check=f"inotify {name}", state=State.FINE, what=f"{bound}, and {needed:,} are needed")
+            yield Diagnosis(check=f"inotify {name}", state=Outcome.FINE, what=f"{bound}, and {needed:,} are needed")

@@ -6,14 +6,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from streaming.doctor.certificates_check import end_of, of_end
-from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.doctor.locks import holder_of
 from streaming.errors import UsageError
 from streaming.units import Address
 from streaming.web.web_config import read_web_config
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Bind the address for a moment, without listening."""
     chosen = asked.settings
     addresses = [chosen.listen, *([chosen.metrics_listen] if chosen.metrics_listen is not None else [])]
@@ -32,7 +32,7 @@ def _port_of(job: str) -> int:
         return 0
 
 
-def _of_address(address: Address, holder: int, asked_port: int) -> Finding:
+def _of_address(address: Address, holder: int, asked_port: int) -> Diagnosis:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
@@ -43,27 +43,27 @@ def _of_address(address: Address, holder: int, asked_port: int) -> Finding:
     except OSError as error:
         if holder:
             what = f"{address} is in use, as it should be: a job runs with this checkpoint"
-            return Finding(check="address", state=State.FINE, what=what)
+            return Diagnosis(check="address", state=Outcome.FINE, what=what)
         if asked_port == address.port:
-            return Finding(
-                check="address", state=State.FINE, what=f"{address} is in use, as it should be: the job that is asked listens there"
+            return Diagnosis(
+                check="address", state=Outcome.FINE, what=f"{address} is in use, as it should be: the job that is asked listens there"
             )
-        return Finding(
+        return Diagnosis(
             check="address",
-            state=State.FAULT,
+            state=Outcome.FAULT,
             what=f"{address} cannot be listened on ({error.strerror or error}): see who does, or choose another by --listen",
             command=f"ss -ltnp 'sport = :{address.port}'",
         )
-    return Finding(check="address", state=State.FINE, what=f"{address} is free")
+    return Diagnosis(check="address", state=Outcome.FINE, what=f"{address} is free")
 
 
-def _of_web_config(path: Path, now: float) -> Iterator[Finding]:
+def _of_web_config(path: Path, now: float) -> Iterator[Diagnosis]:
     try:
         _, files = read_web_config(path)
     except UsageError as error:
-        yield Finding(check="web config", state=State.FAULT, what=str(error), command=f"ls -l {quoted(path)}")
+        yield Diagnosis(check="web config", state=Outcome.FAULT, what=str(error), command=f"ls -l {quoted(path)}")
         return
-    yield Finding(check="web config", state=State.FINE, what=f"{path} is understood")
+    yield Diagnosis(check="web config", state=Outcome.FINE, what=f"{path} is understood")
     for file in files[1:]:
         try:
             ends_at = end_of(file.read_bytes())

@@ -11,7 +11,7 @@ _LINE = re.compile(r"^\d+: FLOCK +\S+ +\S+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+
 def holder_of(path: Path, locks: Path = _LOCKS) -> int | None:
     """The id of the process that holds a file's lock, 0 if nobody does, -1 if it is of another container.
 
-    None if the kernel does not tell.
+    None if the kernel does not show it.
     """
     try:
         found = path.stat()

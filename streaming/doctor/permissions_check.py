@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streaming.agent.permissions import Unreadable, find_unreadable, unreadable_file
 from streaming.disk.identity import LogDir
-from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.formatting import format_count, format_name
 from streaming.kafka.names import METADATA_TOPIC
 
@@ -21,25 +21,25 @@ _METADATA_COST = (
 _PRODUCERS_COST = "transactions that were open before the first segment that is read may be missed"
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Ask the system about each file; nothing is opened."""
     if asked.log_dirs is None:
-        yield Finding(check=_CHECK, state=State.NOT_APPLICABLE, what="no log dir is given")
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="no log dir is given")
         return
     for path, reason in asked.log_dirs.unavailable.items():
-        yield Finding(check=_CHECK, state=State.FAULT, what=reason, command=_as_owner(path))
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=reason, command=_as_owner(path))
     for log_dir in asked.log_dirs.available:
         yield from _of(log_dir)
 
 
-def _of(log_dir: LogDir) -> Iterator[Finding]:
+def _of(log_dir: LogDir) -> Iterator[Diagnosis]:
     try:
         found = [*find_unreadable([log_dir]), *_unreadable_snapshots(log_dir.path)]
     except OSError as error:
-        yield Finding(check=_CHECK, state=State.UNKNOWN, what=f"{log_dir.path} cannot be listed: {error}")
+        yield Diagnosis(check=_CHECK, state=Outcome.UNKNOWN, what=f"{log_dir.path} cannot be listed: {error}")
         return
     if not found:
-        yield Finding(check=_CHECK, state=State.FINE, what=f"everything in {log_dir.path} can be read")
+        yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"everything in {log_dir.path} can be read")
     by_cost: dict[tuple[str, str], list[Unreadable]] = {}
     for each in found:
         metadata = each.path.suffix == ".checkpoint" and each.path.parent.name == f"{METADATA_TOPIC}-0"
@@ -47,9 +47,9 @@ def _of(log_dir: LogDir) -> Iterator[Finding]:
     for (cost, why), files in by_cost.items():
         first = files[0].path
         more = f" and {format_count(len(files) - 1, 'other')}" if len(files) > 1 else ""
-        yield Finding(
+        yield Diagnosis(
             check=_CHECK,
-            state=State.WARNING if cost in (_METADATA_COST, _PRODUCERS_COST) else State.FAULT,
+            state=Outcome.WARNING if cost in (_METADATA_COST, _PRODUCERS_COST) else Outcome.FAULT,
             what=f"{format_name(str(first), 300)}{more} {_spelled(why, files)}: {cost}",
             command=_mends(first) if files[0].may_not else "",
         )

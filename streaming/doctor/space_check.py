@@ -5,21 +5,21 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.doctor.diagnosis import Asked, Finding, State, quoted
+from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.formatting import format_size
 
 _CHECK = "space"
 _LEAST = 64 << 20
 
 
-def check(asked: Asked) -> Iterator[Finding]:
+def check(asked: Subject) -> Iterator[Diagnosis]:
     """Look at the file system of the checkpoint, or of the directory in which it would be made."""
     checkpoint = asked.settings.checkpoint.absolute()
     place = next(each for each in (checkpoint, *checkpoint.parents) if each.is_dir())
     if not os.access(place, os.W_OK | os.X_OK):
-        yield Finding(
+        yield Diagnosis(
             check=_CHECK,
-            state=State.FAULT,
+            state=Outcome.FAULT,
             what=f"{place} may not be written to, and the checkpoint {checkpoint} is there",
             command=f"sudo install -d -o {os.geteuid()} {quoted(checkpoint)}",
         )
@@ -27,14 +27,14 @@ def check(asked: Asked) -> Iterator[Finding]:
     free, most = shutil.disk_usage(place).free, asked.settings.journal_max_bytes
     what = f"{format_size(free)} are free for the checkpoint {checkpoint}, and its journal takes up to {format_size(most)}"
     if free < most:
-        yield Finding(
+        yield Diagnosis(
             check=_CHECK,
-            state=State.FAULT if free < _LEAST else State.WARNING,
+            state=Outcome.FAULT if free < _LEAST else Outcome.WARNING,
             what=what,
             command=f"segtail run --checkpoint {quoted(_elsewhere(place))} ...",
         )
         return
-    yield Finding(check=_CHECK, state=State.FINE, what=what)
+    yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=what)
 
 
 def _elsewhere(place: Path) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 
 from streaming.disk.kafka_files import FileType, KafkaFile
 from streaming.disk.opening import CHECKPOINT_BYTES, read_small
-from streaming.dump.finding import Finding, Report
+from streaming.dump.finding import FormatFlaw, Report
 from streaming.dump.segment_walk import Window, report_flaws
 from streaming.errors import FormatError
 from streaming.kafka.checkpoint_files import parse_offset_checkpoint
@@ -28,7 +28,7 @@ class Continuity:
         self._report = report
         self._next_offset: int | None = None
         self._file = first
-        self._gaps: list[Finding] = []
+        self._gaps: list[FormatFlaw] = []
         self._finds_gaps = gaps
         self._compacted = gaps and _is_compacted(first)
 
@@ -53,7 +53,7 @@ class Continuity:
                 position = window.position + int(batches.positions[item])
                 self._missing(position, int(following[item]), int(batches.base_offset[item]))
         path = self._file.path
-        self._next_offset = report_flaws(window, first, lambda position, what: self._report(Finding(path, position, what)))
+        self._next_offset = report_flaws(window, first, lambda position, what: self._report(FormatFlaw(path, position, what)))
 
     def end(self) -> None:
         """The log has been read: report its gaps."""
@@ -64,7 +64,7 @@ class Continuity:
     def _missing(self, position: int, expected: int, found: int) -> None:
         if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
             what = f"expected offset {expected}, found {found}: offsets are missing, which is right in a compacted topic alone"
-            self._gaps.append(Finding(self._file.path, position, what))
+            self._gaps.append(FormatFlaw(self._file.path, position, what))
 
 
 def _shows_compaction(batches: Batches) -> bool:

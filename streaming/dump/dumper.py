@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streaming.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files
 from streaming.dump.batch_table import batch_table
 from streaming.dump.continuity import Continuity
-from streaming.dump.finding import Finding, Report
+from streaming.dump.finding import FormatFlaw, Report
 from streaming.dump.index_lookup import start_position
 from streaming.dump.request import Filters, Format, Request
 from streaming.dump.row_table import Table
@@ -88,7 +88,7 @@ class Dumper:
             return find_files(path)
         except UsageError as error:
             self.unusable += 1
-            self._report(Finding(path, None, str(error).removeprefix(f"{path}: ")))
+            self._report(FormatFlaw(path, None, str(error).removeprefix(f"{path}: ")))
         except OSError as error:
             self._unreadable(path, error)
         return ()
@@ -139,11 +139,11 @@ class Dumper:
         except OSError as error:
             self._unreadable(file.path, error)
         except FormatError as error:
-            self._report(Finding(file.path, error.position, f"expected {_WHAT[file.type]}: {error.what}"))
+            self._report(FormatFlaw(file.path, error.position, f"expected {_WHAT[file.type]}: {error.what}"))
 
     def _unreadable(self, path: Path, error: OSError) -> None:
         hint = ": expected a file that this user may read; metadata snapshots have mode 0400" if isinstance(error, PermissionError) else ""
-        self._report(Finding(path, None, f"cannot be read ({error.strerror}){hint}"))
+        self._report(FormatFlaw(path, None, f"cannot be read ({error.strerror}){hint}"))
 
     def _dump(self, file: KafkaFile, summary: "Summary | None") -> None:
         if file.type in BATCHES:
@@ -219,7 +219,7 @@ class Dumper:
             if len(batches):
                 show(window, batches, valid)
         if parse_metadata_snapshot(reader.file.path.name) is not None and (last is None or not last.control.all()):
-            self._report(Finding(reader.file.path, reader.size(), "expected a metadata snapshot that ends with its footer, found none"))
+            self._report(FormatFlaw(reader.file.path, reader.size(), "expected a metadata snapshot that ends with its footer, found none"))
 
     def _shower(self, reader: SegmentReader, summary: "Summary | None") -> _Show:
         """Return the function that shows the wanted batches."""
@@ -247,7 +247,7 @@ class Dumper:
         stored = stored_crcs(batches) if len(window.wrong) else ()
         for item in window.wrong.tolist():
             position = window.position + int(batches.positions[item])
-            self._report(Finding(file.path, position, f"expected bytes with the CRC that the batch names, {stored[item]}, found others"))
+            self._report(FormatFlaw(file.path, position, f"expected bytes with the CRC that the batch names, {stored[item]}, found others"))
         return valid
 
     def _windows(self, reader: SegmentReader) -> Iterator[Window]:

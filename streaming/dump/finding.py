@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FormatFlaw:
     """``position`` is a byte in the file, None for the whole file."""
 
     path: Path
@@ -18,5 +18,5 @@ class Finding:
         return f"{self.path}:{place} {self.what}"
 
 
-Report = Callable[[Finding], None]
+Report = Callable[[FormatFlaw], None]
 """Takes a finding as soon as it is found; the work continues after it."""

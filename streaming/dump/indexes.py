@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.disk.kafka_files import FileType, KafkaFile, read_file
-from streaming.dump.finding import Finding, Report
+from streaming.dump.finding import FormatFlaw, Report
 from streaming.dump.row_table import Numbers, Table
 from streaming.dump.skeleton import Skeleton
 from streaming.errors import FormatError
@@ -53,14 +53,16 @@ def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:
     preallocated = _preallocated(file, data)
     valid = _valid(proven) if preallocated else len(proven)
     for entry in np.flatnonzero(~proven[:valid]).tolist():
-        report(Finding(file.path, entry * size, "expected an entry that names a batch of the log, found one that the log does not prove"))
+        report(
+            FormatFlaw(file.path, entry * size, "expected an entry that names a batch of the log, found one that the log does not prove")
+        )
     if preallocated:
         return
     if rest := len(data) % size:
-        report(Finding(file.path, len(data) - rest, f"expected entries of {size} bytes, found one of {rest}"))
+        report(FormatFlaw(file.path, len(data) - rest, f"expected entries of {size} bytes, found one of {rest}"))
     beyond = data[len(proven) * size :]
     if beyond.strip(b"\0"):
-        report(Finding(file.path, len(proven) * size, "expected entries that ascend, or the end of the file, found other bytes"))
+        report(FormatFlaw(file.path, len(proven) * size, "expected entries that ascend, or the end of the file, found other bytes"))
 
 
 def _proven(file: KafkaFile, data: bytes, skeleton: Skeleton) -> NDArray[np.bool_]:
@@ -87,4 +89,4 @@ def _check_aborted(file: KafkaFile, data: bytes, skeleton: Skeleton, report: Rep
     for entry, aborted in enumerate(found):
         if (aborted.last_offset, aborted.producer_id) not in skeleton.aborts or aborted.first_offset > aborted.last_offset:
             what = f"expected a marker of producer {aborted.producer_id} at offset {aborted.last_offset}, found none in the log"
-            report(Finding(file.path, entry * transaction_index.ENTRY_BYTES, what))
+            report(FormatFlaw(file.path, entry * transaction_index.ENTRY_BYTES, what))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
 from streaming.dump.dumper import Dumper
-from streaming.dump.finding import Finding, Report
+from streaming.dump.finding import FormatFlaw, Report
 from streaming.dump.request import Format, Request
 from streaming.dump.row_table import Table
 from streaming.errors import SegtailError
@@ -81,7 +81,7 @@ def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine
     """
     findings = 0
 
-    def count(finding: Finding) -> None:
+    def count(finding: FormatFlaw) -> None:
         nonlocal findings
         findings += 1
         progress.clear()

@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.disk.kafka_files import FileType, KafkaFile
 from streaming.dump.decode import Decoded, control_type, decode_control, decoder_for, is_opened, text
-from streaming.dump.finding import Finding, Report
+from streaming.dump.finding import FormatFlaw, Report
 from streaming.dump.request import Filters, Payload
 from streaming.dump.row_table import Cell, Cells, Column, Numbers, Table
 from streaming.dump.segment_walk import Window
@@ -70,7 +70,7 @@ class RecordTables:
             return record, None, (_hex(record.key), _hex(record.value))
 
     def _found(self, position: int, what: str) -> None:
-        self._report(Finding(self._file.path, position, f"expected records as Kafka writes them: {what}"))
+        self._report(FormatFlaw(self._file.path, position, f"expected records as Kafka writes them: {what}"))
 
     def _table(self, rows: Sequence[tuple[Record, str | None, Decoded]]) -> Table:
         numbers = np.array([(row[0].offset, row[0].timestamp, row[0].sequence, _size(row[0].key), _size(row[0].value)) for row in rows])

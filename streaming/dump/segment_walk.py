@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streaming.disk.kafka_files import FileType, KafkaFile
 from streaming.disk.segment_files import OpenSegment
 from streaming.dump.ahead import PART_BYTES, Part, processors, walk_ahead
-from streaming.dump.finding import Finding, Report
+from streaming.dump.finding import FormatFlaw, Report
 from streaming.errors import FormatError
 from streaming.kafka.entry_head import read_length, read_size
 from streaming.kafka.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
@@ -184,7 +184,7 @@ class SegmentReader:
         passed = (self.size() if following is None else following) - position
         self.tail.damaged += passed
         going_on = "nothing after it can be read" if following is None else f"going on at position {following}"
-        self._report(Finding(self.file.path, position, f"{what}; {passed} bytes are passed over, {going_on}"))
+        self._report(FormatFlaw(self.file.path, position, f"{what}; {passed} bytes are passed over, {going_on}"))
         return following
 
     def _expected(self, position: int, left: int) -> str:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.groups.numbered_names import NumberedNames, Numbers
-
-Longs = NDArray[np.int64]
 
 _PARTITION_BITS = 32
 _PARTITIONS = (1 << _PARTITION_BITS) - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.groups.commit_keys import Longs
+from streaming.arrays import Longs
 from streaming.groups.group_facts import GroupFacts, PendingCommit
 from streaming.groups.numbered_names import Numbers
 

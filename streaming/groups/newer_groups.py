@@ -5,11 +5,9 @@ from typing import Any
 
 from streaming.groups.group_states import GroupType, Member, NewerGroup
 from streaming.kafka.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
-from streaming.kafka.consumer_offsets import OffsetsKey, OffsetsValue
+from streaming.kafka.consumer_offsets import OffsetsKey
 from streaming.scan.group_records import NotUnderstood
 from streaming.short_names import short_name
-
-Value = OffsetsValue | NotUnderstood | None
 
 _Apply = Callable[[NewerGroup, Any, Any], None]
 

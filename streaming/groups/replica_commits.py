@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.groups.commit_keys import Longs
+from streaming.arrays import Longs
 from streaming.groups.group_rows import REMOVED
 from streaming.groups.numbered_names import Numbers
 

@@ -8,17 +8,20 @@ from dataclasses import replace
 from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog
 from streaming.catalog.changes import Version, unpack
 from streaming.client import address_lookup
-from streaming.errors import AgentError, FormatError
+from streaming.client.agent_client import ClientFiles, credentials
+from streaming.errors import AgentError, FormatError, UsageError
 from streaming.job.expected_agents import Expected
-from streaming.metrics import waiting_groups
-from streaming.metrics.answers import apply
-from streaming.metrics.observer import AgentStatus, Observer
-from streaming.metrics.rounds import End
-from streaming.metrics.table import Table
 from streaming.protocol.problems import Reason
 from streaming.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
+from streaming.settings import Settings
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions
+from streaming.targets import Scheme, is_loopback
+from streaming.view import waiting_groups
+from streaming.view.answers import apply
+from streaming.view.observer import AgentStatus, Observer
+from streaming.view.rounds import End
+from streaming.view.table import Table
 
 log = logging.getLogger(__name__)
 
@@ -223,3 +226,28 @@ def cluster_of(statuses: list[Status]) -> str:
             f"the agents watch several clusters, and a job is for one ({of_each}): name those of one with --agents", Reason.OTHER_CLUSTER
         )
     return found[0] if found else ""
+
+
+_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
+
+
+def file_options(settings: Settings) -> dict[str, str]:
+    """The files of certificates and the token as options of the data source: their paths, which may be visible, never their content."""
+    given = {name: getattr(settings, name) for name in _FILES}
+    return {name: str(path.absolute()) for name, path in given.items() if path is not None}
+
+
+def check_agents(settings: Settings) -> None:
+    """Refuse settings that could never work, or would send a token unencrypted.
+
+    Raises:
+        UsageError: a file cannot be used, TLS has no CA, or a token would leave this machine without TLS.
+    """
+    files = ClientFiles(ca=settings.agent_ca, cert=settings.agent_cert, key=settings.agent_key, token_file=settings.agent_token_file)
+    credentials(files)
+    for target in settings.agents:
+        encrypted = target.scheme is Scheme.TLS or (target.scheme is Scheme.NAME and files.ca is not None)
+        if encrypted and files.ca is None:
+            raise UsageError(f"--agents {target}: TLS needs the certificates of its CA: name --agent-ca (such as the machine's own bundle)")
+        if not encrypted and files.token_file is not None and not is_loopback(target.address.host):
+            raise UsageError(f"--agents {target}: the token is not sent without TLS: name --agent-ca, and write grpc+tls:// for one agent")

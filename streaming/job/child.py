@@ -17,7 +17,7 @@ from pathlib import Path
 
 from streaming.errors import AgentError
 from streaming.formatting import format_duration
-from streaming.job.backoff import BackOff
+from streaming.job.restarts import BackOff
 from streaming.settings import OPTIONS, Settings
 from streaming.whole_files import write_whole
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import broker_phases
-from streaming.metrics.observer import AgentStatus
+from streaming.view.broker_status import broker_phases
+from streaming.view.observer import AgentStatus
 
 GONE_SECONDS = 3600.0
 """An agent without an address for so long was taken away, if its broker does not run either."""

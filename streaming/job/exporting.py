@@ -1,4 +1,4 @@
-"""What the job exports according to its settings: the table and the observer of its page."""
+"""The parts of a job's export by its settings: the table and the observer of its page."""
 
 import platform
 import time
@@ -7,17 +7,17 @@ from datetime import timedelta
 import pyspark
 
 import streaming
-from streaming.metrics.export import Export
-from streaming.metrics.group_listing import Listing
-from streaming.metrics.group_snapshot import GroupBoard
-from streaming.metrics.observer import Observer, Versions
-from streaming.metrics.page_context import context_of
-from streaming.metrics.table import Table
-from streaming.metrics.thresholds import thresholds
+from streaming.consumers.group_listing import Listing
+from streaming.consumers.group_snapshot import GroupBoard
 from streaming.pace.pacer import Pacer
-from streaming.pace.schedule import Pace, Reason
+from streaming.pace.schedule import Pace, PaceReason
 from streaming.query.query import QUERY_NAME
 from streaming.settings import Granularity, Settings
+from streaming.view.export import Export
+from streaming.view.observer import Observer, Versions
+from streaming.view.page_context import context_of
+from streaming.view.table import Table
+from streaming.view.thresholds import thresholds
 
 
 def table_of(settings: Settings, *, once: bool = False) -> Table:
@@ -41,7 +41,7 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
 
 
 def board_of(settings: Settings) -> GroupBoard:
-    """What is known of consumer groups."""
+    """A board for what is known of consumer groups."""
     return GroupBoard(
         Listing(
             partitions=settings.export_group_granularity is Granularity.PARTITION,
@@ -55,7 +55,7 @@ def board_of(settings: Settings) -> GroupBoard:
 def observer_of(settings: Settings, pacer: Pacer, *, once: bool) -> Observer:
     """The observer; ``pacer`` decides how often the query checks for work if no trigger is given. One that runs ``once`` has no pace."""
     trigger = settings.trigger
-    fixed = None if trigger is None else Pace(trigger.total_seconds(), Reason.FIXED)
+    fixed = None if trigger is None else Pace(trigger.total_seconds(), PaceReason.FIXED)
     versions = Versions(segtail=streaming.__version__, spark=pyspark.__version__, python=platform.python_version())
     return Observer(
         query=QUERY_NAME,

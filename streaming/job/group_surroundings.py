@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from streaming.client.agent_client import AgentClient, ClientFiles
+from streaming.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.consumers.group_snapshot import GroupBoard
+from streaming.consumers.group_tracker import GroupTracker
 from streaming.job.agent_statuses import AgentWatch
-from streaming.job.group_rounds import GroupRounds, Surroundings
-from streaming.metrics.broker_status import newest
-from streaming.metrics.cluster_counts import topic_partitions
-from streaming.metrics.group_snapshot import GroupBoard
-from streaming.metrics.group_tracker import GroupTracker
-from streaming.metrics.observer import Observer
-from streaming.metrics.table import Table
 from streaming.settings import Settings
 from streaming.source import agent_connections
+from streaming.view.broker_status import newest
+from streaming.view.cluster_counts import topic_partitions
+from streaming.view.observer import Observer
+from streaming.view.table import Table
 
 
 def rounds_of(

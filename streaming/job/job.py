@@ -1,10 +1,11 @@
 """The main job: one streaming query over the events of its own agent, or of agents elsewhere, and the export of the table."""
 
+import contextlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from types import TracebackType
@@ -17,27 +18,25 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming import java
 from streaming.client.agent_client import NO_FILES
+from streaming.consumers.group_calls import ask_agents
+from streaming.consumers.group_details import GroupDetails
+from streaming.consumers.group_partitions import GroupPartitions
+from streaming.consumers.group_rounds import GroupRounds
 from streaming.disk.logdirs import LogDirs, refuse_inside
 from streaming.disk.silence import open_answering
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.formatting import format_list
-from streaming.job.agent_statuses import AgentWatch, cluster_of
-from streaming.job.backoff import BackOff
+from streaming.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
 from streaming.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.job.child import NAME, ChildAgent, environment
 from streaming.job.exporting import board_of, observer_of, table_of
-from streaming.job.group_details import GroupDetails
-from streaming.job.group_rounds import GroupRounds
 from streaming.job.group_surroundings import clients_of, rounds_of
 from streaming.job.jvm import SparkError
 from streaming.job.query_progress import Progress
-from streaming.job.remote import check_agents, file_options
-from streaming.job.repeating import repeated
+from streaming.job.restarts import BackOff, Wellness
 from streaming.job.shards import logs_in, logs_of
 from streaming.job.spark import Spark, is_local, within
-from streaming.job.wellness import Wellness
 from streaming.pace.pacer import Pacer
-from streaming.protocol.group_json import GroupDetail
 from streaming.query.failure import reason
 from streaming.query.query import fold_events
 from streaming.settings import LogLevel, Settings
@@ -270,17 +269,9 @@ class Job:
         if self._group_rounds is not None:
             self._group_rounds.landed()
 
-    def _details(self, group: str) -> GroupDetail | None:
-        """Everything about one consumer group. From any thread."""
-        details = GroupDetails(
-            self.table,
-            self.groups,
-            lambda: clients_of(self.observer, self._files),
-            self._clock,
-            server=self.observer.server,
-            redacted=self.settings.redact_ids,
-        )
-        return details.of(group)
+    def _details(self, messages: GroupPartitions) -> GroupDetails:
+        """What only agents know of groups. From any thread."""
+        return GroupDetails(messages, clients_of(self.observer, self._files), ask_agents)
 
     def scraped(self, who: str) -> None:
         """The scraper ``who`` requests the metrics. From any thread."""
@@ -398,3 +389,21 @@ class Job:
             left = deadline - time.monotonic()
             if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
                 return
+
+
+@contextlib.contextmanager
+def repeated(action: Callable[[], object], seconds: float) -> Iterator[None]:
+    """Call ``action`` every ``seconds`` until the block is left. Leaving it waits for a call that is running."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            action()
+
+    thread = threading.Thread(target=repeat, daemon=True, name="meanwhile")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyspark
-from py4j.java_gateway import JavaGateway
+from py4j.java_gateway import JavaGateway, JavaObject
 from pyspark import SparkConf
-from pyspark.java_gateway import launch_gateway
+from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 
 from streaming import private_directory
 from streaming.errors import SegtailError
@@ -160,3 +161,35 @@ def _escaped(text: str) -> str:
         return text
     units = text.encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def guard_callbacks(gateway: Any) -> None:
+    """Open the port on which the JVM calls the functions of the driver, and give both sides the gateway's secret.
+
+    PySpark opens it without one: any user of the host could call the function that receives a micro-batch. py4j can send a secret on such
+    calls, but forgets it when it learns the port.
+
+    Args:
+        gateway: py4j's, with the JVM that was just connected.
+
+    Raises:
+        Py4JError: the JVM has another py4j than this one, or is gone.
+    """
+    secret = gateway.gateway_parameters.auth_token
+    gateway.callback_server_parameters.auth_token = secret
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    jvm, server = gateway.jvm, JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+    java = server.getGateway()
+    seconds, factory = jvm.java.util.concurrent.TimeUnit.SECONDS, jvm.javax.net.SocketFactory.getDefault()
+    known = java.getCallbackClient()  # knows the port alone
+    client = jvm.py4j.PythonClient(
+        *(java, None, known.getPort(), known.getAddress(), _IDLE_SECONDS, seconds, factory),
+        *(known.getJavaServer(), True, known.getReadTimeout(), secret),
+    )
+    field = jvm.java.lang.Class.forName("py4j.Gateway").getDeclaredField("cbClient")
+    field.setAccessible(True)
+    field.set(java, client)
+
+
+_IDLE_SECONDS = 30
+"""How long py4j keeps a connection that nobody uses; its own default."""

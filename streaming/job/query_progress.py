@@ -1,4 +1,4 @@
-"""What the query does: when it checked for work, how long its micro-batches took, and how far each agent's bytes have come.
+"""The progress of the query: when it checked for work, how long its micro-batches took, and how far each agent's bytes have come.
 
 Spark would call a `StreamingQueryListener` for the first two. But each call from the JVM into Python makes py4j search all of Spark's jars
 for classes that do not exist, which costs 50 ms of CPU per micro-batch. So the job polls Spark instead, once a second.
@@ -15,11 +15,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.job.table_progress import Reached
-from streaming.metrics.observer import Observer
-from streaming.pace.freshness import Freshness
-from streaming.pace.pace_files import last_check
+from streaming.pace.pace_files import Freshness, last_check
 from streaming.rows import Change
 from streaming.source.offsets import AgentOffset, parse
+from streaming.view.observer import Observer
 
 _Offsets = dict[str, AgentOffset]
 _NO_OFFSET = ("None", "null", "")  # how a progress report spells "no offset yet"

@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-from streaming.job import callbacks, jvm_output, local_files, worker_daemon
-from streaming.job.jvm import Jvm, SparkError
-from streaming.job.package import zip_package
+import streaming
+from streaming.job import jvm_output, local_files, worker_daemon
+from streaming.job.jvm import Jvm, SparkError, guard_callbacks
 from streaming.query.failure import error_text, reason
 from streaming.whole_files import write_whole
 
@@ -123,7 +124,7 @@ class Spark:
             gateway = self._jvm.connect(conf)
             if is_local(master) and local_files.OPTION not in options:
                 conf.set(local_files.OPTION, local_files.compile_into(gateway.jvm, scratch / _CLASSES))
-            callbacks.guard(gateway)
+            guard_callbacks(gateway)
             context = SparkContext(conf=conf, gateway=gateway)
             # it would print a stack trace if the JVM ends first, for example when a supervisor ends all processes of a service at once
             setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
@@ -239,3 +240,22 @@ def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) ->
         "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
+
+
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+
+def zip_package(directory: Path) -> Path:
+    """Write ``segtail-<version>.zip`` with the package ``streaming`` as it runs here, for executors elsewhere.
+
+    It is pure Python: the executors must have the libraries that it needs. The same sources produce the same bytes.
+    """
+    root = Path(streaming.__file__).parent
+    path = directory / f"segtail-{streaming.__version__}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*.py")):
+            info = zipfile.ZipInfo(str(file.relative_to(root.parent)), _EARLIEST)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, file.read_bytes())
+    return path

@@ -13,7 +13,7 @@ from streaming.source.offsets import AgentOffset
 
 @dataclass(slots=True)
 class Reached:
-    """What this process has received. Spark's thread calls `take`, the job's thread everything else."""
+    """The data that this process has received. Spark's thread calls `take`, the job's thread everything else."""
 
     _upto: dict[str, tuple[str, int]] = field(default_factory=dict)  # journal and seq by agent
     _targets: dict[str, tuple[str, int]] = field(default_factory=dict)

@@ -31,7 +31,7 @@ _LISTS = tuple(field.name for field in BLOCK if pa.types.is_list(field.type))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PlacedEvent:
     """An event, its seq in the journal, and the bytes of logs that were published up to and with it."""
 
     seq: int
@@ -49,7 +49,7 @@ def blob_bytes(event: Event) -> int:
     return sum(len(getattr(event, name) or b"") for name in _BLOBS)
 
 
-def block_of(rows: Sequence[Row]) -> pa.RecordBatch:
+def block_of(rows: Sequence[PlacedEvent]) -> pa.RecordBatch:
     """Rows as columns of `BLOCK`."""
     events = [row.event for row in rows]
     columns = [pa.array([row.seq for row in rows], pa.int64()), pa.array([row.total for row in rows], pa.int64())]
@@ -64,12 +64,12 @@ def _column(name: str, values: Sequence[object]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.fromiter(chain.from_iterable(values), np.int64, ends[-1])))  # type: ignore[arg-type]
 
 
-def rows_of(block: pa.RecordBatch) -> list[Row]:
+def rows_of(block: pa.RecordBatch) -> list[PlacedEvent]:
     """The rows from which `block_of` made a block."""
     columns = {name: values_of(column) for name, column in zip(block.schema.names, block.columns, strict=True)}
     columns["kind"] = list(map(Kind, columns["kind"]))
     events = zip(*(columns[name] for name in EVENT.names), strict=True)
-    return [Row(seq, total, Event(*values)) for seq, total, values in zip(columns["seq"], columns["total"], events, strict=True)]
+    return [PlacedEvent(seq, total, Event(*values)) for seq, total, values in zip(columns["seq"], columns["total"], events, strict=True)]
 
 
 def longs(block: pa.RecordBatch, name: str) -> NDArray[np.int64]:

@@ -9,16 +9,14 @@ from streaming.journal.tables import Table, value
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """What was *streamed* to a consumer and what Spark has *committed*, as in `streaming.journal.consumers`, by seq.
+    """A consumer, and up to which seq Spark has *committed* what it was sent.
 
-    ``begun``: the seq of its beginning, -1 if an earlier version registered it. ``seen_ms``: when it was there last, in the journal's own
-    time. ``missed``: the seq up to which it has missed events since open transactions were last published again for it, 0 for none.
-    ``generation``: a word of its beginning that no other has, "" if an earlier version registered it. ``principal``: the name of the token
-    with which it registered, "" if that has none.
+    ``begun``: the seq of its beginning. ``seen_ms``: when it was there last, in the journal's own time. ``missed``: the seq up to which it
+    has missed events since open transactions were last published again for it, 0 for none. ``generation``: a word of its beginning that no
+    other has. ``principal``: the name of the token with which it registered, "" if that has none.
     """
 
     id: str
-    streamed: int
     committed: int
     seen_ms: int
     missed: int
@@ -32,7 +30,7 @@ class Consumer:
 class Registration:
     """A consumer to register in this journal, by its id and its principal, in the transaction that publishes its beginning.
 
-    ``resumed``: the beginning tells all logs, to one that may know a part of them.
+    ``resumed``: it may know a part of the logs; the beginning publishes all of them.
     """
 
     consumer: str
@@ -48,7 +46,6 @@ def register(run: sqlite3.Connection, registration: Registration, seq: int, now_
     generation = secrets.token_hex(4)
     new = Consumer(
         id=registration.consumer,
-        streamed=seq,
         committed=seq,
         seen_ms=now_ms,
         missed=0,
@@ -75,15 +72,9 @@ def note_seen(run: sqlite3.Connection, consumer: str, now_ms: int) -> bool:
     return run.execute("UPDATE consumers SET seen_ms = ? WHERE id = ?", (now_ms, consumer)).rowcount > 0
 
 
-def note_streamed(run: sqlite3.Connection, consumer: str, after: int, upto: int, now_ms: int) -> None:
-    """Note what was sent, if the consumer had everything before it."""
-    sql = "UPDATE consumers SET streamed = max(streamed, ?), seen_ms = ? WHERE id = ? AND streamed >= ?"
-    run.execute(sql, (upto, now_ms, consumer, after))
-
-
 def note_committed(run: sqlite3.Connection, consumer: str, seq: int, now_ms: int) -> None:
-    """Note a commit, of what was streamed at most."""
-    sql = "UPDATE consumers SET committed = max(committed, min(streamed, ?)), seen_ms = ? WHERE id = ?"
+    """Note a commit."""
+    sql = "UPDATE consumers SET committed = max(committed, ?), seen_ms = ? WHERE id = ?"
     run.execute(sql, (seq, now_ms, consumer))
 
 
@@ -99,7 +90,7 @@ def hand_over(run: sqlite3.Connection, consumer: str, principal: str) -> None:
 
 def set_back(run: sqlite3.Connection, consumer: str, seq: int) -> None:
     """Let a consumer go on after ``seq``."""
-    run.execute("UPDATE consumers SET streamed = ?, committed = ? WHERE id = ?", (seq, seq, consumer))
+    run.execute("UPDATE consumers SET committed = ? WHERE id = ?", (seq, consumer))
 
 
 def note_missed(run: sqlite3.Connection, consumer: str, seq: int) -> None:

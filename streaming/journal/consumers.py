@@ -25,7 +25,7 @@ MOST_CONSUMERS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class JournalBounds:
     """How many unread bytes are kept, and for how many milliseconds; how many milliseconds a silent consumer holds the journal."""
 
     max_bytes: int
@@ -36,8 +36,7 @@ class Bounds:
 class Consumers:
     """The consumers of one journal, stored in its file.
 
-    A range is *streamed* when the consumer was sent all of it, and *committed* when Spark will not request it again. Until a range is
-    committed, it may be requested once more. Until it is streamed, it has not arrived.
+    A range is *committed* when Spark will not request it again. Until then it may be requested once more.
     """
 
     def __init__(self, journal: Journal, clock_ms: Callable[[], int]) -> None:
@@ -104,30 +103,25 @@ class Consumers:
         )
         return True
 
-    def streamed(self, consumer: str) -> int | None:
-        """The seq up to which a consumer was sent everything, None if it is not known."""
-        found = self._read(consumer)
-        return None if found is None else found.streamed
-
     def committed(self, consumer: str) -> int | None:
         """The seq up to which nothing will be requested again, None if the consumer is not known."""
         found = self._read(consumer)
         return None if found is None else found.committed
 
     def has_committed(self, consumer: str) -> bool:
-        """Whether a consumer has committed anything since its beginning; False if an earlier version registered it."""
+        """Whether a consumer has committed anything since its beginning."""
         found = self._read(consumer)
-        return found is not None and found.committed > found.begun >= 0
+        return found is not None and found.committed > found.begun
 
     def was_sent(self, consumer: str) -> bool:
-        """Whether a consumer was sent anything since its beginning; False if an earlier version registered it and it has committed all."""
+        """Whether a consumer was sent anything since its beginning."""
         with self._journal.database.reading() as run:
             found = consumer_rows.read(run, consumer)
             return found is not None and self._was_sent(run, found)
 
     @staticmethod
     def _was_sent(run: sqlite3.Connection, found: Consumer) -> bool:
-        return found.committed > found.begun >= 0 or bool(losses.reads(run, found.id))
+        return found.committed > found.begun or bool(losses.reads(run, found.id))
 
     def begins_as_known(self, consumer: str) -> bool:
         """Whether a consumer's beginning here is one for a consumer that knows a part of the logs."""
@@ -137,14 +131,14 @@ class Consumers:
     def has_lost_its_beginning(self, consumer: str) -> bool:
         """Whether a consumer that knows a part of the logs was sent nothing, and events of its beginning are forgotten.
 
-        What they told is still on disk. As a loss it would be told without a log, and once more with the next range of each log that the
-        consumer knows from another journal.
+        Their bytes are still on disk. As a loss they would be counted without a log, and once more with the next range of each log that
+        the consumer knows from another journal.
         """
         with self._journal.database.reading() as run:
             found = consumer_rows.read(run, consumer)
             if found is None or not found.resumed or self._was_sent(run, found):
                 return False
-            return 0 <= found.begun < totals.read(run).trimmed_seq
+            return found.begun < totals.read(run).trimmed_seq
 
     def journal(self, consumer: str) -> str:
         """The journal's name for a consumer, another one after each of its beginnings.
@@ -154,7 +148,7 @@ class Consumers:
         itself and events that it asks for again are forgotten.
         """
         found = self._read(consumer)
-        return f"{self._journal.id}.{found.generation}" if found is not None and found.generation else self._journal.id
+        return self._journal.id if found is None else f"{self._journal.id}.{found.generation}"
 
     def forget(self, consumer: str) -> None:
         """Forget a consumer that has lost its state, or cannot go on: it begins anew."""
@@ -166,11 +160,6 @@ class Consumers:
         """Whether any consumer is known."""
         with self._journal.database.reading() as run:
             return bool(consumer_rows.read_all(run))
-
-    def note_streamed(self, consumer: str, after: int, upto: int) -> None:
-        """Note that a consumer was sent all events with ``after < seq <= upto``. It counts only if it had everything up to ``after``."""
-        with self._journal.database.transaction() as run:
-            consumer_rows.note_streamed(run, consumer, after, upto, self._clock_ms())
 
     def note_committed(self, consumer: str, seq: int) -> None:
         """Note that Spark has committed everything up to ``seq`` and will not request it again."""
@@ -201,12 +190,6 @@ class Consumers:
                     raise ConsumerError(f"consumer {consumer} reads on and commits nothing: commit what it was sent")
                 losses.note_sent(run, consumer, upto)
             return losses.losses_of(run, consumer)
-
-    def measure(self, consumer: str, after_total: int) -> None:
-        """Set the size of a loss that an earlier version did not measure. The consumer had ``after_total`` bytes of logs, -1 not known."""
-        size = max(0, self._journal.trimmed().total - after_total) if after_total >= 0 else 0
-        with self._journal.database.transaction() as run:
-            losses.measure(run, consumer, size)
 
     def set_back(self, consumer: str, seq: int) -> bool:
         """Let a consumer go on from an earlier seq than it has committed, because its job was restored from a copy.
@@ -239,7 +222,7 @@ class Consumers:
         with self._journal.database.transaction() as run:
             consumer_rows.note_made_good(run, consumer, missed)
 
-    def trim(self, bounds: Bounds) -> bool:
+    def trim(self, bounds: JournalBounds) -> bool:
         """Forget a slice of the events that no consumer needs, or that are beyond the bounds. Returns whether there is more to do."""
         now = self._clock_ms()
         limits = Limits(now - bounds.max_age_ms, bounds.max_bytes)

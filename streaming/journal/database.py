@@ -13,7 +13,7 @@ from pathlib import Path
 from streaming import private_directory
 from streaming.errors import FencedError, JournalBusyError, JournalError
 from streaming.journal import schema
-from streaming.journal.schema import UPGRADES, VERSION
+from streaming.journal.schema import VERSION
 from streaming.journal.tables import value
 
 log = logging.getLogger(__name__)
@@ -109,9 +109,9 @@ class Database:
         version = schema.version(self._connection)
         if version == 0:
             return self._make(cluster_id)
-        if version != VERSION and version not in UPGRADES:
+        if version != VERSION:
             raise JournalError(
-                f"the journal {self._path} is of version {version}, this segtail reads {min(UPGRADES)} to {VERSION}: "
+                f"the journal {self._path} is of version {version}, this segtail reads {VERSION}: "
                 "use the segtail that wrote it, or delete it to start a new one"
             )
         found = schema.identity(self._connection)
@@ -119,10 +119,6 @@ class Database:
             raise JournalError(
                 f"the journal {self._path} belongs to cluster {found.cluster_id}, the log dirs to {cluster_id}: name another directory"
             )
-        if version != VERSION:
-            with self._all_or_nothing() as run:
-                schema.upgrade(run, version)
-            log.info("journal upgraded", extra={"path": str(self._path), "from_version": version, "to_version": VERSION})
         return found.id
 
     def _make(self, cluster_id: str) -> str:

@@ -20,13 +20,13 @@ SLICE = 1000
 """The number of events of one slice."""
 
 LEAST = 200
-"""Fewer events than this are left for later."""
+"""A join waits until there are so many events."""
 
 LOOKS = 4
-"""Fewer events for each log than this are left for later too, because a join writes each log's last event anew."""
+"""A join waits until there are so many events for each log: it writes each log's last event anew, so a join of fewer saves little."""
 
 WAIT_MS = 60_000
-"""A younger event is left as it is: a consumer that reads at a pace has it before."""
+"""An event is joined when it is so old. A consumer that reads at a pace has it before."""
 
 
 _Line = tuple[LogKey, bool]

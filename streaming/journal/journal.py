@@ -19,7 +19,7 @@ import pyarrow as pa
 from streaming.disk.scanned_timestamps import SegmentKey
 from streaming.event_row import Event
 from streaming.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, stored_ladders, totals
-from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, blob_bytes, block_of, counted_bytes, longs, part
+from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.journal.cursor import Cursor
 from streaming.journal.database import Database
 from streaming.journal.producer_pages import Pages
@@ -256,13 +256,13 @@ class Journal:
             self._size += edit.grown
 
 
-def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[Row]]:
+def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[PlacedEvent]]:
     """The rows of events that come after ``end``, a block at a time."""
-    block: list[Row] = []
+    block: list[PlacedEvent] = []
     seq, total, size = end.seq, end.total, 0
     for event in events:
         seq, total, size = seq + 1, total + counted_bytes(event), size + blob_bytes(event)
-        block.append(Row(seq, total, event))
+        block.append(PlacedEvent(seq, total, event))
         if len(block) == BLOCK_ROWS or size >= BLOCK_BYTES:
             yield block
             block, size = [], 0

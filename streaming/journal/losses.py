@@ -16,9 +16,6 @@ from streaming.journal import consumer_rows, totals
 from streaming.journal.stored_blocks import counted_between
 from streaming.journal.tables import Table
 
-UNKNOWN = -1
-"""``bytes`` of a loss that an earlier version did not measure: only the request of the consumer makes it known."""
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -30,17 +27,17 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _LossRow:
     consumer: str
     loss: Loss
 
 
-def _row(consumer: str, after: int, upto: int, bytes: int) -> _Row:
-    return _Row(consumer, Loss(after, upto, bytes))
+def _row(consumer: str, after: int, upto: int, bytes: int) -> _LossRow:
+    return _LossRow(consumer, Loss(after, upto, bytes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _SentRange:
     """A range that a consumer was sent ends at ``seq``."""
 
     consumer: str
@@ -48,7 +45,7 @@ class _Read:
 
 
 _LOSSES = Table("losses", _row, {"consumer": "consumer", "after": "loss.after", "upto": "loss.upto", "bytes": "loss.bytes"})
-_READS = Table("reads", _Read)
+_READS = Table("reads", _SentRange)
 
 
 def last_sent(run: sqlite3.Connection) -> dict[str, int]:
@@ -115,7 +112,7 @@ def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
         size = counted_between(run, max(sent, trimmed), upto)
         open_losses = [loss for loss in losses_of(run, consumer) if loss.upto > sent]
         if open_losses:
-            sql = "UPDATE losses SET upto = ?, bytes = CASE WHEN bytes < 0 THEN bytes ELSE bytes + ? END WHERE consumer = ? AND upto = ?"
+            sql = "UPDATE losses SET upto = ?, bytes = bytes + ? WHERE consumer = ? AND upto = ?"
             run.execute(sql, (upto, size, consumer, open_losses[-1].upto))
         else:
             add_loss(run, consumer, Loss(sent, upto, size))
@@ -124,7 +121,7 @@ def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
 
 def note_sent(run: sqlite3.Connection, consumer: str, upto: int) -> None:
     """Note that a consumer is sent everything up to ``upto``."""
-    _READS.add(run, _Read(consumer, upto))
+    _READS.add(run, _SentRange(consumer, upto))
 
 
 def reads(run: sqlite3.Connection, consumer: str) -> list[int]:
@@ -134,12 +131,7 @@ def reads(run: sqlite3.Connection, consumer: str) -> list[int]:
 
 def add_loss(run: sqlite3.Connection, consumer: str, loss: Loss) -> None:
     """Store a further loss of a consumer."""
-    _LOSSES.insert(run, _Row(consumer, loss))
-
-
-def measure(run: sqlite3.Connection, consumer: str, size: int) -> None:
-    """Set the size of the losses that are not known."""
-    run.execute("UPDATE losses SET bytes = ? WHERE consumer = ? AND bytes = ?", (size, consumer, UNKNOWN))
+    _LOSSES.insert(run, _LossRow(consumer, loss))
 
 
 def forget(run: sqlite3.Connection, consumer: str) -> None:

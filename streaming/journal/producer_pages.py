@@ -113,14 +113,14 @@ def _page(producers: Producers, number: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ProducerRow:
     log: LogKey
     page: int
     entries: bytes
 
 
-def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entries: bytes) -> _Row:
-    return _Row(LogKey(broker, topic, partition, topic_id), page, entries)
+def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entries: bytes) -> _ProducerRow:
+    return _ProducerRow(LogKey(broker, topic, partition, topic_id), page, entries)
 
 
 _PRODUCERS = Table("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
@@ -131,7 +131,7 @@ def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
     for pages in changed:
         if pages.whole:
             forget(run, [pages.log])
-        _PRODUCERS.put(run, [_Row(pages.log, number, page) for number, page in pages.pages if page])
+        _PRODUCERS.put(run, [_ProducerRow(pages.log, number, page) for number, page in pages.pages if page])
         gone = [(*pages.log, number) for number, page in pages.pages if not page]
         run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", gone)
 

@@ -10,13 +10,13 @@ from streaming.journal.tables import Table, equal
 
 
 @dataclass(frozen=True, slots=True)
-class _Scanned:
+class _ScannedSegment:
     key: SegmentKey
     largest_timestamp: int
 
 
-def _row(largest_timestamp: int, **key: Any) -> _Scanned:
-    return _Scanned(SegmentKey(**key), largest_timestamp)
+def _row(largest_timestamp: int, **key: Any) -> _ScannedSegment:
+    return _ScannedSegment(SegmentKey(**key), largest_timestamp)
 
 
 _OF_KEY = {name: f"key.{name}" for name in SegmentKey._fields}
@@ -30,7 +30,7 @@ def read(run: sqlite3.Connection) -> dict[SegmentKey, int]:
 
 def write(run: sqlite3.Connection, found: Iterable[tuple[SegmentKey, int]]) -> None:
     """Write further results."""
-    _SCANNED.put(run, [_Scanned(key, time) for key, time in found])
+    _SCANNED.put(run, [_ScannedSegment(key, time) for key, time in found])
 
 
 def forget(run: sqlite3.Connection, gone: Iterable[SegmentKey]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.event_row import Event
-from streaming.journal.blocks import Row, block_of, counted, longs, pack, part, rows_of, unpack
+from streaming.journal.blocks import PlacedEvent, block_of, counted, longs, pack, part, rows_of, unpack
 from streaming.journal.tables import Table, value
 from streaming.rows import Kind
 
@@ -16,7 +16,7 @@ _OVERHEAD_BYTES = 60  # what SQLite needs for a block besides its rows, about
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class BlockHead:
     """A block of the file without its rows: the seqs of its last and first row, and how many it has.
 
     ``at_ms``: when it was published, in the journal's own time; ``total``: the running total at its end; ``size``: about how many bytes
@@ -33,7 +33,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Bounds):
+class StoredBlock(BlockHead):
     """A block of the file, with its rows as they are stored."""
 
     rows: bytes
@@ -52,7 +52,7 @@ class Waiting:
     last: int
 
 
-_BOUNDS, _BLOCKS = Table("blocks", Bounds), Table("blocks", Stored)
+_BOUNDS, _BLOCKS = Table("blocks", BlockHead), Table("blocks", StoredBlock)
 
 
 def size(run: sqlite3.Connection) -> int:
@@ -60,23 +60,23 @@ def size(run: sqlite3.Connection) -> int:
     return int(value(run, "SELECT coalesce(sum(size), 0) FROM blocks"))
 
 
-def newest(run: sqlite3.Connection) -> Bounds | None:
+def newest(run: sqlite3.Connection) -> BlockHead | None:
     """The last block."""
     return _BOUNDS.first(run, "ORDER BY last DESC")
 
 
-def last_within(run: sqlite3.Connection, after: int, total: int) -> Bounds | None:
+def last_within(run: sqlite3.Connection, after: int, total: int) -> BlockHead | None:
     """The last of the blocks that end after ``after``, and at this running total at most."""
     return _BOUNDS.first(run, "WHERE last > ? AND total <= ? ORDER BY last DESC", after, total)
 
 
-def last_between(run: sqlite3.Connection, after: int, before: int) -> Bounds | None:
+def last_between(run: sqlite3.Connection, after: int, before: int) -> BlockHead | None:
     """The last of the blocks that end between two seqs."""
     return _BOUNDS.first(run, "WHERE last > ? AND last < ? ORDER BY last DESC", after, before)
 
 
 def waiting_since(run: sqlite3.Connection, after: int, latest_ms: int) -> Waiting:
-    """What was published after ``after`` and until then."""
+    """The events that were published after ``after`` and until then."""
     sql = "SELECT coalesce(sum(count), 0), coalesce(max(last), ?1) FROM blocks WHERE last > ?1 AND at_ms <= ?2"
     rows, last = run.execute(sql, (after, latest_ms)).fetchone()
     return Waiting(rows, last)
@@ -90,7 +90,7 @@ def limit_times(run: sqlite3.Connection, latest_ms: int) -> None:
 def insert(run: sqlite3.Connection, block: pa.RecordBatch, at_ms: int) -> int:
     """Write a block; returns about how many bytes it takes."""
     seqs, totals, packed = longs(block, "seq"), longs(block, "total"), pack(block)
-    stored = Stored(
+    stored = StoredBlock(
         last=int(seqs[-1]),
         first=int(seqs[0]),
         count=len(seqs),
@@ -104,7 +104,7 @@ def insert(run: sqlite3.Connection, block: pa.RecordBatch, at_ms: int) -> int:
     return stored.size
 
 
-def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[Stored]:
+def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[StoredBlock]:
     """The blocks that hold rows with ``after < seq <= upto``, in order; nothing may be written until the last one is read."""
     for block in _BLOCKS.all(run, "WHERE last > ? ORDER BY last", after):
         if block.first > upto:
@@ -112,14 +112,14 @@ def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[Stored]:
         yield block
 
 
-def with_row_after(run: sqlite3.Connection, seq: int) -> Stored | None:
+def with_row_after(run: sqlite3.Connection, seq: int) -> StoredBlock | None:
     """The block of the first row after ``seq``, None where there is none."""
     return _BLOCKS.first(run, "WHERE last > ? ORDER BY last", seq)
 
 
-def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Row]:
+def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[PlacedEvent]:
     """The first rows with ``after < seq <= upto``, at most ``most``."""
-    found: list[Row] = []
+    found: list[PlacedEvent] = []
     for block in blocks(run, after, upto):
         found += rows_of(part(block.batch, after, upto).slice(0, most - len(found)))
         if len(found) == most:
@@ -185,12 +185,12 @@ def change(run: sqlite3.Connection, gone: Iterable[int], put: Mapping[int, Event
     return grown
 
 
-def _put(run: sqlite3.Connection, block: Stored, left: pa.RecordBatch) -> int:
+def _put(run: sqlite3.Connection, block: StoredBlock, left: pa.RecordBatch) -> int:
     run.execute("DELETE FROM blocks WHERE last = ?", (block.last,))
     return (insert(run, left, block.at_ms) if len(left) else 0) - block.size
 
 
-def _of(run: sqlite3.Connection, seqs: list[int]) -> Iterator[tuple[Stored, list[int]]]:
+def _of(run: sqlite3.Connection, seqs: list[int]) -> Iterator[tuple[StoredBlock, list[int]]]:
     """The blocks whose ranges contain these seqs, each with its seqs."""
     at = 0
     while at < len(seqs):

@@ -17,7 +17,7 @@ SLICE = 1000
 """The number of events of one slice."""
 
 FORGOTTEN = b""
-"""What remains of the batches of a range that was published again, so that it is still known as one."""
+"""Stands for the batches of a range that was published again: it is still known as one."""
 
 _GOES_ON = (
     "broker",
@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _LastEvent:
     seq: int
     event: Event
 
@@ -56,8 +56,8 @@ class Trimming:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._merged = 0  # the seq up to which this process has merged events
-        self._runs: dict[LogKey, _Kept] = {}  # the last loss of each log up to there
-        self._found: dict[LogKey, _Kept] = {}  # and its last list of segments
+        self._runs: dict[LogKey, _LastEvent] = {}  # the last loss of each log up to there
+        self._found: dict[LogKey, _LastEvent] = {}  # and its last list of segments
 
     def forget(self, upto: int, limits: Limits | None = None) -> bool:
         """Forget the next events up to and with ``upto``, except those that some consumer was sent and has not committed.
@@ -123,7 +123,7 @@ class Trimming:
         changed: dict[int, Event] = {}
         gone: list[int] = []
 
-        def before(known: dict[LogKey, _Kept], seq: int, event: Event) -> Event | None:
+        def before(known: dict[LogKey, _LastEvent], seq: int, event: Event) -> Event | None:
             """The earlier event that is merged with an event, and is deleted."""
             kept = known.get(event.log)
             if kept is None or is_parted(parted, kept.seq, seq) or not (kept.seq in there or kept.seq > self._merged):
@@ -138,13 +138,13 @@ class Trimming:
             seq, event = row.seq, row.event
             if event.kind is Kind.APPENDED or (event.kind is Kind.SKIPPED and not _has_what_is_open(event)):
                 changed[seq] = _skipped(before(runs, seq, event), event)
-                runs[event.log] = _Kept(seq, changed[seq])
+                runs[event.log] = _LastEvent(seq, changed[seq])
                 lost += event.bytes if event.kind is Kind.APPENDED else 0
             elif event.kind is Kind.FOUND:
                 earlier = before(found, seq, event)
                 if earlier is not None:
                     changed[seq] = event = merged_found(earlier, event)
-                found[event.log] = _Kept(seq, event)
+                found[event.log] = _LastEvent(seq, event)
             else:
                 runs.pop(event.log, None)
                 if event.kind is Kind.GONE:

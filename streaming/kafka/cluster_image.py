@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from streaming.errors import FormatError
-from streaming.kafka.configs import Config, ResourceType
+from streaming.kafka.configs import ResourceType
 from streaming.kafka.control import SnapshotFooter, read_control
 from streaming.kafka.former_leaders import FormerLeaders
 from streaming.kafka.metadata_brokers import (
@@ -37,14 +37,13 @@ from streaming.kafka.metadata_partitions import (
 from streaming.kafka.metadata_records import (
     Boundary,
     ConfigRecord,
-    FeatureLevelRecord,
     MetadataRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
     read_metadata_record,
 )
-from streaming.kafka.record_batches import RecordBatch, read_batch, read_batches
+from streaming.kafka.record_batches import RecordBatch, read_batch
 from streaming.kafka.records import read_records
 
 _Key = TypeVar("_Key")
@@ -73,15 +72,12 @@ class ClusterImage:
 
     def __init__(self) -> None:
         self._next_offset = 0
-        self._last_epoch = -1
         self._topics: dict[str, Topic] = {}  # by id
         self._topic_ids: dict[str, str] = {}  # by name
         self._partitions: dict[str, dict[int, PartitionState]] = {}  # by topic id, then number
         self._former = FormerLeaders()
         self._brokers: dict[int, BrokerState] = {}
-        self._features: dict[str, int] = {}
         self._configs: dict[tuple[int, str], dict[str, str]] = {}  # by resource type and name, then key
-        self._next_producer_id = 0
         self._changes = self._config_changes = 0
         self._topic_changes: Counter[str] = Counter()
         self._unclean: list[UncleanElection] = []
@@ -91,20 +87,12 @@ class ClusterImage:
         self._pace = IdlePace()
 
     @classmethod
-    def from_snapshot(cls, data: memoryview, end_offset: int) -> Self:
+    def from_batches(cls, batches: Iterable[RecordBatch], end_offset: int) -> Self:
         """The image of a snapshot (`.checkpoint`) at its end offset, which is in its file name.
 
         Raises:
             FormatError: it is not understood, or not complete: a snapshot ends with a footer.
         """
-        batches, consumed = read_batches(data)
-        if consumed != len(data):
-            raise FormatError("metadata snapshot is not whole", consumed)
-        return cls.from_batches(batches, end_offset)
-
-    @classmethod
-    def from_batches(cls, batches: Iterable[RecordBatch], end_offset: int) -> Self:
-        """The same as `from_snapshot`, from the batches of a snapshot."""
         image, last = cls(), None
         for last in batches:
             image._apply_records(last)
@@ -118,11 +106,6 @@ class ClusterImage:
     def next_offset(self) -> int:
         """The next offset of the metadata log to apply."""
         return self._next_offset
-
-    @property
-    def last_epoch(self) -> int:
-        """Leader epoch of the last applied batch of the log, -1 before any. It shows whether a log was truncated and written again."""
-        return self._last_epoch
 
     def apply(self, data: memoryview) -> int:
         """Apply the complete batches at the start of `data`, which begins at a batch of the log.
@@ -149,7 +132,6 @@ class ClusterImage:
                     raise FormatError(f"metadata log goes on at offset {batch.base_offset}, {self._next_offset} is missing", position)
                 self._apply_records(batch)
                 self._next_offset = batch.next_offset
-                self._last_epoch = batch.partition_leader_epoch
             position += batch.size
 
     def _pass_idle(self, data: memoryview, position: int) -> int:
@@ -158,7 +140,7 @@ class ClusterImage:
         if not run.batches or run.base_offset > self._next_offset:
             return 0
         if run.base_offset + run.batches > self._next_offset:
-            self._next_offset, self._last_epoch = run.base_offset + run.batches, run.leader_epoch
+            self._next_offset = run.base_offset + run.batches
             self._pace.idle(run.batches, *times_of(data, position, run.batches))
         return run.batches * IDLE_BYTES
 
@@ -245,26 +227,6 @@ class ClusterImage:
         broker = self._brokers.get(broker_id)
         return -1 if broker is None else broker.metadata_version
 
-    def features(self) -> tuple[FeatureLevelRecord, ...]:
-        """The features that are set, with their levels."""
-        return tuple(FeatureLevelRecord(name, level) for name, level in self._features.items())
-
-    def feature_level(self, name: str) -> int:
-        """The level of a feature such as `transaction.version`, 0 if it is not set."""
-        return self._features.get(name, 0)
-
-    def topic_config(self, topic: str, name: str) -> str | None:
-        """The value that a topic itself sets, None if it sets none; keys as in `TOPIC_KEYS`."""
-        return self._config(ResourceType.TOPIC, topic, name)
-
-    def broker_config(self, broker_id: int, name: str) -> str | None:
-        """The value that is set dynamically for one broker, None if there is none; keys as in `READABLE_KEYS`, others are never kept."""
-        return self._config(ResourceType.BROKER, str(broker_id), name)
-
-    def default_broker_config(self, name: str) -> str | None:
-        """The value that is set dynamically for all brokers; otherwise like `broker_config`."""
-        return self._config(ResourceType.BROKER, "", name)
-
     def topic_configs(self, topic: str) -> tuple[tuple[str, str], ...]:
         """All configurations that a topic itself sets, as names and values."""
         return self._all_configs(ResourceType.TOPIC, topic)
@@ -276,23 +238,6 @@ class ClusterImage:
     def default_broker_configs(self) -> tuple[tuple[str, str], ...]:
         """All configurations that are set dynamically for all brokers, as far as they may be read."""
         return self._all_configs(ResourceType.BROKER, "")
-
-    def configs(self) -> tuple[Config, ...]:
-        """All configurations in the metadata log that may be read."""
-        return tuple(
-            Config(ResourceType(resource_type), resource, name, value)
-            for (resource_type, resource), values in self._configs.items()
-            for name, value in values.items()
-        )
-
-    @property
-    def next_producer_id(self) -> int:
-        """Neither this producer id nor any above it was ever given to a broker."""
-        return self._next_producer_id
-
-    def _config(self, resource_type: ResourceType, resource: str, name: str) -> str | None:
-        values = self._configs.get((resource_type, resource))
-        return None if values is None else values.get(name)
 
     def _all_configs(self, resource_type: ResourceType, resource: str) -> tuple[tuple[str, str], ...]:
         return tuple(self._configs.get((resource_type, resource), {}).items())
@@ -345,12 +290,6 @@ class ClusterImage:
                 self._change_broker(record)
             case ConfigRecord():
                 self._change_config(record)
-            case FeatureLevelRecord(name, level):
-                self._features.pop(name, None)
-                if level:
-                    self._features[name] = level
-            case ProducerIdsRecord(next_producer_id=next_producer_id):
-                self._next_producer_id = next_producer_id
 
     def _change_topic(self, record: TopicRecord | RemoveTopicRecord) -> None:
         if isinstance(record, TopicRecord):

@@ -4,7 +4,6 @@ A broker's configurations may contain passwords, and under KRaft the metadata lo
 its key is listed here. The listed keys define how logs are kept, rolled and cleaned, and how long transactions may last.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 TOPIC_KEYS = frozenset(
@@ -110,13 +109,3 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4  # an empty name means all brokers: the cluster's default
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """One configuration that is set. `resource` is a topic's name, a node's number, or "" for the default of all brokers."""
-
-    resource_type: ResourceType
-    resource: str
-    name: str
-    value: str

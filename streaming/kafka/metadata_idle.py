@@ -28,11 +28,10 @@ _OFF_AFTER_MS = 10_000
 
 
 class IdleRun(NamedTuple):
-    """A number of idle batches with consecutive offsets from ``base_offset`` on; ``leader_epoch`` is the last one's."""
+    """A number of idle batches with consecutive offsets from ``base_offset`` on."""
 
     batches: int
     base_offset: int
-    leader_epoch: int
 
 
 class IdlePace:
@@ -68,7 +67,7 @@ class IdlePace:
 def idle_run(data: memoryview, position: int) -> IdleRun:
     """The idle batches at ``position``. Their CRCs are not checked, because all bytes that matter are compared."""
     if data[position + LENGTH_AT : position + PREFIX_BYTES] != _LENGTH or data[position + HEADER_BYTES : position + IDLE_BYTES] != _RECORD:
-        return IdleRun(0, -1, -1)
+        return IdleRun(0, -1)
     whole, found, compared = (len(data) - position) // IDLE_BYTES, 0, _FIRST_COMPARED
     first = int.from_bytes(data[position : position + 8], "big", signed=True)
     while found < whole:
@@ -81,8 +80,7 @@ def idle_run(data: memoryview, position: int) -> IdleRun:
         if idle < count:
             break
         compared *= 2  # comparing far more batches than the run has costs more than it saves
-    last = position + (found - 1) * IDLE_BYTES
-    return IdleRun(found, first, _int(data[last : last + PREFIX_BYTES + 4][_LEADER_EPOCH]))
+    return IdleRun(found, first)
 
 
 def times_of(data: memoryview, position: int, batches: int) -> tuple[int, int]:

@@ -18,7 +18,6 @@ from streaming.kafka.layout import (
     MAGIC_AT,
     PREFIX_BYTES,
     TIMESTAMP_TYPE_BIT,
-    TRANSACTIONAL_BIT,
 )
 
 _PREFIX = struct.Struct(">qi")
@@ -62,11 +61,6 @@ class RecordBatch:
     def is_control(self) -> bool:
         """Whether it has control records: markers of transactions, or the metadata quorum's own records."""
         return bool(self.attributes & CONTROL_BIT)
-
-    @property
-    def is_transactional(self) -> bool:
-        """Whether it belongs to a transaction."""
-        return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_log_append_time(self) -> bool:
@@ -118,16 +112,6 @@ def read_begun_batch(data: memoryview) -> RecordBatch:
     if len(data) < HEADER_BYTES or data[MAGIC_AT] != CURRENT_MAGIC:
         raise FormatError("no header of a batch")
     return _batch(data, 0, check_crc=False)
-
-
-def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:
-    """The complete batches at the start of `data`, and their size in bytes. Raises as `read_batch` does."""
-    batches = []
-    position = 0
-    while (batch := read_batch(data, position)) is not None:
-        batches.append(batch)
-        position += batch.size
-    return tuple(batches), position
 
 
 def _batch(data: memoryview, position: int, check_crc: bool) -> RecordBatch:

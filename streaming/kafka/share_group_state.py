@@ -18,14 +18,6 @@ class ShareKeyType(IntEnum):
     SHARE_UPDATE = 1
 
 
-class DeliveryState(IntEnum):
-    """What has become of records that a share group was given."""
-
-    AVAILABLE = 0
-    ACKNOWLEDGED = 2
-    ARCHIVED = 4
-
-
 @dataclass(frozen=True, slots=True)
 class ShareKey:
     """The key of a record about a partition of a share group."""
@@ -38,7 +30,7 @@ class ShareKey:
 
 @dataclass(frozen=True, slots=True)
 class StateBatch:
-    """Records from the first to the last offset; `delivery_state` as in `DeliveryState`, a number."""
+    """Records from the first to the last offset; `delivery_state`: 0 available, 2 acknowledged, 4 archived."""
 
     first_offset: Int64
     last_offset: Int64

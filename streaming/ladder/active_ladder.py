@@ -24,7 +24,7 @@ _MARKED = TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedTransaction:
     """The end of a transaction, ``last_offset`` is its marker's. ``first_offset`` is -1 if it is not known where it began."""
 
     producer_id: int
@@ -80,7 +80,7 @@ class ActiveLadder:
         """
         self._built.add_plain(sums, seen_ms)
 
-    def append(self, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> tuple[Ended, ...]:
+    def append(self, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> tuple[EndedTransaction, ...]:
         """Add the batches that follow.
 
         Args:
@@ -97,7 +97,7 @@ class ActiveLadder:
         self._built.add(batches, None, seen_ms)
         return self._transactions(batches, steps) if (batches.attributes & _MARKED).any() else ()
 
-    def _transactions(self, batches: Batches, steps: Steps) -> tuple[Ended, ...]:
+    def _transactions(self, batches: Batches, steps: Steps) -> tuple[EndedTransaction, ...]:
         markers = steps.compress(steps["step"] != Step.DATA)
         kinds: dict[int, int] = dict(zip(markers["first_offset"].tolist(), markers["step"].tolist(), strict=True))
         reaching_back = []
@@ -120,18 +120,18 @@ class ActiveLadder:
             known = self.knows_all or run.producer_id in self._began_here
             self.opened.setdefault(run.producer_id, pending.first_offset if known else -1)
 
-    def _end(self, producer_id: int, offset: int, *, committed: bool) -> Ended | None:
+    def _end(self, producer_id: int, offset: int, *, committed: bool) -> EndedTransaction | None:
         """End a transaction; None if its marker ends nothing."""
         first_offset, pending = self.opened.pop(producer_id, None), self._pending.pop(producer_id, None)
         self._began_here |= set() if self.knows_all else {producer_id}
         if first_offset is None:
-            return None if self.knows_all else Ended(producer_id, -1, offset, committed)
+            return None if self.knows_all else EndedTransaction(producer_id, -1, offset, committed)
         if not committed and pending is not None:
             self._built.abort(pending)
         begins = first_offset if first_offset >= 0 or pending is None else pending.first_offset
         if not committed and begins >= 0:
             self._note_aborted(producer_id, begins, offset)
-        return Ended(producer_id, first_offset, offset, committed)
+        return EndedTransaction(producer_id, first_offset, offset, committed)
 
     def _note_aborted(self, producer_id: int, first_offset: int, last_offset: int) -> None:
         if self._aborted_count == len(self._aborted):

@@ -9,7 +9,7 @@ from streaming.disk.scanning import scan_on
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.names import FileKind, segment_file_name
-from streaming.ladder.active_ladder import ActiveLadder, Ended
+from streaming.ladder.active_ladder import ActiveLadder, EndedTransaction
 from streaming.ladder.counts import Aborted
 from streaming.ladder.rung_builder import RungBuilder
 from streaming.ladder.runs import Pending, transaction_runs
@@ -104,7 +104,9 @@ def _damage(file: OpenSegment, built: RungBuilder, buffer: Bytes, *, last: bool)
     return f"{rest.flaw or 'no whole batch'} at position {built.position}"
 
 
-def read_on(ladder: ActiveLadder, segment: Segment, upto: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> tuple[Ended, ...]:
+def read_on(
+    ladder: ActiveLadder, segment: Segment, upto: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced
+) -> tuple[EndedTransaction, ...]:
     """Add what is in the file between the end of the ladder and the position ``upto``, where a batch ends.
 
     Returns:
@@ -114,7 +116,7 @@ def read_on(ladder: ActiveLadder, segment: Segment, upto: int, buffer: Bytes, pa
         FormatError: there is something else than whole batches.
         OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
     """
-    ended: list[Ended] = []
+    ended: list[EndedTransaction] = []
     file = OpenSegment(segment.path, segment.base_offset)
     try:
         if file.identity != segment.identity:

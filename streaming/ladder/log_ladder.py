@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from secrets import token_hex
 
-from streaming.ladder.active_ladder import ActiveLadder, Ended
+from streaming.ladder.active_ladder import ActiveLadder, EndedTransaction
 from streaming.ladder.counts import Aborted, Counts
 from streaming.ladder.segment_ladder import SegmentLadder
 from streaming.scan.headers import Batches
@@ -144,10 +144,10 @@ class LogLadder:
             self._active.append_plain(sums, seen_ms)
             return True
 
-    def _take_ended(self, ended: Sequence[Ended]) -> bool:
+    def _take_ended(self, ended: Sequence[EndedTransaction]) -> bool:
         return all(self._end(one) for one in ended)
 
-    def _end(self, ended: Ended) -> bool:
+    def _end(self, ended: EndedTransaction) -> bool:
         """Count the data of a transaction in closed segments as aborted, or as committed."""
         for number, ladder in enumerate(self._closed):
             for one in ladder.pending:

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.errors import FormatError
 from streaming.ladder.runs import Pending
 from streaming.ladder.segment_ladder import MOST, RUNG_BYTES, RUNGS, Rungs, add_aborted
-from streaming.scan.headers import Batches, Longs
+from streaming.scan.headers import Batches
 from streaming.scan.sums import Sums
 
 SEEN_WITHIN_MS = 5_000

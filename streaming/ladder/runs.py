@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.kafka.layout import CONTROL_BIT, CURRENT_MAGIC, TRANSACTIONAL_BIT
-from streaming.scan.headers import Batches, Longs
+from streaming.scan.headers import Batches
 from streaming.scan.transaction_steps import order_by_producer
 
 

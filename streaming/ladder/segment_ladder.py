@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.errors import FormatError
 from streaming.ladder.counts import Aborted, Counts
 from streaming.ladder.runs import Pending
-from streaming.scan.headers import Longs
 
 RUNG_BYTES = 1 << 20
 """How many bytes of whole batches lie between two rungs at most; a larger batch has a stretch of its own."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.disk.scanning import scan_on
 from streaming.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
@@ -15,7 +16,7 @@ from streaming.kafka.entries import TIMED_ENTRY_BYTES, read_entry_times
 from streaming.kafka.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT
 from streaming.ladder.counts import Aborted, Counts
 from streaming.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
-from streaming.scan.headers import Batches, Longs, find_flaws, read_headers
+from streaming.scan.headers import Batches, find_flaws, read_headers
 from streaming.scan.walk import Bytes, walk
 
 _OLD_ATTRIBUTES_AT = 17
@@ -115,7 +116,7 @@ class Stretch:
         return Counts(data, aborted, control)
 
     def identity_of(self, item: int) -> tuple[object, ...]:
-        """What tells a batch from every other, also from one that takes its place in the same file."""
+        """The identity of a batch, which one that takes its place in the same file does not have."""
         columns = (self.positions, self.base_offset, self.last_offset, self.records, self.sizes, self.base_timestamp, self.max_timestamp)
         return (self.segment.identity, *(int(column[item]) for column in columns))
 

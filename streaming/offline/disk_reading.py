@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streaming.agent.cluster_view import ClusterView
 from streaming.disk.availability import LogDirs
 from streaming.disk.dir_usage import DirUsage
-from streaming.disk.file_kinds import Kind
+from streaming.disk.file_kinds import DiskFileKind
 from streaming.disk.logdirs import LogDir
 from streaming.disk.offset_checkpoint import load_offset_checkpoint
 from streaming.disk.segment_times import LogTimes, SegmentTimes
@@ -20,8 +20,7 @@ from streaming.formatting import format_count, format_name
 from streaming.kafka import names
 from streaming.kafka.names import DirState, PartitionDir
 from streaming.log_key import LogKey
-from streaming.metrics.limiter import Limiter, LimitsOf
-from streaming.metrics.page_context import context_of
+from streaming.offline.cluster_logs import is_foreign
 from streaming.offline.uncollected import uncollected
 from streaming.protocol.disk_json import LeftoverFiles
 from streaming.rows import SEGMENTS
@@ -31,11 +30,13 @@ from streaming.settings import Settings
 from streaming.usage.disk_answer import Found
 from streaming.usage.replicas import DirFacts, LogsThere, Replicas
 from streaming.usage.what_if import Trial, trying
+from streaming.view.limiter import Limiter, LimitsOf
+from streaming.view.page_context import context_of
 
 STUCK_MS = 3_600_000
 """What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""
 
-_GARBAGE = [Kind.FUTURE, Kind.DELETED, Kind.DELETE, Kind.CLEANER, Kind.STRAY]
+_GARBAGE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,20 +135,21 @@ class _Reading:
                     np.full(len(rows), number),
                     usage.taken[rows].sum(axis=1),
                     usage.apparent[rows].sum(axis=1),
-                    usage.apparent[rows, Kind.SEGMENT],
+                    usage.apparent[rows, DiskFileKind.SEGMENT],
                     usage.taken[rows][:, _GARBAGE].sum(axis=1),
                     np.array([name.state is DirState.LIVE for _, name in replicas], np.int64),
                 ],
                 axis=1,
             )
         )
+        self._leftovers += self._foreign(log_dir, usage)
         unread = dict(usage.unread)
         self._read_logs(log_dir, usage, {row: before + item for item, (row, _) in enumerate(replicas)}, unread)
         self._links += usage.links
         self._leftovers += [
             LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
             for each in usage.leftovers
-            if each.kind is Kind.STRAY or self._asked.now_ms - each.changed_ms > STUCK_MS
+            if each.kind is DiskFileKind.STRAY or self._asked.now_ms - each.changed_ms > STUCK_MS
         ]
         taken, apparent = usage.taken.sum(axis=0).tolist(), usage.apparent.sum(axis=0).tolist()
         self._dirs.append(
@@ -160,15 +162,24 @@ class _Reading:
                 free=usage.free if self._asked.free is None else self._asked.free,
                 capacity=usage.capacity if self._asked.free is None else -1,
                 checkpoint_ms=_modified_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
-                kinds={kind.word: (taken[kind], apparent[kind]) for kind in Kind},
+                kinds={kind.word: (taken[kind], apparent[kind]) for kind in DiskFileKind},
                 unread=unread,
                 waiting=sum(
                     each.taken
                     for each in usage.leftovers
-                    if each.kind in (Kind.DELETED, Kind.DELETE) and self._asked.now_ms - each.changed_ms <= STUCK_MS
+                    if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._asked.now_ms - each.changed_ms <= STUCK_MS
                 ),
             )
         )
+
+    def _foreign(self, log_dir: LogDir, usage: DirUsage) -> Iterator[LeftoverFiles]:
+        """Live logs that the metadata does not know. They take space, so they are in the rows as well."""
+        for row, name in enumerate(usage.names):
+            if name is None or name.state is not DirState.LIVE:
+                continue
+            if is_foreign(self._cluster, LogKey(log_dir.broker, name.topic, name.partition, "")):
+                path = log_dir.path / f"{name.topic}-{name.partition}"
+                yield LeftoverFiles(path=str(path), kind="foreign", taken=int(usage.taken[row].sum()), since_ms=_modified_ms(path))
 
     def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
         ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets or {}

@@ -8,8 +8,8 @@ from streaming.disk.segment_files import OpenSegment
 from streaming.formatting import format_be, format_count, format_list, format_word
 from streaming.kafka.layout import PREFIX_BYTES
 from streaming.kafka.names import TRANSACTION_TOPIC, parse_partition_dir
-from streaming.metrics.transaction_columns import CoordinatorView
 from streaming.offline.offline_agent import OfflineAgent
+from streaming.view.transaction_columns import CoordinatorView
 from streaming.watcher.tail import Tail
 
 log = logging.getLogger(__name__)

@@ -4,37 +4,65 @@ First the coordinators' logs are replayed, then the logs are read that groups re
 against. Then those logs are counted from the smallest committed offset on.
 """
 
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
+import numpy as np
+
 from streaming.agent.cluster_view import ClusterView
+from streaming.api.listed_groups import ListedGroups
+from streaming.arrays import Longs
+from streaming.consumers.group_details import GroupDetails
+from streaming.consumers.group_lag import ABSENT
+from streaming.consumers.group_logs import TopicPartition
+from streaming.consumers.group_partitions import GroupPartitions
+from streaming.consumers.group_snapshot import GroupSnapshot
+from streaming.consumers.group_tracker import GroupTracker, RoundView, currents
 from streaming.disk.availability import LogDirs
 from streaming.disk.logdirs import Partition
 from streaming.formatting import format_be, format_count, format_list
-from streaming.groups.commit_store import CommitStore
-from streaming.groups.commit_table import Commits, Current
+from streaming.groups.commit_table import CommitRows, Commits
 from streaming.groups.replays import COORDINATED_TOPICS
 from streaming.kafka.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.partitioning import coordinator_partition
 from streaming.kafka.servers import server_of
-from streaming.metrics.limiter import LimitsOf
-from streaming.metrics.table import Snapshot
-from streaming.metrics.view import View
+from streaming.log_key import LogKey
+from streaming.offline.cluster_logs import is_of_cluster
 from streaming.offline.coordinator_replay import Replayed, replay_coordinators
-from streaming.offline.doubts import name_leaders, refused, unread
-from streaming.offline.group_answer import GroupAnswer
-from streaming.offline.group_partitions import GroupPartitions
-from streaming.offline.observed_logs import ObservedLog, TopicPartition, observed_logs
-from streaming.offline.open_transactions import see_twice
+from streaming.offline.doubts import name_leaders, ragged_bytes, refused, unread
+from streaming.offline.local_agent import LocalAgent, ask_locally
+from streaming.offline.offline_agent import NAME
 from streaming.offline.read_pace import ReadPace
-from streaming.offline.single_reading import SingleReading
-from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
+from streaming.offline.single_reading import SingleReading, see_twice
+from streaming.protocol.group_json import GroupSummary
 from streaming.settings import Settings
 from streaming.short_names import is_short_form, possible_names
+from streaming.verdicts.commands import Commands
+from streaming.verdicts.group_judge import judge_groups
+from streaming.view.export import EVERYTHING
+from streaming.view.limiter import LimitsOf
+from streaming.view.table import Snapshot
+from streaming.view.view import View
 from streaming.watcher.cursors import log_id
 from streaming.watcher.scope import Scope
+from streaming.watcher.tail import Tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReading:
+    """The answers; the names that were given and are not there; and what is not known, in sentences.
+
+    ``coordinators``: how many logs of coordinators were read from a current replica.
+    """
+
+    answers: ListedGroups
+    missing: tuple[str, ...]
+    doubts: tuple[str, ...]
+    coordinators: int
 
 
 def read_groups(
@@ -46,8 +74,8 @@ def read_groups(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int], None] = lambda _: None,
-) -> GroupAnswer:
-    """Read all groups, or those with these names, as of ``now_ms``, Unix milliseconds. Of the latter the next batch is checked, too.
+) -> GroupReading:
+    """Read all groups, or those with these names, as of ``now_ms``, Unix milliseconds.
 
     Args:
         progress: called with the number of bytes that were read, again and again.
@@ -100,40 +128,109 @@ def replay_groups(
 
 def groups_in(
     reading: SingleReading,
-    seen: View,
+    logs: View,
     snapshot: Snapshot,
     before: ReplayedGroups,
     names: Collection[str],
     settings: Settings,
     now_ms: int,
-) -> GroupAnswer:
+) -> GroupReading:
     """The groups, held against logs that were read after the coordinators' logs had been replayed."""
-    logs = observed_logs(reading, seen, snapshot)
-    commits = _commits(before.replayed, logs)
-    partitions = GroupPartitions(
-        reading.agent.cluster,
-        seen,
-        logs,
-        commits,
-        _unmoved(commits, before.replayed),
-        before.paced,
-        now_ms,
-        check=bool(names),
-        stopped_after=settings.group_stopped_after,
-    )
-    found = partitions.by_group()
-    details = [_detail(name, found.get(name, []), commits, logs, now_ms) for name in sorted(found.keys() | commits.groups.keys())]
-    tails = [tail for tail in reading.agent.watcher.tails() if (tail.cursor.log.topic, tail.cursor.log.partition) in logs]
+    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
+    directories = {key: tail.partition.path for key, tail in tails.items()}
+    view = _view(reading, logs, snapshot, tails, now_ms)
+    replayed = [each for each in before.replayed if directories.get(log_id(each.partition), each.partition.path) == each.partition.path]
+    tracker = GroupTracker(EVERYTHING, settings.group_stopped_after // timedelta(milliseconds=1), past=_past(replayed))
+    for each in replayed:
+        tracker.store.take(NAME, each.changes)
+    agent = LocalAgent(directories, before.paced)
+    groups = _tracked(tracker, view, agent)
+    commits = tracker.store.table(currents(view))
+    observed = {(key.topic, key.partition) for key in tails}
     reads = partial(_reads, before.needed, before.coordinators)
-    doubts = [*before.doubts, *partitions.doubts, *unread(reading.agent, reads, tails, ()), *refused(reading.agent, reads)]
+    those = [tail for tail in tails.values() if (tail.cursor.log.topic, tail.cursor.log.partition) in observed]
+    doubts = [*before.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
-    there = {each.summary.group for each in details}
-    return GroupAnswer(
-        groups=tuple(details),
+    answers = ListedGroups(
+        judged=judge_groups(groups, now_ms),
+        is_exported=_any,
+        messages=lambda: GroupPartitions(groups, logs, snapshot.topic_names),
+        details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),
+        commands=partial(_commands, reading.agent.cluster, groups),
+    )
+    there = {*answers.totals.names}
+    return GroupReading(
+        answers=answers,
         missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
         doubts=tuple(doubts),
         coordinators=sum(log.observed for log in commits.logs),
     )
+
+
+def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping[LogKey, Tail], now_ms: int) -> RoundView:
+    """What the only round knows of the logs."""
+    observed, cluster = logs.observed, reading.agent.cluster
+    topic_ids = [snapshot.topic_ids[slot] for slot in observed.columns["slot"].tolist()]
+    keys = map(LogKey, observed.columns["broker"].tolist(), observed.names, observed.columns["partition"].tolist(), topic_ids)
+    ragged = [
+        item
+        for item, key in enumerate(keys)
+        if (tail := tails.get(key)) is not None and (tail.cursor.stopped or ragged_bytes(tail, reading.agent.now_ms))
+    ]
+    topics = cluster.topic_names()
+    return RoundView(
+        observed=observed,
+        kept=logs.kept,
+        topic_ids=topic_ids,
+        agents=snapshot.agents,
+        heard={NAME},
+        now_ms=now_ms,
+        steady_ms=0,
+        cluster_topics={topic: cluster.partition_count(topic) or 0 for topic in topics} if cluster.known else None,
+        topic_names={each: topic for each in cluster.topic_ids() or () if (topic := cluster.topic_name(each))},
+        damaged=ragged,
+        once=True,
+    )
+
+
+def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> GroupSnapshot:
+    """The only round. Logs are counted only from the first offset on that a commit needs, or from the last stable one before it."""
+    about_ends = tracker.begin(view)
+    about_commits = tracker.ask(lambda _: sys.maxsize)
+    begins: dict[LogKey, int] = {}
+    for question in about_commits:
+        columns = (question.asked[name].to_pylist() for name in ("broker", "topic", "partition", "topic_id", "offset"))
+        for broker, topic, partition, topic_id, offset, stable in zip(*columns, question.stable.tolist(), strict=True):
+            key = LogKey(broker, topic, partition, topic_id)
+            begins[key] = min(offset, stable, begins.get(key, offset))
+    agent.count(begins)
+    for question in (*about_ends, *about_commits):
+        tracker.answer(question, agent.positions(question.asked))
+    return tracker.finish()
+
+
+def _past(replayed: Iterable[Replayed]) -> Callable[[CommitRows], Longs]:
+    """Since when commits stand, by the coordinators' logs."""
+    since = {key: value for each in replayed for key, value in each.since.items()}
+
+    def past(rows: CommitRows) -> Longs:
+        keys = zip(rows.group.tolist(), rows.topic.tolist(), rows.partition.tolist(), rows.offset.tolist(), strict=True)
+        stands = (
+            (since.get((rows.group_names[group], rows.topic_names[topic], partition)), offset) for group, topic, partition, offset in keys
+        )
+        return np.array([ABSENT if found is None or found[0] != offset else found[1] for found, offset in stands], np.int64)
+
+    return past
+
+
+def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary) -> Commands:
+    """The commands for a group: where its coordinator is, or else one of its logs."""
+    facts = groups.groups.get(summary.group)
+    logs = groups.logs
+    rows = groups.rows_of(summary.group)
+    brokers = [log.broker for log in groups.coordinators if facts is not None and log.partition == facts.coordinator]
+    brokers += [int(logs.broker[logs.of_row[row]]) for row in rows[:1]]
+    return Commands(server=next(filter(None, (server_of(cluster.broker(broker)) for broker in brokers)), ""))
 
 
 def _any(_: str) -> bool:
@@ -152,10 +249,7 @@ def _wants(cluster: ClusterView, needed: Collection[TopicPartition], coordinator
 
     def wants(partition: Partition) -> bool:
         name, number = partition.topic, partition.partition
-        if not _reads(needed, coordinators, name, number):
-            return False
-        state = cluster.partition(log_id(partition))
-        return not cluster.known or (state is not None and partition.log_dir.broker in state.replicas)
+        return _reads(needed, coordinators, name, number) and is_of_cluster(cluster, partition)
 
     return wants
 
@@ -163,87 +257,6 @@ def _wants(cluster: ClusterView, needed: Collection[TopicPartition], coordinator
 def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | None, topic: str, partition: int) -> bool:
     own = topic in COORDINATED_TOPICS and (topic != OFFSETS_TOPIC or coordinators is None or partition in coordinators)
     return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or (topic, partition) in needed)
-
-
-def _commits(replayed: Iterable[Replayed], logs: Mapping[TopicPartition, ObservedLog]) -> Commits:
-    """What counts: of each coordinators' log the current replica, below its high watermark."""
-    store = CommitStore()
-    for each in replayed:
-        store.take(str(each.partition.path), each.changes)
-    currents = {
-        pair: Current(str(each.path), each.ends.high_watermark)
-        for pair, each in logs.items()
-        if each.key.topic in COORDINATED_TOPICS and each.ends is not None
-    }
-    return store.table(currents)
-
-
-def _unmoved(commits: Commits, replayed: Iterable[Replayed]) -> dict[tuple[str, str, int], tuple[int, int]]:
-    chosen = {log.agent for log in commits.logs if log.observed}
-    return {key: since for each in replayed if str(each.partition.path) in chosen for key, since in each.since.items()}
-
-
-def _detail(
-    name: str, partitions: list[GroupPartition], commits: Commits, logs: Mapping[TopicPartition, ObservedLog], now_ms: int
-) -> GroupDetail:
-    facts = commits.groups.get(name)
-    coordinator = facts.coordinator if facts is not None else next((each.coordinator for of in partitions for each in of.pending), -1)
-    observed = logs.get((OFFSETS_TOPIC, coordinator)) or next((each for pair in _pairs(partitions) if (each := logs.get(pair))), None)
-    return GroupDetail(
-        at_ms=now_ms,
-        summary=_summary(name, partitions, commits),
-        partitions=sorted(partitions, key=lambda each: (-each.lag, each.topic, each.partition)),
-        clients=[] if facts is None else list(facts.clients),
-        hosts=[] if facts is None else list(facts.hosts),
-        server=server_of(observed.broker if observed is not None else None),
-    )
-
-
-def _pairs(partitions: Iterable[GroupPartition]) -> Iterator[TopicPartition]:
-    return ((each.topic, each.partition) for each in partitions)
-
-
-def _summary(name: str, partitions: Sequence[GroupPartition], commits: Commits) -> GroupSummary:
-    def total(of: str) -> int:
-        known = [value for each in partitions if (value := getattr(each, of)) >= 0]
-        return sum(known) if known else -1
-
-    def earliest(of: str) -> int:
-        return min((at for each in partitions if (at := getattr(each, of)) >= 0), default=-1)
-
-    found = GroupSummary(
-        group=name,
-        partitions=len(partitions),
-        unknown=sum(each.unknown != "" for each in partitions),
-        stopped=sum(each.stopped_since_ms >= 0 for each in partitions),
-        held=sum(each.held for each in partitions),
-        beyond_end=sum(each.unknown == "beyond_end" for each in partitions),
-        below_start=sum(each.lost_offsets > 0 for each in partitions),
-        pending=sum(len(each.pending) for each in partitions),
-        oldest_pending_ms=min((of.since_ms for each in partitions for of in each.pending if of.since_ms >= 0), default=-1),
-        lag_offsets=total("lag_offsets"),
-        lag_records_read_committed=total("lag_records_read_committed"),
-        lag_records_read_uncommitted=total("lag_records_read_uncommitted"),
-        lag_bytes=total("lag_bytes"),
-        oldest_append_ms=earliest("next_append_ms"),
-        oldest_timestamp_ms=earliest("next_timestamp_ms"),
-        loss_ms=earliest("loss_ms"),
-        limits_assumed=any(each.limits_assumed for each in partitions),
-        last_commit_ms=max((each.commit_ms for each in partitions), default=-1),
-        expiration_ms=earliest("expiration_ms"),
-    )
-    facts = commits.groups.get(name)
-    if facts is None:
-        return found
-    return replace(
-        found,
-        type=facts.type,
-        protocol=facts.protocol,
-        state=facts.state,
-        members=facts.members,
-        epoch=facts.epoch,
-        state_ms=facts.state_ms,
-    )
 
 
 def _unread_coordinators(commits: Commits, cluster: ClusterView, asked: Collection[int] | None) -> Iterator[str]:

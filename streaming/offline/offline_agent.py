@@ -17,8 +17,9 @@ from streaming.journal.journal import Journal
 from streaming.protocol.event_tables import blocks_table
 from streaming.protocol.status_messages import Status, UnreadableLog
 from streaming.start_from import StartFrom
+from streaming.watcher.beginnings import Beginning
 from streaming.watcher.scope import Scope
-from streaming.watcher.watcher import POLL_BYTES, Beginning, Watcher
+from streaming.watcher.watcher import POLL_BYTES, Watcher
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Reads log dirs once: the rules fold the events into the table, and the view is made from the table."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from math import inf
 from pathlib import Path
 from types import TracebackType
@@ -15,24 +15,28 @@ from streaming.agent.pending import answer
 from streaming.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.disk.availability import LogDirs
 from streaming.kafka.names import TRANSACTION_TOPIC
-from streaming.metrics import waiting_groups
-from streaming.metrics.answers import apply, written_ms
-from streaming.metrics.limiter import LimitsOf
-from streaming.metrics.observer import AgentStatus
-from streaming.metrics.page_context import context_of
-from streaming.metrics.table import Snapshot, Table
-from streaming.metrics.view import View, view
+from streaming.log_key import LogKey
 from streaming.offline.offline_agent import NAME, OfflineAgent
 from streaming.offline.uncollected import uncollected
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import pack_rows, unpack_rows
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
+from streaming.rules.transaction_verdicts import TransactionVerdict
 from streaming.settings import Settings
 from streaming.state_row import STATES
+from streaming.view import waiting_groups
+from streaming.view.answers import apply, written_ms
+from streaming.view.limiter import LimitsOf
+from streaming.view.observer import AgentStatus
+from streaming.view.page_context import context_of
+from streaming.view.table import Snapshot, Table
+from streaming.view.view import View, view
 from streaming.watcher.scope import Scope
+from streaming.watcher.tail import Tail
 
 _SHARD = 0
+_UNENDED = (TransactionVerdict.HANGING.label, TransactionVerdict.UNCLAIMED.label)
 _NEVER_MS = 0
 
 
@@ -129,8 +133,36 @@ class SingleReading:
         return seen, snapshot
 
     def min_isr(self, broker: int) -> int:
-        """See `streaming.metrics.limiter.Limiter.min_isr`."""
+        """See `streaming.view.limiter.Limiter.min_isr`."""
         return self._table.min_isr(broker)
 
     def _snapshot(self) -> Snapshot:
         return self._table.snapshot(self._now_ms / 1000)
+
+
+def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
+    """The view; if transactions in it seem to be nobody's, that of after another reading of their logs."""
+    seen, snapshot = reading.see()
+    unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
+    if unended:
+        reading.data_again(_directories(reading, seen, snapshot, unended))
+        seen, snapshot = reading.see()
+    return seen, snapshot
+
+
+def names_of(seen: View, snapshot: Snapshot) -> list[str]:
+    """The topics of the logs that are exported, in their order."""
+    return [snapshot.topic_names[topic] for topic in seen.logs.columns["topic"].tolist()]
+
+
+def tails_of(reading: SingleReading, seen: View, snapshot: Snapshot) -> list[Tail | None]:
+    """The tails of the logs that are exported, in their order."""
+    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
+    columns = seen.logs.columns
+    keys = zip(columns["broker"].tolist(), names_of(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
+    return [tails.get(LogKey(*key)) for key in keys]
+
+
+def _directories(reading: SingleReading, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
+    tails = tails_of(reading, seen, snapshot)
+    return [tail.partition.path for item in items if (tail := tails[item]) is not None]

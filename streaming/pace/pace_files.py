@@ -1,4 +1,7 @@
-"""Two small files on the driver's host: the driver writes the schedule for the source, the source writes its last check for work."""
+"""Two small files on the driver's host: the driver writes the schedule for the source, the source writes its last check for work.
+
+By the check it is known how old the newest data in the metrics is.
+"""
 
 import json
 import logging
@@ -70,6 +73,28 @@ def last_check(path: Path) -> WorkCheck | None:
         return WorkCheck(float(at), int(number), idle == "1", float(first))
     except (FileNotFoundError, ValueError):  # ValueError: an earlier version wrote the file
         return None
-    except OSError as error:  # no descriptor is free, or the disk is in trouble: neither a scrape nor the query ends for this
+    except OSError as error:  # no descriptor is free, or the disk fails: neither a scrape nor the query ends for this
         log.warning("the last check for work cannot be read", extra={"path": str(path), "error": str(error)})
         return None
+
+
+class Freshness:
+    """How old the newest data of one query is, over all its runs: the time since the last check for work whose data is completely there.
+
+    Spark's thread calls `arrived`, scrapes call `age`.
+    """
+
+    def __init__(self, checks: Path) -> None:
+        self._checks = checks
+        self._check: WorkCheck | None = None
+
+    def arrived(self) -> WorkCheck | None:
+        """A micro-batch is in the metrics. Returns the check that planned it, which is the last check; None if it is not known."""
+        self._check = last_check(self._checks)
+        return self._check
+
+    def age(self, now: float) -> float | None:
+        """The age in seconds at ``now``, a time of `time.monotonic`; None as long as nothing is known."""
+        last = last_check(self._checks)
+        known = last if last is not None and last.idle else self._check
+        return None if known is None else max(0.0, now - known.at)

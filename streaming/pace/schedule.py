@@ -21,7 +21,7 @@ LATE_SECONDS = 2.0
 """A scrape may come so much later than expected. Scrapes that are due within so long share a micro-batch."""
 
 
-class Reason(StrEnum):
+class PaceReason(StrEnum):
     """Why the pace is what it is."""
 
     FIXED = "fixed"
@@ -36,7 +36,7 @@ class Pace:
     """The longest pause between two checks for work, in seconds, and the reason for it."""
 
     seconds: float
-    reason: Reason
+    reason: PaceReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class Schedule:
     def pace(self, now: float) -> Pace:
         """The pace at ``now``."""
         if now < self.young_until:
-            return Pace(QUICK_SECONDS, Reason.FIRST_MINUTE)
+            return Pace(QUICK_SECONDS, PaceReason.FIRST_MINUTE)
         if now < self.live_until:
-            return Pace(QUICK_SECONDS, Reason.LIVE)
+            return Pace(QUICK_SECONDS, PaceReason.LIVE)
         if self._is_sure(now):
-            return Pace(min(_part(each.period, LONGEST_SECONDS) for each in self.expected), Reason.SCRAPE)
-        return Pace(FALLBACK_SECONDS, Reason.FALLBACK)
+            return Pace(min(_part(each.period, LONGEST_SECONDS) for each in self.expected), PaceReason.SCRAPE)
+        return Pace(FALLBACK_SECONDS, PaceReason.FALLBACK)
 
     def due(self, since: float, now: float) -> float:
         """When the next check for work is due after the one at ``since``; never more than `LONGEST_SECONDS` later.

@@ -34,7 +34,7 @@ class PlanRequest(Message):
 
     ``run``: the run that received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the
     first); ``budget``: bytes of logs, None for no limit; ``wait_ms``: how long to wait if there is nothing new; ``total``: of the last
-    plan, -1 where the job does not send it.
+    plan, -1 before the first.
     """
 
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
@@ -58,7 +58,7 @@ class Plan(Message):
     """A plan up to ``seq`` of ``journal``, which is ``total`` bytes of logs since the journal's beginning.
 
     ``again``: nothing is new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
-    ``more``: there is more than the budget allows; None where the agent does not send it.
+    ``more``: there is more than the budget allows.
     """
 
     agent: Name
@@ -67,7 +67,7 @@ class Plan(Message):
     total: Natural
     again: bool
     missed: bool = False
-    more: bool | None = None
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

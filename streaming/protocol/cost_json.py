@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from streaming.protocol.json_message import Message
+from streaming.protocol.json_message import PublicMessage
 
 COST_PATH = "/api/v1/cost"
 """`Cost`."""
@@ -12,7 +12,7 @@ MOST_TOPICS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share(Message):
+class Share(PublicMessage):
     """The share of one metric, or of one topic, in a page."""
 
     name: str
@@ -21,17 +21,17 @@ class Share(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost(Message):
-    """The last scrape that was answered, at ``at_ms`` (Unix milliseconds, -1: none was yet), and how long its page took to make.
+class Cost(PublicMessage):
+    """The last scrape that was answered, at ``at_ms`` (-1: none was yet); its page took ``duration_ms`` to make.
 
     ``bytes``: before compression. ``series_dropped``: so many series are left out because of ``series_limit`` or ``label_limit``.
     ``metrics`` and ``topics``: the largest share first; ``topics`` are at most `MOST_TOPICS`, and ``omitted_topics`` are left out.
     """
 
-    at_ms: int
+    at_ms: int = -1
     series: int = 0
     bytes: int = 0
-    seconds: float = -1.0
+    duration_ms: int = -1
     series_dropped: int = 0
     metrics: list[Share] = field(default_factory=list)
     topics: list[Share] = field(default_factory=list)

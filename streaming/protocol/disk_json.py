@@ -1,11 +1,12 @@
 """What fills log dirs and when they are full, as JSON: what a job serves, and ``segtail disk --json`` prints.
 
-Sizes are bytes, times Unix milliseconds, growth is bytes a day. -1 means "not known" or "never"; `LogDirUse.outlook` tells them apart.
+Sizes are bytes, times Unix milliseconds, growth is bytes a day. -1 means "not
+known" or "never", and is null in JSON; `LogDirUse.outlook` tells them apart.
 """
 
 from dataclasses import dataclass, field
 
-from streaming.protocol.json_message import Message
+from streaming.protocol.json_message import PublicMessage
 
 DISK_PATH = "/api/v1/disk"
 """`DiskAnswer`, with the largest ``?limit=N`` rows ``&by=topic|partition|dir|kind``."""
@@ -17,8 +18,8 @@ FULL, NEVER, UNKNOWN = "full", "never", "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindUse(Message):
-    """What files of one kind (`streaming.disk.file_kinds.Kind`) take: ``apparent`` their lengths, ``taken`` what they take on the disk."""
+class KindUse(PublicMessage):
+    """What files of one kind (`streaming.disk.file_kinds.DiskFileKind`) take: ``apparent`` their lengths, ``taken`` their place."""
 
     kind: str
     taken: int
@@ -26,7 +27,7 @@ class KindUse(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirUse(Message):
+class LogDirUse(PublicMessage):
     """A log dir. ``taken`` is what everything in it takes on the disk, ``apparent`` the length of all files, ``kinds`` the same by kind.
 
     ``growth_day``: of the replicas whose growth is known; ``growth_unknown`` is the number of the others. ``frees_now``: what the next
@@ -62,7 +63,7 @@ class LogDirUse(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiskRow(Message):
+class DiskRow(PublicMessage):
     """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1.
 
     ``segments``: bytes of the live segments. ``garbage``: bytes of what Kafka does not use any more, or not yet: copies that move here,
@@ -90,7 +91,7 @@ class DiskRow(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftoverFiles(Message):
+class LeftoverFiles(PublicMessage):
     """Files that should be gone, or that nothing uses: their kind, what they take, and since when nothing of them has changed."""
 
     path: str
@@ -100,7 +101,7 @@ class LeftoverFiles(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiskAnswer(Message):
+class DiskAnswer(PublicMessage):
     """``rows``: the largest first; ``total`` is their number, also of those that a limit leaves out. ``doubts``: what cannot be told.
 
     ``what_if``: the configurations that everything was reckoned with instead of those in force, as ``[TOPIC:]NAME=VALUE``; ``in_force``:
@@ -108,6 +109,7 @@ class DiskAnswer(Message):
     """
 
     at_ms: int
+    version: str = ""
     by: str
     total: int
     log_dirs: list[LogDirUse]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.event_row import EVENT, EVENTS, Event
-from streaming.journal.blocks import Row, block_of, rows_of
+from streaming.journal.blocks import PlacedEvent, block_of, rows_of
 from streaming.journal.census import expanded
 from streaming.rows import Kind
 
@@ -37,7 +37,7 @@ def blocks_table(agent: str, journal: str, blocks: Iterable[pa.RecordBatch], fir
 
 def _expanded(agent: str, journal: str, sent: SentEvents) -> pa.RecordBatch:
     seq, events = sent
-    return _named(agent, journal, block_of([Row(seq, 0, event) for event in events]), pa.array(range(len(events)), pa.int32()))
+    return _named(agent, journal, block_of([PlacedEvent(seq, 0, event) for event in events]), pa.array(range(len(events)), pa.int32()))
 
 
 def _named(agent: str, journal: str, block: pa.RecordBatch, part: pa.Array | None = None) -> pa.RecordBatch:

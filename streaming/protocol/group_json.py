@@ -1,15 +1,17 @@
 """What a job serves about consumer groups as JSON: a page of all groups, and one group with its partitions.
 
-Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates records a second. -1 means "not known" or "none", and never 0.
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates records a second. In memory -1 means "not known" or
+"none", and never 0; in JSON that is null.
 """
 
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from streaming.protocol.json_message import Message
+from streaming.protocol.json_message import PublicMessage
+from streaming.protocol.listing_json import ListPage
 
 GROUPS_PATH = "/api/v1/groups"
-"""`GroupPage`, from ``?after=NAME`` on, at most ``&limit=N`` groups."""
+"""`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
 
 def path_of(group: str) -> str:
@@ -18,13 +20,14 @@ def path_of(group: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSummary(Message):
+class GroupSummary(PublicMessage):
     """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records.
 
     Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
     ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
     ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
-    committed, by the coordinator's clock; -1 if there is none, or if that is not known.
+    committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``verdict``, ``severity``, ``since_ms``: of the
+    worst of its findings, as in `GroupFinding`.
     """
 
     group: str
@@ -52,6 +55,9 @@ class GroupSummary(Message):
     limits_assumed: bool = False
     last_commit_ms: int = -1
     expiration_ms: int = -1
+    verdict: str = ""
+    severity: str = ""
+    since_ms: int = -1
 
     @property
     def lag(self) -> int:
@@ -65,23 +71,20 @@ class GroupSummary(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPage(Message):
-    """Groups in the order of their names. ``total``: of all pages; ``next``: ask for what comes ``after`` it, "" if that is nothing.
+class GroupPage(ListPage):
+    """Groups. ``omitted``: those that are not followed, because of ``groups_limit``.
 
-    ``at_ms``: when the values were computed. ``omitted``: groups that are not followed, because of ``groups_limit``. ``unread``: partitions
-    of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may be missing.
+    ``unread``: partitions of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may
+    be missing.
     """
 
-    at_ms: int
-    groups: list[GroupSummary]
-    total: int
-    next: str = ""
+    rows: list[GroupSummary]
     omitted: int = 0
     unread: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HoldingTransaction(Message):
+class HoldingTransaction(PublicMessage):
     """The open transaction that holds the last stable offset of a partition. ``verdict``, ``state`` (of its coordinator): "" not known.
 
     ``deadline_ms``: when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known.
@@ -99,7 +102,7 @@ class HoldingTransaction(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingOffset(Message):
+class PendingOffset(PublicMessage):
     """An offset that was committed in a transaction which is open; ``coordinator``: the partition of `__consumer_offsets`.
 
     ``since_ms``: since when commits of the transaction wait, as far as that is known: from its first batch there, else since this commit.
@@ -119,36 +122,38 @@ class PendingOffset(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NextBatch(Message):
-    """The batch of the next unread record, as it was checked for this answer. ``error``: what is wrong with it, "" if it is sound.
+class BatchCheck(PublicMessage):
+    """A batch as it is on disk. ``error``: what is wrong with it, or why it cannot be read; "" if it is sound. -1 is "not known".
 
-    ``file``: its segment, where the answer comes from the host that has it. ``last_offset``: -1 if its header is damaged.
+    ``segment``, ``file``: the base offset and the path of its segment. ``last_offset``: -1 if its header is damaged.
     """
 
     sound: bool
     error: str = ""
+    base_offset: int = -1
+    last_offset: int = -1
     size: int = -1
     codec: str = ""
     records: int = -1
     producer_id: int = -1
     position: int = -1
     segment: int = -1
-    last_offset: int = -1
     file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPartition(Message):
+class GroupPartition(PublicMessage):
     """One partition of a group.
 
-    ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.metrics.group_lag.REASONS`, "" if it is. ``lost_records``
-    and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known. ``loss_ms``: when
-    retention deletes the first unread record, with ``loss_records`` and ``loss_bytes`` at stake then: all that the same check deletes.
-    ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that could set the limits is not known here, so a weaker
-    one or Kafka's defaults are used; false if nothing is unread. ``stopped_since_ms``: since when the committed offset has not moved
-    although a record was readable, -1 if it is not stopped; ``stopped_earlier``: that is when it was first looked at, so it may have
-    stopped earlier. ``held``: nothing is readable, but data records wait behind an open transaction. ``held_by``:
-    that transaction, None if it is not known. ``batch``: None if it was not checked.
+    ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.consumers.group_lag.REASONS`, "" if it is.
+    ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
+    ``loss_ms``: when retention deletes the first unread record, with ``loss_records`` and ``loss_bytes`` at stake then: all that the
+    same check deletes. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that could set the limits is not
+    known here, so a weaker one or Kafka's defaults are used; false if nothing is unread. ``stopped_since_ms``: since when the committed
+    offset has not moved although a record was readable, -1 if it is not stopped; ``stopped_earlier``: that is when it was first looked
+    at, so it may have stopped earlier. ``held``: nothing is readable, but data records wait behind an open transaction. ``held_by``:
+    that transaction, None if it is not known. ``batch``: that of the next record, as it was checked for this answer; None if it was
+    not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
     """
 
     topic: str
@@ -172,7 +177,7 @@ class GroupPartition(Message):
     next_batch_bytes: int = -1
     next_segment: int = -1
     next_position: int = -1
-    lost_records: int = 0
+    lost_records: int = -1
     lost_offsets: int = 0
     loss_ms: int = -1
     loss_records: int = -1
@@ -188,31 +193,68 @@ class GroupPartition(Message):
     appended_rate: float = -1.0
     held_by: HoldingTransaction | None = None
     pending: list[PendingOffset] = field(default_factory=list)
-    batch: NextBatch | None = None
+    batch: BatchCheck | None = None
+    verdict: str = ""
+    severity: str = ""
+    since_ms: int = -1
 
     @property
     def lag(self) -> int:
         """What is left to read: records that a consumer with ``read_committed`` gets, else offsets; -1 if neither is known."""
         return _lag(self)
 
+    @property
+    def next_ms(self) -> int:
+        """When the next record was appended, or its own timestamp where that was not seen; -1 if neither is known."""
+        return self.next_append_ms if self.next_append_ms >= 0 else self.next_timestamp_ms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDetail(Message):
-    """One group. ``at_ms``, ``unread``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
+class GroupFinding(PublicMessage):
+    """Something that is to be said of a partition, or of the group: then ``topic`` is "" and ``partition`` -1.
 
-    ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``server``: where Kafka's
-    tools reach the cluster, HOST:PORT, "" if that is not known. ``redacted``: names are not the ones that Kafka knows.
+    ``verdict``: a label of `streaming.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``: since
+    when it is so. ``lag``: what is left, records, or offsets where those are not known. ``text``: a sentence without a period.
+    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason.
+    """
+
+    verdict: str
+    severity: str = ""
+    since_ms: int = -1
+    topic: str = ""
+    partition: int = -1
+    lag: int = -1
+    text: str = ""
+    command: str = ""
+    no_command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDetail(PublicMessage):
+    """One group. ``at_ms``: as of when. ``unread``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
+
+    ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``findings``: what is to
+    be said of them and of the group, the worst first. Every partition that is there has at least one.
     """
 
     at_ms: int
     summary: GroupSummary
     partitions: list[GroupPartition]
+    findings: list[GroupFinding] = field(default_factory=list)
     omitted: int = 0
     unread: int = 0
     clients: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
-    server: str = ""
-    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDetailPage(PublicMessage):
+    """Some groups with their partitions, and what is not known, in sentences."""
+
+    at_ms: int
+    version: str = ""
+    doubts: list[str] = field(default_factory=list)
+    rows: list[GroupDetail] = field(default_factory=list)
 
 
 def _lag(of: GroupSummary | GroupPartition) -> int:

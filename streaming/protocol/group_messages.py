@@ -181,19 +181,3 @@ class BatchRequest(Message):
     topic_id: AnyName
     partition: Small
     offset: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchCheck(Message):
-    """A batch as it is on disk. ``error``: what is wrong with it, or why it cannot be read; "" if it is sound. -1 is "not known"."""
-
-    sound: bool
-    error: str = ""
-    base_offset: int = -1
-    last_offset: int = -1
-    size: int = -1
-    codec: str = ""
-    records: int = -1
-    producer_id: int = -1
-    position: int = -1
-    segment: int = -1

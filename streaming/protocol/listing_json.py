@@ -1,11 +1,12 @@
 """Tables that a job serves as JSON: partitions, open transactions and retention, sorted, filtered and cut to pages by the job.
 
-Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. -1 means "not known" or "none", and never 0.
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. In memory -1 means "not known" or
+"none", and never 0; in JSON that is null.
 """
 
 from dataclasses import dataclass, field
 
-from streaming.protocol.json_message import Message
+from streaming.protocol.json_message import PublicMessage
 
 PARTITIONS_PATH = "/api/v1/partitions"
 """`PartitionPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
@@ -16,16 +17,23 @@ TRANSACTIONS_PATH = "/api/v1/transactions"
 RETENTION_PATH = "/api/v1/retention"
 """`RetentionPage`, likewise."""
 
+ALL_ROWS = 1 << 40
+"""As a limit of what is read here and sent nowhere."""
+
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 1000
 """The number of rows of a page: if ``limit`` is not given, and at most."""
 
+# The last three fields of a row say what is wrong with it, as `streaming.verdicts` decides it: the kind of its worst problem, how severe
+# that is ("" if nothing is wrong), and since when it is so. How all fields are headed, written and sorted: `streaming.listings`.
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRow(Message):
+class PartitionRow(PublicMessage):
     """One partition, by the replica that is shown: the leader's, if it is watched.
 
     ``bytes_rate``, ``records_rate``: over the last minutes. ``unread_offsets``: high watermark less last stable offset, what readers of
-    committed data do not see yet. ``blocked``: as in `RetentionRow`. ``records_*``: what is on disk, aborted records are data, too.
+    committed data do not see yet. ``retention_blocked``: as in `RetentionRow`. ``records_*``: what is on disk,
+    aborted records are data, too.
     ``rates``: the bytes a second of the last hour, a number a minute, the oldest first; it is empty if none is known, and -1 in it is a
     minute without a number.
     """
@@ -49,16 +57,19 @@ class PartitionRow(Message):
     oldest_record_ms: int = -1
     retention_lag_ms: int = -1
     next_deletion_ms: int = -1
-    blocked: str = ""
+    retention_blocked: str = ""
     segments: int = -1
     records_data: int = -1
     records_aborted: int = -1
     records_control: int = -1
     rates: list[float] = field(default_factory=list)
+    kind: str = ""
+    severity: str = ""
+    since_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionRow(Message):
+class TransactionRow(PublicMessage):
     """One open transaction in one partition.
 
     ``coordinator_state``: in its coordinator's log, "" if it has no entry there or is not known. ``verdict``: as `segtail transactions` has
@@ -83,44 +94,76 @@ class TransactionRow(Message):
     groups: list[str] = field(default_factory=list)
     command: str = ""
     no_command: str = ""
+    kind: str = ""
+    severity: str = ""
+    since_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionRow(Message):
+class RetentionRow(PublicMessage):
     """What is kept of one partition, and for how long.
 
-    ``retention_ms``, ``retention_bytes``: the limits, -1 for none; ``limits_assumed``: Kafka's defaults, because the real ones are not
-    known. ``lag_ms``: how much older its oldest record is than its limit lets it be. ``overdue_ms``: for how long Kafka could have deleted
-    a segment and has not. ``reclaimable_bytes``: of segments that are beyond a limit. ``blocked``: a word for why a segment that is beyond
-    a limit is not deleted, "" if none is; ``blocked_why`` is the same as a sentence.
+    Fields have the names of the metrics, without ``segtail_partition_``. ``limits_assumed``: the limits are Kafka's defaults, because the
+    real ones are not known. ``retention_blocked``: a word for why a segment that is beyond a limit is not deleted, "" if none is;
+    ``retention_blocked_why`` is the same as a sentence.
     """
 
     broker: int
     topic: str
     partition: int
+    topic_id: str = ""
+    log_dir: str = ""
+    leader: bool = False
+    leader_epoch: int = -1
+    replicas: int = -1
+    in_sync_replicas: int = -1
+    min_in_sync_replicas: int = -1
+    log_start_offset: int = -1
+    local_log_start_offset: int = -1
+    log_end_offset: int = -1
+    high_watermark: int = -1
+    last_stable_offset: int = -1
     size_bytes: int = -1
     segments: int = -1
+    active_segment_size_bytes: int = -1
+    active_segment_first_timestamp_ms: int = -1
+    segment_limit_ms: int = -1
+    segment_limit_bytes: int = -1
     oldest_record_ms: int = -1
-    retention_ms: int = -1
-    retention_bytes: int = -1
+    cleanup_policy: str = ""
+    limit_source: str = ""
     limits_assumed: bool = False
-    lag_ms: int = -1
-    overdue_ms: int = -1
-    reclaimable_bytes: int = -1
+    retention_limit_ms: int = -1
+    retention_limit_bytes: int = -1
+    retention_lag_ms: int = -1
+    retention_overdue_ms: int = -1
+    check_interval_ms: int = -1
+    retention_reclaimable_bytes: int = -1
     next_deletion_ms: int = -1
-    blocked: str = ""
-    blocked_why: str = ""
+    retention_blocked: str = ""
+    retention_blocked_why: str = ""
+    max_timestamp_ahead_ms: int = -1
+    dirty_bytes: int = -1
+    dirty_ratio: float = -1.0
+    uncleanable_open_transaction_bytes: int = -1
+    uncleanable_compaction_lag_bytes: int = -1
+    cleaner_checkpoint_offset: int = -1
+    kind: str = ""
+    severity: str = ""
+    since_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListPage(Message):
-    """Some rows from ``offset`` on, of the ``matched`` ones that hold the filter's text; there are ``total``.
+class ListPage(PublicMessage):
+    """Some rows from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``.
 
-    ``at_ms``: as of when. ``sort``, ``order``: the field that they are sorted by, and "asc" or "desc". What is not known comes last in
-    either order.
+    ``at_ms``: as of when, by segtail's ``version``. ``doubts``: what cannot be told, in sentences. ``sort``, ``order``: the field that they
+    are sorted by, and "asc" or "desc". What is not known comes last in either order.
     """
 
     at_ms: int
+    version: str = ""
+    doubts: list[str] = field(default_factory=list)
     total: int
     matched: int
     offset: int

@@ -1,12 +1,13 @@
 """One partition, as a job serves it as JSON: its state, its last hour, its segments and its replicas.
 
-Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. -1 means "not known" or "none", and never 0.
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. In memory -1 means "not known" or
+"none", and never 0; in JSON that is null.
 """
 
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from streaming.protocol.json_message import Message
+from streaming.protocol.json_message import PublicMessage
 from streaming.protocol.listing_json import PARTITIONS_PATH, PartitionRow, RetentionRow, TransactionRow
 from streaming.protocol.problem_json import Problem
 
@@ -20,7 +21,7 @@ def path_of_partition(topic: str, partition: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentRow(Message):
+class SegmentRow(PublicMessage):
     """One segment. ``active``: it takes appends. ``deletable``: it is beyond a limit; ``deletion_ms``: when it will be, -1 never."""
 
     base_offset: int
@@ -32,7 +33,7 @@ class SegmentRow(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minute(Message):
+class Minute(PublicMessage):
     """A minute of the last hour, which ends at ``at_ms``. Offsets are those at its end."""
 
     at_ms: int
@@ -43,7 +44,7 @@ class Minute(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaRow(Message):
+class ReplicaRow(PublicMessage):
     """One replica that is watched. ``role``: "leader", "follower" or "unknown"; ``in_sync``: "yes", "no" or "unknown".
 
     ``shown``: the one that the rest of the answer is about.
@@ -61,7 +62,7 @@ class ReplicaRow(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionDetail(Message):
+class PartitionDetail(PublicMessage):
     """One partition. ``omitted``: segments in the middle that are left out. ``minutes``: the last hour, the oldest first."""
 
     at_ms: int

@@ -1,11 +1,12 @@
 """What is wrong, as a job serves it as JSON: problems, the most severe first.
 
-Times are Unix milliseconds. -1 and "" mean that a problem is not about one of these, or that it is not known.
+Times are Unix milliseconds. In memory -1 and "" mean that a problem is not about one of these, or that it is not known; in
+JSON that is null.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from streaming.protocol.json_message import Message
+from streaming.protocol.json_message import PublicMessage
 
 PROBLEMS_PATH = "/api/v1/problems"
 """`ProblemPage`, by ``?severity=WORD&filter=TEXT&offset=N&limit=N``."""
@@ -16,7 +17,7 @@ SEVERITIES = (CRITICAL, WARNING, INFO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem(Message):
+class Problem(PublicMessage):
     """One problem.
 
     ``kind``: one of `streaming.verdicts.kinds`. ``broker`` to ``agent``: what it is about. ``what`` is a sentence without a period that
@@ -44,17 +45,20 @@ class Problem(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemPage(Message):
-    """Some problems from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``. ``at_ms``: as of when.
+class ProblemPage(PublicMessage):
+    """Some problems from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``. ``at_ms``,
+    ``version``, ``doubts``: as in `streaming.protocol.listing_json.ListPage`.
 
     ``critical``, ``warning`` and ``info`` are numbers of all problems of that severity.
     """
 
     at_ms: int
+    version: str = ""
+    doubts: list[str] = field(default_factory=list)
     total: int
     matched: int
     offset: int
-    problems: list[Problem]
+    rows: list[Problem]
     critical: int = 0
     warning: int = 0
     info: int = 0

@@ -34,7 +34,7 @@ TWIN = "another run of this job's query is served"
 UNKNOWN_CALL = "this agent knows no call"
 """The beginning of the error for a call that an agent does not know."""
 
-_NO_AGENT = "what listens there is an agent of an earlier version: upgrade it. Or it is no agent: is it another port?"
+_NO_AGENT = "what listens there is no agent: is it another port?"
 
 _SIGNS = (
     # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
@@ -42,7 +42,7 @@ _SIGNS = (
     ("CERTIFICATE_VERIFY_FAILED", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
     ("Hostname Verification Check failed", Reason.UNTRUSTED, "its certificate is for another name than {host}"),
     ("WRONG_VERSION_NUMBER", Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"),
-    ("Failed parsing HTTP/2", Reason.PROTOCOL, "what listens there is no agent: is it another port?"),
+    ("Failed parsing HTTP/2", Reason.PROTOCOL, _NO_AGENT),
     ("Connection refused", Reason.REFUSED, "nobody listens there: is it running?"),
     ("errors resolving", Reason.UNRESOLVED, "the name has no address"),
     (

@@ -18,10 +18,9 @@ class LogDirStatus(Message):
     ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
     ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
     ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
-    writes that file; None where an earlier version does not send it. ``free``, ``capacity``: of its file system, ``device`` the number of
-    that on its host, -1 where an earlier version does not send it. The other fields are the sizes of everything besides segments of live
-    logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
-    of live logs, and the metadata log.
+    writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. The other fields are the sizes
+    of everything besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
+    ``-future``, indexes and other small files of live logs, and the metadata log.
     """
 
     broker: Small
@@ -38,7 +37,7 @@ class LogDirStatus(Message):
     index: int
     metadata: int
     problem: str = ""
-    hosts: bool | None = None
+    hosts: bool = True
     device: int = -1
 
 
@@ -100,8 +99,8 @@ class BrokerStatus(Message):
     copies send the same one. ``appended_ms``: when its copy last grew (Unix milliseconds), if an idle controller makes it grow all the
     time; otherwise, or if that is not known, -1. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows;
     none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
-    False where the newest snapshot cannot be read, so that the agent knows nothing after its next start; None where an earlier version does
-    not send it. ``clean``: its log dirs show that it was shut down cleanly and has not started since.
+    False where the newest snapshot cannot be read, so that the agent knows nothing after its next start. ``clean``: its log dirs show that
+    it was shut down cleanly and has not started since.
     """
 
     broker: Small
@@ -116,7 +115,7 @@ class BrokerStatus(Message):
     appended_ms: int = -1
     log_dirs: list[str] = field(default_factory=list)
     expected: bool = True
-    snapshot: bool | None = None
+    snapshot: bool = True
     clean: bool = False
 
 

@@ -3,17 +3,13 @@
 The number goes up when an earlier job would misread an agent's messages or rows. An additional field or column alone does not change it:
 fields are read by name. A column that is missing has a default (`streaming.client.column_versions`), or the agent is
 refused. A job can read agents of earlier protocols, but an agent does not serve earlier jobs. So the job is upgraded first.
-
-Protocols: 1 (versions that do not send a number; their jobs read columns by position), 2 (full pictures of all logs, sent repeatedly), 3 (a
-census when a consumer begins, nothing is sent again while it stays the same, and decided values are fetched in rounds), 4 (calls of gRPC;
-earlier ones came by Arrow Flight, so that neither side learns the other's number).
 """
 
 PROTOCOL = 4
 """The protocol of this version."""
 
-UNNAMED = 1
-"""The protocol of a side that sends no number."""
+UNNAMED = 0
+"""Stands for the protocol of a side that sends no number."""
 
 OLDEST_AGENT = 4
 """The earliest protocol of an agent that this version's job reads."""

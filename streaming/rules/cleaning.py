@@ -5,11 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.rules.segment_columns import ABSENT, Flags, Logs, Longs
+from streaming.rules.segment_columns import ABSENT, Logs
 
 UNCLEANABLE = ("open_transaction", "compaction_lag")
 """The reasons why closed segments cannot be cleaned yet. A segment counts for one of them only, the transaction first."""
+
+LONG_MS = 3 * 3_600_000
+"""The cleaner gets round to every log within less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,11 +24,13 @@ class Compaction:
     watermark or the cleaner's checkpoint is not known.
 
     ``dirty_ratio`` is `ABSENT` also if no segment is closed. ``dirty_limit`` is the ratio above which the cleaner starts: the topic's own,
-    or 0 once the dirty part has waited for longer than ``max.compaction.lag.ms``. ``uncleanable`` has one row for each of `UNCLEANABLE`.
+    or 0 once the dirty part has waited for longer than ``max.compaction.lag.ms``. ``long_dirty_ratio`` is the ratio without the dirty
+    segments that were written to within `LONG_MS`. ``uncleanable`` has one row for each of `UNCLEANABLE`.
     """
 
     dirty_bytes: Longs
     dirty_ratio: NDArray[np.float64]
+    long_dirty_ratio: NDArray[np.float64]
     dirty_limit: NDArray[np.float64]
     uncleanable: Longs
 
@@ -58,8 +64,7 @@ class CompactionRule:
         held = np.where(bound < self._active_base, logs.holding(bound), logs.last)  # the first segment that cannot be cleaned
         begin = np.minimum(logs.holding(self._dirty_from), held)
         dirty = np.where(self._dirty_from < logs.base[held], logs.bytes_between(begin, held), 0)
-        total = self._clean + dirty
-        ratio = np.divide(dirty, total, out=np.full(len(total), float(ABSENT)), where=total > 0)
+        ratio, long_ratio = self._ratio(dirty), self._ratio(self._long_dirty(now_ms, begin, held))
         transaction = np.clip(self._transaction, held, logs.last)
         uncleanable = (
             logs.bytes_between(transaction, logs.last),
@@ -69,9 +74,23 @@ class CompactionRule:
         return Compaction(
             dirty_bytes=np.where(known, dirty, ABSENT),
             dirty_ratio=np.where(known, ratio, ABSENT),
+            long_dirty_ratio=np.where(known, long_ratio, ABSENT),
             dirty_limit=np.where(known, np.where(self._waited_longest(now_ms, begin, dirty), 0.0, self._least_ratio), ABSENT),
             uncleanable=np.where(known, np.array(uncleanable), ABSENT),
         )
+
+    def _ratio(self, dirty: Longs) -> NDArray[np.float64]:
+        total = self._clean + dirty
+        ratio: NDArray[np.float64] = np.divide(dirty, total, out=np.full(len(total), float(ABSENT)), where=total > 0)
+        return ratio
+
+    def _long_dirty(self, now_ms: int, begin: Longs, held: Longs) -> Longs:
+        """The bytes of dirty segments that were written to last before `LONG_MS`."""
+        logs = self._logs
+        place = np.arange(len(logs.base))
+        waits = (place >= begin[logs.owner]) & (place < held[logs.owner]) & (self._dirty_from < logs.base[held])[logs.owner]
+        waits &= now_ms - logs.modified > LONG_MS
+        return np.bincount(logs.owner[waits], logs.size[waits], len(logs.count)).astype(np.int64)
 
     def _waited_longest(self, now_ms: int, begin: Longs, dirty: Longs) -> Flags:
         """Whether the first dirty segment has waited for longer than ``max.compaction.lag.ms``.

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.column_types import plus_columns
 from streaming.rows import Change, Kind
 from streaming.rules.counters import SHARED, SUMMED
@@ -18,9 +19,6 @@ from streaming.rules.log_fold import BY, FOUND_COLUMNS
 from streaming.rules.row_order import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
 from streaming.state_row import STATES
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _LARGE = ("coordinator", "segments")
 _NONE = -1
@@ -30,7 +28,7 @@ _LEAST = np.iinfo(np.int64).min
 class _Rows:
     """The rows of some logs, sorted by log. The methods combine the rows of each log and return one item for each log."""
 
-    def __init__(self, rows: pa.RecordBatch, kinds: Ints, places: Ints) -> None:
+    def __init__(self, rows: pa.RecordBatch, kinds: Longs, places: Longs) -> None:
         order = np.argsort(places, kind="stable")
         self.rows, self._kinds, places = taken(rows, order), kinds[order], places[order]
         self.starts = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
@@ -52,17 +50,17 @@ class _Rows:
         values = np.where(wanted, values, _LEAST)
         return values if self._single else np.maximum.reduceat(values, self.starts)
 
-    def first(self, wanted: Flags) -> Ints:
+    def first(self, wanted: Flags) -> Longs:
         """The first row of each log among the wanted ones, `_NONE` if there is none."""
         from_end = self.most(np.arange(len(wanted), 0, -1), wanted)
         return np.where(from_end > 0, len(wanted) - from_end, _NONE)
 
-    def last(self, wanted: Flags) -> Ints:
+    def last(self, wanted: Flags) -> Longs:
         """The last row of each log among the wanted ones, `_NONE` if there is none."""
         return self.most(np.arange(len(wanted)), wanted).clip(_NONE)
 
 
-def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Ints, places: Ints) -> tuple[ReplacedLogs, pa.RecordBatch]:
+def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Longs, places: Longs) -> tuple[ReplacedLogs, pa.RecordBatch]:
     """Fold ordinary rows.
 
     Args:
@@ -84,7 +82,7 @@ def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Ints, places: Int
 def everything(state: ShardState) -> pa.RecordBatch:
     """Return all logs of a shard as rows of `STATES`, with the large columns, even if they have not changed."""
     table, lists = state.table, state.lists.open()
-    known = {"segments": pa.array([lists.get(key) for key, _ in state.known()], pa.binary())}
+    known = {"segments": pa.array([lists.get(key) for key in state.known()], pa.binary())}
     logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
     change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
     known["change"] = change
@@ -97,7 +95,7 @@ def _array(values: Any, kind: pa.DataType) -> Any:
     return pa.array(values, kind) if isinstance(values, np.ndarray) else values
 
 
-def _chosen(of: _Rows, name: str, items: Ints, known: pa.Table, kept: str) -> NDArray[Any]:
+def _chosen(of: _Rows, name: str, items: Longs, known: pa.Table, kept: str) -> NDArray[Any]:
     """Take a column from these rows, and the known value where there is no row."""
     return np.where(items != _NONE, of[name][items], ints(known[kept]))
 
@@ -161,13 +159,13 @@ def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
     return shares
 
 
-def _matrix(column: Any, rows: int) -> Ints:
+def _matrix(column: Any, rows: int) -> Longs:
     """Convert lists of equal length to a matrix with one row for each list."""
-    flat: Ints = ints(column.flatten())
+    flat: Longs = ints(column.flatten())
     return flat.reshape(rows, -1)
 
 
-def _lists(values: Ints) -> pa.Array:
+def _lists(values: Longs) -> pa.Array:
     offsets = np.arange(0, values.size + 1, max(1, values.shape[1]), dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
 

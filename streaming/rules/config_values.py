@@ -95,7 +95,7 @@ class _Synonym:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ConfigDefinition:
     """One configuration: how its value is parsed, Kafka's default, and its names. The first name that is set counts."""
 
     name: str
@@ -125,8 +125,8 @@ class Known:
         return value if scale == 1 else self.parse(str(int(value) * scale if int(value) > 0 else int(value)))
 
 
-def _of_broker(name: str, parse: Callable[[str], str], default: str) -> Known:
-    return Known(name, parse, default, (_Synonym(name),))
+def _of_broker(name: str, parse: Callable[[str], str], default: str) -> ConfigDefinition:
+    return ConfigDefinition(name, parse, default, (_Synonym(name),))
 
 
 _HOURS, _MINUTES = 3_600_000, 60_000
@@ -134,34 +134,32 @@ _WEEK = str(168 * _HOURS)
 _ANY = -_MAX_LONG - 1
 
 ALL = (
-    Known("cleanup.policy", _policy, "delete", (_Synonym("log.cleanup.policy"),)),
-    Known(
+    ConfigDefinition("cleanup.policy", _policy, "delete", (_Synonym("log.cleanup.policy"),)),
+    ConfigDefinition(
         "retention.ms",
         _whole(_ANY),
         _WEEK,
         (_Synonym("log.retention.ms"), _Synonym("log.retention.minutes", _MINUTES), _Synonym("log.retention.hours", _HOURS)),
     ),
-    Known("retention.bytes", _whole(_ANY), str(UNLIMITED), (_Synonym("log.retention.bytes"),)),
-    Known("local.retention.ms", _whole(-2), "-2", (_Synonym("log.local.retention.ms"),)),
-    Known("local.retention.bytes", _whole(-2), "-2", (_Synonym("log.local.retention.bytes"),)),
-    Known("remote.storage.enable", _flag, "false", ()),
-    Known("remote.log.copy.disable", _flag, "false", ()),
-    Known("segment.ms", _whole(1), _WEEK, (_Synonym("log.roll.ms"), _Synonym("log.roll.hours", _HOURS))),
-    Known(
+    ConfigDefinition("retention.bytes", _whole(_ANY), str(UNLIMITED), (_Synonym("log.retention.bytes"),)),
+    ConfigDefinition("local.retention.ms", _whole(-2), "-2", (_Synonym("log.local.retention.ms"),)),
+    ConfigDefinition("local.retention.bytes", _whole(-2), "-2", (_Synonym("log.local.retention.bytes"),)),
+    ConfigDefinition("remote.storage.enable", _flag, "false", ()),
+    ConfigDefinition("remote.log.copy.disable", _flag, "false", ()),
+    ConfigDefinition("segment.ms", _whole(1), _WEEK, (_Synonym("log.roll.ms"), _Synonym("log.roll.hours", _HOURS))),
+    ConfigDefinition(
         "segment.bytes",
         _whole(1, _MAX_INT),
         str(1 << 30),
         (_Synonym("log.segment.bytes"),),
         ("internal.segment.bytes", "segment.bytes"),  # the first one is Kafka's own, for tests: it allows less than the minimum size
     ),
-    Known("segment.jitter.ms", _whole(0), "0", (_Synonym("log.roll.jitter.ms"), _Synonym("log.roll.jitter.hours", _HOURS))),
-    Known("min.compaction.lag.ms", _whole(0), "0", (_Synonym("log.cleaner.min.compaction.lag.ms"),)),
-    Known("max.compaction.lag.ms", _whole(1), str(_MAX_LONG), (_Synonym("log.cleaner.max.compaction.lag.ms"),)),
-    Known("delete.retention.ms", _whole(0), "86400000", (_Synonym("log.cleaner.delete.retention.ms"),)),
-    Known("min.cleanable.dirty.ratio", _ratio, "0.5", (_Synonym("log.cleaner.min.cleanable.ratio"),)),
-    Known("min.insync.replicas", _whole(1, _MAX_INT), "1", (_Synonym("min.insync.replicas"),)),
-    Known("file.delete.delay.ms", _whole(0), "60000", (_Synonym("log.segment.delete.delay.ms"),)),
-    Known("message.timestamp.type", _timestamp_type, "CreateTime", (_Synonym("log.message.timestamp.type"),)),
+    ConfigDefinition("min.compaction.lag.ms", _whole(0), "0", (_Synonym("log.cleaner.min.compaction.lag.ms"),)),
+    ConfigDefinition("max.compaction.lag.ms", _whole(1), str(_MAX_LONG), (_Synonym("log.cleaner.max.compaction.lag.ms"),)),
+    ConfigDefinition("min.cleanable.dirty.ratio", _ratio, "0.5", (_Synonym("log.cleaner.min.cleanable.ratio"),)),
+    ConfigDefinition("min.insync.replicas", _whole(1, _MAX_INT), "1", (_Synonym("min.insync.replicas"),)),
+    ConfigDefinition("file.delete.delay.ms", _whole(0), "60000", (_Synonym("log.segment.delete.delay.ms"),)),
+    ConfigDefinition("message.timestamp.type", _timestamp_type, "CreateTime", (_Synonym("log.message.timestamp.type"),)),
     # Only brokers have these. They have no name for topics, and are listed here because they are found in the same way.
     _of_broker("log.retention.check.interval.ms", _whole(1), "300000"),
     _of_broker("log.cleaner.enable", _flag, "true"),

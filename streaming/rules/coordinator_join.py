@@ -6,13 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
 from streaming.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, short_name
-
-Longs = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
 """The states in a coordinator's entries, spelled as in `segtail_coordinator_transactions` (`TransactionState`)."""
@@ -40,7 +37,7 @@ def newest(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def _with_short_names(table: pa.Table) -> pa.Table:
-    """The entries by their short names: those of an earlier agent, or of a state that such an agent has filled, have long ones."""
+    """The entries by their short names. No agent of this version sends long ones; what one of another sends is bounded here."""
     ids = table["transactional_id"]
     if not pc.any(pc.greater(pc.utf8_length(ids), LONGEST_NAME)).as_py():
         return table
@@ -79,7 +76,6 @@ class Coordinators:
     state: Longs
     timeout_ms: Longs
     start_ms: Longs
-    last_update_ms: Longs
     current: Flags
     complete: bool
 
@@ -106,7 +102,6 @@ class Coordinators:
             state=codes[item],
             timeout_ms=table["timeout_ms"].to_numpy()[item].astype(np.int64),
             start_ms=table["start_ms"].to_numpy()[item],
-            last_update_ms=updated[item],
             current=np.ones(len(item), np.bool_) if current is None else current[item],
             complete=complete and bool((codes >= 0).all()),
         )

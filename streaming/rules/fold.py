@@ -24,7 +24,7 @@ _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class LogChange:
     """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.state_row.STATES`."""
 
     change: Change
@@ -58,7 +58,7 @@ class ShardFold:
         shard: the shard's number.
         marks: how far the rows of each agent were folded before.
         find: returns the state of a log after the last micro-batch, or None.
-        known: returns the keys of all logs in the shard with their agents. It is called only to compare replicas or a census.
+        known: returns the keys of all logs in the shard. It is called only to compare replicas or a census.
         lacking: the logs that a census may lack, if all others were checked already; None for all.
         cut: returns the part of an append from an offset on; None if the row does not list its batches.
         overwritten_from: returns the first offset of an append that was written in a later leader epoch than the given one; None likewise.
@@ -70,10 +70,10 @@ class ShardFold:
         marks: Mapping[str, Mark],
         *,
         find: Callable[[LogKey], LogState | None],
-        known: Callable[[], Iterable[tuple[LogKey, str]]],
+        known: Callable[[], Iterable[LogKey]],
         cut: Callable[[EventRow, int], EventRow | None],
         overwritten_from: Callable[[EventRow, int], int | None],
-        lacking: Iterable[tuple[LogKey, str]] | None = None,
+        lacking: Iterable[LogKey] | None = None,
     ) -> None:
         self.touched: dict[LogKey, LogState | None] = {}
         self.marks = dict(marks)
@@ -84,7 +84,7 @@ class ShardFold:
         self._may_lack = lacking
         self._cut = cut
         self._overwritten_from = overwritten_from
-        self._arrived: list[Changed] = []
+        self._arrived: list[LogChange] = []
         self._recalled = False
         self._in_census: set[LogKey] = set()
         self._leaving: dict[LogKey, EventRow] = {}
@@ -95,7 +95,7 @@ class ShardFold:
         """Fold all rows of a micro-batch. They come in any order, because neither a shuffle nor pandas keeps one."""
         for row in sorted(rows, key=_place):
             if row.kind == Kind.ARRIVED:  # even if its point was reached before: the receiver may need it again
-                self._arrived.append(Changed(Change.ARRIVED, _point(row)))
+                self._arrived.append(LogChange(Change.ARRIVED, _point(row)))
                 continue
             if row.kind == Kind.RECALL:  # it has no journal, so no mark covers it
                 self._recalled = True
@@ -179,7 +179,7 @@ class ShardFold:
         """The other replicas of a log's partition."""
         if self._replicas is None:  # computed only when needed: usually the agent knows whether its replica led
             self._replicas = defaultdict(dict)
-            for known in chain((known for known, _ in self._known()), self.touched):
+            for known in chain(self._known(), self.touched):
                 self._replicas[_partition(known)][known] = None
         of_partition = self._replicas[_partition(key)]
         of_partition[key] = None
@@ -243,11 +243,10 @@ class ShardFold:
 
         What departed replicas have left goes with their topic.
         """
-        end = CensusEnd.of(row.agent, row.log_dir, row.reason, row.topics)
-        everything = dict(self._known() if self._may_lack is None else self._may_lack)
-        everything.update({key: state.agent for key, state in self.touched.items() if state is not None})
-        for key, agent in everything.items():
-            state = self._get(key) if end.may_concern(key, agent) and key not in self._in_census else None
+        end = CensusEnd.of(row.log_dir, row.reason, row.topics)
+        known = self._known() if self._may_lack is None else self._may_lack
+        for key in dict.fromkeys([*known, *(key for key, state in self.touched.items() if state is not None)]):
+            state = self._get(key) if end.may_concern(key) and key not in self._in_census else None
             if state is None:
                 continue
             if not state.departed and (after := end.without(state)) is not state:
@@ -256,7 +255,7 @@ class ShardFold:
                 self._leave(state, deleted=True)
         self._in_census.clear()
 
-    def changes(self) -> Iterator[Changed]:
+    def changes(self) -> Iterator[LogChange]:
         """Return the logs that the rows changed or touched, and all logs if the rows contain a recall.
 
         The values are absolute, so sending them again is harmless.
@@ -264,11 +263,11 @@ class ShardFold:
         for key, state in self._changed():
             if state is None:
                 removed = LogState(agent="", **key._asdict())
-                yield Changed(Change.REMOVED, removed)
+                yield LogChange(Change.REMOVED, removed)
             elif not key.topic:
-                yield Changed(Change.RESIDUE, state)
+                yield LogChange(Change.RESIDUE, state)
             else:
-                yield Changed(Change.DEPARTED if state.departed else Change.LOG, self._without_known(key, state))
+                yield LogChange(Change.DEPARTED if state.departed else Change.LOG, self._without_known(key, state))
         yield from self._arrived
         if self._recalled:
             yield recalled(self._shard)
@@ -276,7 +275,7 @@ class ShardFold:
     def _changed(self) -> Iterator[tuple[LogKey, LogState | None]]:
         yield from self.touched.items()
         if self._recalled:
-            yield from ((key, self._find(key)) for key, _ in list(self._known()) if key not in self.touched)
+            yield from ((key, self._find(key)) for key in list(self._known()) if key not in self.touched)
 
     def _without_known(self, key: LogKey, state: LogState) -> LogState:
         """The state without large values that have not changed, except after a recall: then a restart may have lost them."""
@@ -290,9 +289,9 @@ class ShardFold:
         )
 
 
-def recalled(shard: int) -> Changed:
+def recalled(shard: int) -> LogChange:
     """The row that closes everything a shard hands out after a recall."""
-    return Changed(Change.RECALLED, LogState(agent="", broker=-1, topic="", partition=shard, topic_id=""))
+    return LogChange(Change.RECALLED, LogState(agent="", broker=-1, topic="", partition=shard, topic_id=""))
 
 
 def _not_known(row: EventRow) -> None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.rules.config_values import UNLIMITED
-from streaming.rules.segment_columns import ABSENT, Flags, Logs, Longs
+from streaming.rules.segment_columns import ABSENT, Logs
 
 _FAR = 1 << 52  # beyond any clock: times and limits above it are cut to it, so that sums of a few fit into 64 bits
 
@@ -35,11 +36,11 @@ class Growth:
 class Losses:
     """One item for each offset that was asked for.
 
-    ``at_ms``: from when on a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due. `ABSENT` if it will
-    not be deleted, or if that is not known: the time of a segment or the high watermark is not known, or its records are also in remote
-    storage. ``end_offset``: what is deleted with it ends before this offset, if the check comes as late as it may: by then everything is
-    due that is so within a whole check interval. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher
-    limit it would stay.
+    ``at_ms``: the earliest time at which a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due.
+    `ABSENT` if it will not be deleted, or if that is not known: the time of a segment or the high watermark is not known, or its records
+    are also in remote storage. ``end_offset``: the end of what that check deletes. The check may come a whole interval later, so every
+    segment counts that is due by then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it
+    would stay.
     """
 
     at_ms: Longs

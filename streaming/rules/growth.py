@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.rules.segment_columns import Logs, Longs
+from streaming.arrays import Longs
+from streaming.rules.segment_columns import Logs
 
 Floats = NDArray[np.float64]
 

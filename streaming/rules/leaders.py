@@ -6,10 +6,8 @@ It works on columns with one element for each replica, because a scrape needs al
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Longs = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from streaming.arrays import Flags, Longs
 
 NO_LEADER = -1
 LEADER_UNKNOWN = -2

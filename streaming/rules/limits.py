@@ -39,10 +39,8 @@ class Limits:
     retention_bytes: int
     segment_ms: int
     segment_bytes: int
-    segment_jitter_ms: int
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
-    delete_retention_ms: int
     min_cleanable_dirty_ratio: float
     min_insync_replicas: int
     min_insync_known: bool
@@ -55,6 +53,11 @@ class Limits:
     remote_copy: bool
     source: Source
     offsets_retention_ms: int
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the limits that delete are Kafka's defaults, because the real ones are not known."""
+        return self.source is Source.ASSUMED
 
     @property
     def roll_ms(self) -> int:
@@ -121,10 +124,8 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         # The metadata log has none of the options that other logs have (`KafkaMetadataLog.apply`).
         segment_ms=values.number("metadata.log.segment.ms" if metadata else "segment.ms"),
         segment_bytes=values.number("metadata.log.segment.bytes" if metadata else "segment.bytes"),
-        segment_jitter_ms=0 if metadata else values.number("segment.jitter.ms"),
         min_compaction_lag_ms=values.number("min.compaction.lag.ms"),
         max_compaction_lag_ms=values.number("max.compaction.lag.ms"),
-        delete_retention_ms=values.number("delete.retention.ms"),
         min_cleanable_dirty_ratio=float(values.text("min.cleanable.dirty.ratio")),
         min_insync_replicas=values.number("min.insync.replicas"),
         min_insync_known=values.source("min.insync.replicas") is not Source.ASSUMED,
@@ -171,3 +172,15 @@ def _source(values: _Values, name: str, local: bool) -> Source:
 def limits_of(topic: str, text: str) -> Limits:
     """The limits of a topic, from the text that an agent sent. Raises FormatError as `read_configs` does."""
     return effective_limits(topic, read_configs(text))
+
+
+KAFKA_3_4 = 8
+"""The first metadata.version that a broker of Kafka 3.4 supports (`MetadataVersion.IBP_3_4_IV0`)."""
+
+
+def producer_expiration(limits: Limits, metadata_version: int) -> int:
+    """After how many milliseconds of silence a broker forgets a producer. Up to Kafka 3.3 it is the time for a transactional id (KIP-854).
+
+    A release that is not known counts as a later one.
+    """
+    return limits.transactional_id_expiration_ms if 0 <= metadata_version < KAFKA_3_4 else limits.producer_expiration_ms

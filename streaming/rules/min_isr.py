@@ -6,11 +6,9 @@ by the highest metadata.version that its registration supports, because the fina
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.rules.limits import Limits
-
-Longs = NDArray[np.int64]
 
 KAFKA_3_7 = 15
 """The first metadata.version that a broker of Kafka 3.7 supports (`MetadataVersion.IBP_3_7_IV0`)."""

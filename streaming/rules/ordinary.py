@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags
 from streaming.column_types import widths_of
 from streaming.rows import Kind
 from streaming.rules.counters import SHARED
@@ -22,7 +23,6 @@ from streaming.rules.row_order import Arrivals, ints, taken
 from streaming.rules.shard_state import ShardState
 from streaming.rules.whereabouts import CensusEnd
 
-Flags = NDArray[np.bool_]
 _LISTS = {kept: name for kept, name in SHARED.items() if kept in widths_of(LogState)}
 _NEEDED = (
     *("agent", "log_dir", "departed", "transactions", "coordinator_upto", "shared_upto"),
@@ -63,7 +63,7 @@ def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp],
     some = np.flatnonzero(~quiet)
     if len(some):
         lists, logs = state.lists.open(), state.logs(places[items[some]])
-        quiet[some] = [lists.get(key) == segments for (key, _), segments in zip(logs, listed.take(pa.array(some)).to_pylist(), strict=True)]
+        quiet[some] = [lists.get(key) == segments for key, segments in zip(logs, listed.take(pa.array(some)).to_pylist(), strict=True)]
     return quiet
 
 
@@ -110,12 +110,9 @@ def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, found: Arrivals
     named = np.flatnonzero(found.of_kind(Kind.CENSUS) & (places >= 0))
     departed = ints(state.table["departed"])
     for before, at in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
-        end = CensusEnd.of(*(found.rows[name][at].as_py() for name in ("agent", "log_dir", "reason", "topics")))
+        end = CensusEnd.of(*(found.rows[name][at].as_py() for name in ("log_dir", "reason", "topics")))
         lacking = ~departed | _lack_topics(state, end, np.flatnonzero(departed))
-        if end.places is None:
-            lacking &= ints(pc.equal(state.table["agent"], end.agent))
-        else:
-            lacking &= np.isin(ints(state.table["broker"]), list(end.brokers))
+        lacking &= np.isin(ints(state.table["broker"]), list(end.brokers))
         lacking[places[named[(named > before) & (named < at)]]] = False
         unusual[:-1] |= lacking
 
@@ -124,7 +121,7 @@ def _lack_topics(state: ShardState, end: CensusEnd, items: NDArray[np.intp]) -> 
     """Find the logs among these whose topic does not exist any more."""
     lacking = np.zeros(len(state.table), np.bool_)
     if end.topics is not None:
-        lacking[items] = [end.lacks_topic(key) for key, _ in state.logs(items)]
+        lacking[items] = [end.lacks_topic(key) for key in state.logs(items)]
     return lacking
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.rules.config_values import UNLIMITED
-from streaming.rules.segment_columns import ABSENT, Flags, Logs, Longs
+from streaming.rules.segment_columns import ABSENT, Logs
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
 """The reasons why data past its limit stays, in the order in which they are checked."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from streaming.column_types import values_of
 from streaming.event_row import EventRow
 from streaming.rows import Kind
-from streaming.rules.fold import Changed
+from streaming.rules.fold import LogChange
 from streaming.state_row import CHANGE, STATES
 
 _FIELDS = tuple(each.name for each in fields(EventRow))
@@ -24,7 +24,7 @@ def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
     return (EventRow(*values) for values in zip(*columns.values(), strict=True))
 
 
-def state_rows(changes: Sequence[Changed]) -> pa.RecordBatch:
+def state_rows(changes: Sequence[LogChange]) -> pa.RecordBatch:
     """Return changes as rows of `STATES`, at least one."""
     columns = zip(*(_SHOWN(changed.state) for changed in changes), strict=True)
     values = dict(zip(_SHOWN_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}

@@ -8,11 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.limits import Limits
-
-Longs = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 ABSENT = -1
 """Stands for a number that has no value. No real value is negative."""

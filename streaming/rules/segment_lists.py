@@ -3,7 +3,7 @@
 Layout: a byte with the version, then an Arrow IPC stream with a row for every log whose segments are known.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -12,6 +12,19 @@ from streaming.log_key import KEY_COLUMNS, LogKey, key_arrays
 
 _VERSION = 1
 _SCHEMA = pa.schema([*KEY_COLUMNS, ("segments", pa.binary())])
+
+
+def check_version(what: str, found: int, read: int) -> None:
+    """Refuse a part of the state that another version has written.
+
+    Raises:
+        CheckpointError: it is of another version.
+    """
+    if found != read:
+        raise CheckpointError(
+            f"the checkpoint's {what}: version {found}, this segtail reads {read}: use the segtail that wrote it, "
+            "or name another checkpoint to begin anew"
+        )
 
 
 class SegmentLists:
@@ -27,13 +40,6 @@ class SegmentLists:
         self.changed = False
         """Whether the value has changed and has to be stored."""
 
-    @classmethod
-    def of(cls, lists: Iterable[tuple[LogKey, bytes | None]]) -> "SegmentLists":
-        """Take over lists that an earlier version stored in another way."""
-        made = cls(lambda: None)
-        made._lists, made.changed = {key: segments for key, segments in lists if segments is not None}, True
-        return made
-
     @property
     def is_open(self) -> bool:
         """Whether the lists were read. Until then no log's list is known, and none can change."""
@@ -43,7 +49,7 @@ class SegmentLists:
         """Read the lists, unless that was done already.
 
         Raises:
-            CheckpointError: they were written by a later version.
+            CheckpointError: they were written by another version.
         """
         if self._lists is None:
             self._lists = _opened(self._value())
@@ -74,10 +80,7 @@ class SegmentLists:
 def _opened(value: bytes | None) -> dict[LogKey, bytes]:
     if value is None:
         return {}
-    if value[0] != _VERSION:
-        raise CheckpointError(
-            f"the checkpoint's lists of segments are of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail"
-        )
+    check_version("lists of segments", value[0], _VERSION)
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
     *keys, lists = (table[name].to_pylist() for name in _SCHEMA.names)
     return dict(zip(map(LogKey, *keys), lists, strict=True))

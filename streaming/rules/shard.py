@@ -27,7 +27,7 @@ From = Callable[[EventRow, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldResult:
     """The result of a micro-batch.
 
     Args:
@@ -41,14 +41,14 @@ class Folded:
     changed_rows: bytes | None
 
 
-def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> Folded:
+def fold_shard(shard: int, before: ShardState, packs: Iterable[bytes], *, cut: Cut, overwritten_from: From) -> FoldResult:
     """Fold packed rows of `EVENTS`. For the arguments see `ShardFold`."""
     batches = [unpack_rows(packed, EVENTS) for packed in packs]
     fold = fold_by_rows if sum(map(len, batches)) < FEW and not any(map(_recalls, batches)) else fold_by_columns
     return fold(shard, before, batches, cut=cut, overwritten_from=overwritten_from)
 
 
-def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
+def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> FoldResult:
     """Fold with a value for every row and for every log that is touched."""
     _open_lists(before, batches)
     rows = [each for batch in batches for each in event_rows(batch)]
@@ -58,10 +58,10 @@ def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatc
     changes = list(fold.changes())
     stays = not fold.touched and fold.marks == before.marks
     value = None if stays else before.updated(fold.touched, fold.marks)
-    return Folded(value, _lists(before, value), pack_rows(state_rows(changes)) if changes else None)
+    return FoldResult(value, _lists(before, value), pack_rows(state_rows(changes)) if changes else None)
 
 
-def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> Folded:
+def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordBatch], *, cut: Cut, overwritten_from: From) -> FoldResult:
     """Fold with values only for the rows of unusual logs, and for those logs."""
     _open_lists(before, batches)
     found = arrivals(batches, before.marks)
@@ -76,7 +76,7 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     rest = (taken(found.rows, np.flatnonzero(unusual[places])), found.arrived)
     others = [each for rows in rest if len(rows) for each in event_rows(rows)]
     lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any other log
-    before.load([*(key for key, _ in lacking), *map(key_of, others)])
+    before.load([*lacking, *map(key_of, others)])
     fold = ShardFold(shard, {}, find=before.find, known=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
     fold.fold(others)
     changes = list(fold.changes())
@@ -87,7 +87,7 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
         batches = [everything(before if value is None else before.after(value))]
     if changes:
         batches.append(state_rows(changes))
-    return Folded(value, _lists(before, value), _packed(batches))
+    return FoldResult(value, _lists(before, value), _packed(batches))
 
 
 def _lists(state: ShardState, value: bytes | None) -> bytes | None:

@@ -1,8 +1,8 @@
 """The state of one shard: one versioned Arrow value with a table of logs. Only rows that are needed become Python objects.
 
 Layout: a byte with the version, then an Arrow IPC stream with a row for every log, in no order. Its schema's metadata contains JSON under
-``marks``: for each agent the journal and the seq up to which its rows have been folded. Versions: 1, 2 (additional columns for
-transactions, producers and inventories), 3 (lists of segments in a value of their own, and no decided values any more).
+``marks``: for each agent the journal and the seq up to which its rows have been folded. The lists of segments are a value of their own
+(`streaming.rules.segment_lists`). A column more needs no other version: a state without it has the default.
 """
 
 import json
@@ -17,14 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.column_types import columns_of, defaults_of, values_of
-from streaming.errors import CheckpointError
 from streaming.log_key import KEY, LogKey, key_arrays
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogState
-from streaming.rules.segment_lists import SegmentLists
+from streaming.rules.segment_lists import SegmentLists, check_version
 
 _VERSION = 3
-_FACTS = "facts"
 SCHEMA = pa.schema([each for each in columns_of(LogState) if each.name != "segments"])
 """The columns of the table: all of a `LogState` except its list of segments."""
 
@@ -56,10 +54,10 @@ class ShardState:
             lists: returns the value of `SegmentLists`.
 
         Raises:
-            CheckpointError: it was written by a later version.
+            CheckpointError: it was written by another version.
         """
-        self.table, before = (SCHEMA.empty_table(), None) if value is None else _open(value)
-        self.lists = SegmentLists(lists) if before is None else before
+        self.table = SCHEMA.empty_table() if value is None else _open(value)
+        self.lists = SegmentLists(lists)
         marks = (self.table.schema.metadata or {}).get(_MARKS, b"{}")
         self.marks = {agent: Mark(journal, seq) for agent, (journal, seq) in json.loads(marks).items()}
         self._spelled = _spelled(self.table)
@@ -78,12 +76,11 @@ class ShardState:
         places: NDArray[np.int64] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         return places
 
-    def logs(self, places: NDArray[np.int64]) -> list[tuple[LogKey, str]]:
-        """The logs at some indexes, and the agents that watch them."""
+    def logs(self, places: NDArray[np.int64]) -> list[LogKey]:
+        """The logs at some indexes."""
         if not len(places):
             return []
-        rows = self.table.select([*KEY, "agent"]).take(pa.array(places))
-        return [(LogKey(*key), agent) for *key, agent in _tuples(rows, rows.column_names)]
+        return [LogKey(*key) for key in _tuples(self.table.select(KEY).take(pa.array(places)), KEY)]
 
     def load(self, keys: Iterable[LogKey]) -> None:
         """Load the states of these logs as Python objects, all at once: one by one, it costs several times as much.
@@ -110,9 +107,9 @@ class ShardState:
                 self._loaded[key] = None
         return self._loaded[key]
 
-    def known(self) -> Iterator[tuple[LogKey, str]]:
-        """All logs, and the agents that watch them."""
-        return zip(self._rows, self.table["agent"].to_pylist(), strict=True)
+    def known(self) -> Iterator[LogKey]:
+        """All logs."""
+        return iter(self._rows)
 
     def updated(self, touched: Mapping[LogKey, LogState | None], marks: Mapping[str, Mark], replaced: ReplacedLogs | None = None) -> bytes:
         """The value with some logs replaced or, where None, removed, and with other marks. If `lists` is open, it is updated as well.
@@ -155,26 +152,14 @@ def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
     return spelled.combine_chunks() if isinstance(spelled, pa.ChunkedArray) else spelled
 
 
-def _open(value: bytes) -> tuple[pa.Table, SegmentLists | None]:
-    """Return the table, and the lists of segments if an earlier version stored them in the table."""
-    if not 1 <= value[0] <= _VERSION:
-        raise CheckpointError(f"the checkpoint's state is of version {value[0]}, this segtail reads {_VERSION}: use a newer segtail")
+def _open(value: bytes) -> pa.Table:
+    check_version("state", value[0], _VERSION)
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
-    lists = _lists(table) if _FACTS in table.schema.names else None
-    return table if table.schema.equals(SCHEMA) else _with_defaults(table), lists
-
-
-def _lists(table: pa.Table) -> SegmentLists:
-    """Read the lists of segments from the values of versions before 3.
-
-    Layout of such a value: a byte, the length of a JSON object in four bytes, that object, the segments.
-    """
-    found = [None if each is None else each[5 + int.from_bytes(each[1:5], "little") :] for each in table[_FACTS].to_pylist()]
-    return SegmentLists.of(zip((LogKey(*key) for key in _tuples(table, KEY)), found, strict=True))
+    return table if table.schema.equals(SCHEMA) else _with_defaults(table)
 
 
 def _with_defaults(table: pa.Table) -> pa.Table:
-    """A table of an earlier version: columns that it lacks have the values of a log that was just found."""
+    """The table with the columns of today: those that it lacks have the values of a log that was just found."""
     defaults = defaults_of(LogState)
     columns = [
         table[each.name] if each.name in table.schema.names else pa.array([defaults[each.name]] * len(table), each.type) for each in SCHEMA

@@ -1,4 +1,4 @@
-"""What retention frees, and when a disk is full with that reckoned in: the rule of `retention_rule`, carried on into the future.
+"""The space that retention frees, and when a disk is full in spite of it: the rule of `retention_rule`, carried on into the future.
 
 A log grows as it did. Its existing segments go one by one, at the first check at which the rule lets them. What is appended from now on
 goes in the same way; there the average is taken, so that a log counts as if half a segment of it were always filled.
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.rules.growth import Floats, running_max
-from streaming.rules.segment_columns import Logs, Longs
+from streaming.rules.segment_columns import Logs
 
 NEVER = np.inf
 
 HORIZON_MS = 366 * 86_400_000
-"""Nothing is said of what is further off: no growth stays the same for so long."""
+"""The end of the outlook: no growth stays the same for longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

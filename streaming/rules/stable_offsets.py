@@ -8,12 +8,9 @@ in-sync replicas are observed, their logs give a newer value: offsets that all o
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streaming.arrays import Flags, Longs
 from streaming.catalog.catalog_tables import UNREADABLE
-
-Longs = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _NEVER = np.iinfo(np.int64).max
 _NOT_KNOWN = -1

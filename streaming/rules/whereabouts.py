@@ -44,24 +44,21 @@ def seen_at(state: LogState, row: EventRow) -> LogState:
 
 def gone_from(state: LogState, row: EventRow) -> LogState | None:
     """The state of a log after a ``GONE`` row; None if it is nowhere any more."""
-    if not row.log_dir:  # the topic does not exist any more; or an agent of an earlier version speaks for its name
-        return None if row.reason == "deleted" else _left_to(state, [each for each in _places(state) if each[0] != row.agent])
-    return _gone(state, row.log_dir.split("\n"), row.agent)
+    if row.reason == "deleted" and not row.log_dir:  # the topic does not exist any more
+        return None
+    return _without(state, row.log_dir.split("\n"))
 
 
-def _gone(state: LogState, log_dirs: Collection[str], agent: str) -> LogState | None:
-    """The state without these log dirs. Of a log that an early version has seen, only the agent is known."""
-    return _left_to(state, [each for each in _places(state) if each[1] not in log_dirs and each != (agent, "")])
+def _without(state: LogState, log_dirs: Collection[str]) -> LogState | None:
+    """The state without these log dirs; None if it is in no other."""
+    places = [each for each in _places(state) if each[1] not in log_dirs]
+    return _at(state, places) if places else None
 
 
 def _places(state: LogState) -> list[tuple[str, str]]:
     """Where a log was seen: agents and log dirs, the last one at the end."""
     found = [tuple(each.split(_AT, 1)) for each in state.elsewhere.split("\n") if each]
     return [*((agent, log_dir) for agent, log_dir in found), (state.agent, state.log_dir)]
-
-
-def _left_to(state: LogState, places: list[tuple[str, str]]) -> LogState | None:
-    return _at(state, places) if places else None
 
 
 def _at(state: LogState, places: list[tuple[str, str]]) -> LogState:
@@ -73,37 +70,34 @@ def _at(state: LogState, places: list[tuple[str, str]]) -> LogState:
 
 @dataclass(frozen=True, slots=True)
 class CensusEnd:
-    """What the closing row of a census says of the logs that it lacks.
+    """The closing row of a census: it decides about the logs that the census lacks.
 
     Args:
-        agent: the name of the agent.
-        places: the log dirs whose logs it names all; None by an agent of an earlier version, which speaks for its name.
+        places: the log dirs whose logs it names all.
         brokers: whose log dirs these are.
         unseen: the log dirs of which it says nothing.
         topics: a number for each topic that there is, None if they are not known; see `topic_numbers`.
     """
 
-    agent: str
-    places: frozenset[str] | None
+    places: frozenset[str]
     brokers: frozenset[int]
     unseen: frozenset[str]
     topics: frozenset[int] | None
 
     @classmethod
-    def of(cls, agent: str, log_dir: str, reason: str, topics: bytes | None) -> Self:
+    def of(cls, log_dir: str, reason: str, topics: bytes | None) -> Self:
         """Make it from columns of the row."""
         places = _lines(log_dir)
         return cls(
-            agent,
-            places or None,
+            places,
             frozenset(int(each) for each in {each.partition(":")[0] for each in places} if each.removeprefix("-").isdecimal()),
             _lines(reason),
             None if topics is None else frozenset(np.frombuffer(topics, "<u4").tolist()),
         )
 
-    def may_concern(self, key: LogKey, agent: str) -> bool:
-        """Whether something may follow for a log; ``agent``: the one that published it last."""
-        return bool(key.topic) and (agent == self.agent if self.places is None else key.broker in self.brokers)
+    def may_concern(self, key: LogKey) -> bool:
+        """Whether something may follow for a log."""
+        return bool(key.topic) and key.broker in self.brokers
 
     def lacks_topic(self, key: LogKey) -> bool:
         """Whether the topic of a log does not exist any more. A broker has known each topic of which it ever had a replica."""
@@ -111,10 +105,8 @@ class CensusEnd:
 
     def without(self, state: LogState) -> LogState | None:
         """The state of a log that the census lacks; None if it is nowhere any more."""
-        if self.places is None:
-            return None if state.agent == self.agent and state.log_dir not in self.unseen else state
         own = place(state.broker, "")
-        return _gone(state, {each.removeprefix(own) for each in self.places if each.startswith(own)} - self.unseen, self.agent)
+        return _without(state, {each.removeprefix(own) for each in self.places if each.startswith(own)} - self.unseen)
 
 
 def _lines(text: str) -> frozenset[str]:

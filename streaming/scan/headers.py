@@ -7,6 +7,7 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.codecs import CODECS
 from streaming.errors import FormatError
 from streaming.kafka.layout import (
@@ -20,8 +21,6 @@ from streaming.kafka.layout import (
     PREFIX_BYTES,
 )
 from streaming.scan.walk import Bytes, Positions
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.kafka.layout import CONTROL_BIT, CURRENT_MAGIC, TRANSACTIONAL_BIT
 from streaming.kafka.producer_snapshot import ProducerState
-from streaming.scan.headers import Batches, Longs
+from streaming.scan.headers import Batches
 from streaming.scan.transaction_steps import order_by_producer
 
 EXPIRATION_MS = 86_400_000

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.column_types import Count, Counts, counts_of, plus
 from streaming.kafka.layout import CURRENT_MAGIC
 from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS
-from streaming.scan.headers import Batches, Longs
+from streaming.scan.headers import Batches
 
 _EXPONENT_AT = 52
 _EXPONENT_OF_ONE = 1023

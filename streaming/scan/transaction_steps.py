@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.errors import FormatError
 from streaming.kafka.control import EndTxnMarker, read_control
 from streaming.kafka.layout import CONTROL_BIT, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import read_records
 from streaming.rows import TRANSACTION_STEPS, StartSource, Step
-from streaming.scan.headers import Batches, Longs
+from streaming.scan.headers import Batches
 from streaming.scan.walk import Bytes
 
 Steps = NDArray[np.void]

@@ -13,7 +13,7 @@ from streaming.kafka.checkpoint_files import EpochEntry
 from streaming.kafka.names import LEADER_EPOCH_CHECKPOINT
 from streaming.scan.walk import Bytes
 from streaming.scrub.findings import Findings, FoundSegment
-from streaming.scrub.kept import Kept
+from streaming.scrub.scrub_progress import ScrubProgress
 from streaming.scrub.segment_check import ChangedError, SegmentCheck
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class LogDirScrub:
         kept: the progress of an earlier process.
     """
 
-    def __init__(self, log_dir: Path, every_ms: int, clock_ms: Callable[[], int], kept: Kept) -> None:
+    def __init__(self, log_dir: Path, every_ms: int, clock_ms: Callable[[], int], kept: ScrubProgress) -> None:
         self._log_dir = log_dir
         self._every_ms = every_ms
         self._clock_ms = clock_ms
@@ -74,10 +74,10 @@ class LogDirScrub:
         return Progress(self._began_ms, self._ended_ms, logs, min(self._next, logs), self._checked, self._found.segments)
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> ScrubProgress:
         """The progress to store."""
         directories, at = self._directories or [], self._next
-        return Kept(
+        return ScrubProgress(
             directory_id=self._directory_id,
             began_ms=self._began_ms,
             ended_ms=self._ended_ms,

@@ -13,9 +13,9 @@ from streaming.disk.availability import LogDirs
 from streaming.disk.calls import Calls, calls_of_this_thread
 from streaming.disk.identity import LogDir
 from streaming.disk.reads import bytes_read
-from streaming.scrub.kept import Kept, file_of, load, store
 from streaming.scrub.passes import IDLE_SECONDS, LogDirScrub, Progress
 from streaming.scrub.scrub_pace import ScrubPace
+from streaming.scrub.scrub_progress import ScrubProgress, file_of, load, store
 from streaming.scrub.segment_check import WINDOW_BYTES
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class DirThread:
         if self._scrub is None or self._of != log_dir:
             kept = load(self._keep_in)
             if kept.directory_id != log_dir.directory_id:
-                kept = Kept(directory_id=log_dir.directory_id)
+                kept = ScrubProgress(directory_id=log_dir.directory_id)
             self._scrub, self._of = LogDirScrub(log_dir.path, self._options.every_ms, self._clock_ms, kept), log_dir
         return self._scrub
 

@@ -13,8 +13,6 @@ import google_crc32c
 
 from streaming.simulator.compressor import Codec, compress
 
-HEADER_BYTES = 61
-
 _PREFIX = struct.Struct(">qiibI")  # base offset, batch length, leader epoch, magic, crc
 _CHECKED = struct.Struct(">hiqqqhii")  # what the CRC covers, up to the records
 _CONTROL_KEY = struct.Struct(">hh")
@@ -54,7 +52,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What a log has to know about one batch it holds; ``records`` is 0 for a control batch, -1 stands for "none"."""
+    """A batch as its log has to know it; ``records`` is 0 for a control batch, -1 stands for "none"."""
 
     base_offset: int
     last_offset: int

@@ -1,6 +1,6 @@
 """A broker that nobody connects to: it does to its log dirs what a busy one would do.
 
-Everything it does follows from its seed and the time it is told; only `run` looks at a clock by itself and waits.
+Everything it does follows from its seed and the time it is given; only `run` looks at a clock by itself and waits.
 """
 
 import heapq

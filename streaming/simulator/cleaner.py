@@ -1,4 +1,4 @@
-"""What the cleaner leaves behind: segments replaced by other files under the same name (`Cleaner`, `LocalLog.replaceSegments`)."""
+"""The results of the cleaner: segments replaced by other files under the same name (`Cleaner`, `LocalLog.replaceSegments`)."""
 
 import os
 from collections.abc import Container

@@ -91,7 +91,7 @@ class Controller:
         self._write([unfence_record(self._node_id, self.broker_epoch)], now)
 
     def heartbeat(self, now: int) -> None:
-        """What an idle controller writes every half second."""
+        """Write the record that an idle controller writes every half second."""
         self._write([no_op_record()], now)
 
     def create_topic(self, name: str, topic_id: UUID, configs: Sequence[tuple[str, str]], directories: Sequence[UUID], now: int) -> None:

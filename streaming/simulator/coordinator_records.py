@@ -10,8 +10,8 @@ from streaming.simulator.batch_writer import Record, uvarint
 from streaming.simulator.metadata_writer import string, tagged
 
 
-class State(IntEnum):
-    """What a coordinator writes about a transactional id."""
+class IdState(IntEnum):
+    """The state of a transactional id in its coordinator's records."""
 
     EMPTY = 0
     ONGOING = 1
@@ -32,7 +32,7 @@ class TransactionState:
     producer_id: int
     epoch: int
     timeout_ms: int
-    state: State
+    state: IdState
     partitions: tuple[tuple[str, int], ...] = ()
     updated: int
     started: int = -1
@@ -86,14 +86,14 @@ def partition_for(identity: str, partitions: int) -> int:
     return 0 if signed == -(1 << 31) else abs(signed) % partitions
 
 
-def _partitions_v0(state: State, topics: dict[str, list[int]]) -> bytes:
-    if state is State.EMPTY:
+def _partitions_v0(state: IdState, topics: dict[str, list[int]]) -> bytes:
+    if state is IdState.EMPTY:
         return struct.pack(">i", -1)
     return struct.pack(">i", len(topics)) + b"".join(plain_string(topic) + _ints(numbers) for topic, numbers in topics.items())
 
 
-def _partitions_v1(state: State, topics: dict[str, list[int]]) -> bytes:
-    if state is State.EMPTY:
+def _partitions_v1(state: IdState, topics: dict[str, list[int]]) -> bytes:
+    if state is IdState.EMPTY:
         return uvarint(0)
     items = [string(topic) + uvarint(len(numbers) + 1) + _ints(numbers)[4:] + b"\x00" for topic, numbers in topics.items()]
     return uvarint(len(topics) + 1) + b"".join(items)
@@ -103,7 +103,7 @@ def _transaction_tags(state: TransactionState) -> bytes:
     fields = []
     if state.previous_producer_id >= 0:
         fields.append((0, struct.pack(">q", state.previous_producer_id)))
-    if state.state is not State.EMPTY and state.client_version:
+    if state.state is not IdState.EMPTY and state.client_version:
         fields.append((2, struct.pack(">h", state.client_version)))
     return tagged(fields)
 

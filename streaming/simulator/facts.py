@@ -1,4 +1,4 @@
-"""What is true of a simulated log: kept while writing, so that an observer can be compared with it."""
+"""The facts of a simulated log: kept while writing, so that an observer can be compared with it."""
 
 from dataclasses import dataclass
 from pathlib import Path

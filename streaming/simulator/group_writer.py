@@ -52,7 +52,7 @@ def _classic_member(member: Member, topic: str) -> bytes:
 
 
 def consumer_group_records(group: str, epoch: int, topic: str, topic_id: UUID, members: Sequence[Member], now: int) -> list[Record]:
-    """What one rebalance of a group of the newer protocol writes, the last member having joined.
+    """The records of one rebalance of a group of the newer protocol, the last member having joined.
 
     Members give back what they lose at once, so all of them are stable in the new epoch.
     """

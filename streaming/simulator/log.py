@@ -10,13 +10,12 @@ from streaming.kafka import names
 from streaming.simulator.batch_writer import Entry
 from streaming.simulator.facts import Facts, Totals
 from streaming.simulator.file_writer import encode_leader_epochs, encode_partition_metadata, replace_file
-from streaming.simulator.producer_writer import Ended, Producers, encode_snapshot
-from streaming.simulator.retention_check import count_deletable
+from streaming.simulator.producer_writer import ClosedTransaction, Producers, encode_snapshot
 from streaming.simulator.segment_writer import LogConfig, Segment
 
 
 class Appendable(Protocol):
-    """What can be appended: a `Batch`, for example."""
+    """Something that can be appended: a `Batch`, for example."""
 
     def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
         """The batches it makes at this position of a log, and their bytes."""
@@ -103,10 +102,6 @@ class PartitionLog:
             self._account(entry)
         return first_offset
 
-    def write_part(self, *batches: Appendable, size: int, leader_epoch: int = 0) -> None:
-        """Let the first bytes of what an append of the same batches will write be seen, as a reader may see them meanwhile."""
-        self.active.write(_encode(batches, self.log_end_offset, leader_epoch)[1][:size])
-
     def _account(self, entry: Entry) -> None:
         self.log_end_offset = entry.last_offset + 1
         self._appended += _totals(entry)
@@ -116,7 +111,7 @@ class PartitionLog:
         elif entry.marker is not None:
             self._empty_markers += 1
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: ClosedTransaction) -> None:
         if ended.committed:
             self._committed += 1
         else:
@@ -201,15 +196,6 @@ class PartitionLog:
         self._write_snapshot()
         return cut
 
-    def truncate_fully(self, offset: int, now: int = 0) -> None:
-        """Drop everything and begin again at ``offset``, as a follower does whose leader no longer has what it would need."""
-        gone, self.segments = self.segments, []
-        self._set_aside(gone, now)
-        self.log_start_offset = self.log_end_offset = self._snapshot_offset = offset
-        self._write_leader_epochs([])
-        self._producers = Producers()
-        self._add_segment(offset).open_indexes()
-
     def _set_aside(self, segments: Iterable[Segment], now: int) -> None:
         for segment in segments:
             segment.rename(".deleted")
@@ -246,7 +232,7 @@ class PartitionLog:
             segment.close()
 
     def facts(self) -> Facts:
-        """What is true of this log now."""
+        """The facts of this log now."""
         entries = [entry for segment in self.segments for entry in segment.entries]
         return Facts(
             directory=self.directory,
@@ -295,3 +281,35 @@ def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) 
 
 def _totals(entry: Entry) -> Totals:
     return Totals(entry.size, 0 if entry.control else 1, entry.records)
+
+
+def count_deletable(segments: Sequence[Segment], config: LogConfig, log_start_offset: int, now: int) -> int:
+    """How many segments go, counted from the oldest: by log start offset, by size, by time, each on what the one before it left.
+
+    The active segment may be among them, unless it is empty. A compacted log only loses what lies before its start.
+    """
+    count = sum(after.base_offset <= log_start_offset for after in segments[1:])
+    if config.compacted:
+        return count
+    limit = len(segments) if segments[-1].size else len(segments) - 1
+    if config.retention_bytes >= 0:
+        count += _by_size(segments[count:], limit - count, config.retention_bytes)
+    if config.retention_ms >= 0:
+        count += _by_time(segments[count:limit], now - config.retention_ms)
+    return count
+
+
+def _by_size(segments: Sequence[Segment], limit: int, retention_bytes: int) -> int:
+    excess = sum(segment.size for segment in segments) - retention_bytes
+    count = 0
+    while count < limit and excess >= segments[count].size:
+        excess -= segments[count].size
+        count += 1
+    return count
+
+
+def _by_time(segments: Sequence[Segment], oldest: int) -> int:
+    count = 0
+    while count < len(segments) and segments[count].largest_timestamp() < oldest:
+        count += 1
+    return count

@@ -19,7 +19,7 @@ METADATA_TOPIC_ID = UUID(int=1)
 
 
 class ResourceType(IntEnum):
-    """What a config belongs to."""
+    """The owner of a config."""
 
     TOPIC = 2
     BROKER = 4
@@ -59,12 +59,7 @@ class Replicas:
 
 def topic_record(name: str, topic_id: UUID) -> bytes:
     """A topic comes into being."""
-    return _frame(2, 0) + string(name) + topic_id.bytes + _NO_TAGS
-
-
-def remove_topic_record(topic_id: UUID) -> bytes:
-    """A topic goes, with its partitions and configs."""
-    return _frame(9, 0) + topic_id.bytes + _NO_TAGS
+    return frame(2, 0) + string(name) + topic_id.bytes + _NO_TAGS
 
 
 def partition_record(partition: Replicas, version: int = 2) -> bytes:
@@ -80,7 +75,7 @@ def partition_record(partition: Replicas, version: int = 2) -> bytes:
     ]
     if version >= 1:
         fields.append(_uuids(partition.directories))
-    return _frame(3, version) + b"".join(fields) + _NO_TAGS
+    return frame(3, version) + b"".join(fields) + _NO_TAGS
 
 
 def partition_change_record(
@@ -98,7 +93,7 @@ def partition_change_record(
     directories: Sequence[UUID] | None = None,
     version: int = 2,
 ) -> bytes:
-    """What changed in a partition; a leader, even the same one, means a new leader epoch. ``eligible``: the eligible leader replicas."""
+    """The changes of a partition; a leader, even the same one, means a new leader epoch. ``eligible``: the eligible leader replicas."""
     brokers = {0: isr, 2: replicas, 3: removing, 4: adding, 6: eligible, 7: last_eligible}
     tags = [(tag, _ints(some)) for tag, some in brokers.items() if some is not None]
     if leader is not None:
@@ -108,43 +103,43 @@ def partition_change_record(
     if directories is not None:
         tags.append((8, _uuids(directories)))
     tags.sort()
-    return _frame(5, version) + struct.pack(">i", partition) + topic_id.bytes + tagged(tags)
+    return frame(5, version) + struct.pack(">i", partition) + topic_id.bytes + tagged(tags)
 
 
 def config_record(resource: ResourceType, resource_name: str, name: str, value: str | None) -> bytes:
     """A config is set, or removed with None. The empty resource name of a broker is the cluster's default."""
-    return _frame(4, 0) + struct.pack(">b", resource) + string(resource_name) + string(name) + string(value) + _NO_TAGS
+    return frame(4, 0) + struct.pack(">b", resource) + string(resource_name) + string(name) + string(value) + _NO_TAGS
 
 
 def feature_level_record(name: str, level: int) -> bytes:
     """A feature is set to a level."""
-    return _frame(12, 0) + string(name) + struct.pack(">h", level) + _NO_TAGS
+    return frame(12, 0) + string(name) + struct.pack(">h", level) + _NO_TAGS
 
 
 def no_op_record() -> bytes:
     """The controller's heartbeat."""
-    return _frame(20, 0) + _NO_TAGS
+    return frame(20, 0) + _NO_TAGS
 
 
 def begin_transaction_record(name: str) -> bytes:
     """The records up to the end of the transaction apply together."""
-    return _frame(23, 0) + tagged([(0, string(name))])
+    return frame(23, 0) + tagged([(0, string(name))])
 
 
 def end_transaction_record() -> bytes:
     """They apply now."""
-    return _frame(24, 0) + _NO_TAGS
+    return frame(24, 0) + _NO_TAGS
 
 
 def producer_ids_record(broker_id: int, broker_epoch: int, next_producer_id: int) -> bytes:
     """A broker was given the producer ids below this one."""
-    return _frame(15, 0) + struct.pack(">iqq", broker_id, broker_epoch, next_producer_id) + _NO_TAGS
+    return frame(15, 0) + struct.pack(">iqq", broker_id, broker_epoch, next_producer_id) + _NO_TAGS
 
 
 def register_controller_record(controller_id: int, incarnation_id: UUID, endpoint: Endpoint, features: Sequence[Feature]) -> bytes:
     """A controller has started."""
     return (
-        _frame(27, 0)
+        frame(27, 0)
         + struct.pack(">i", controller_id)
         + incarnation_id.bytes
         + b"\x00"  # not ready for a migration from ZooKeeper
@@ -159,7 +154,7 @@ def register_broker_record(
 ) -> bytes:
     """A broker has registered, still fenced."""
     return (
-        _frame(0, 4)
+        frame(0, 4)
         + struct.pack(">i?", broker_id, False)
         + incarnation_id.bytes
         + struct.pack(">q", broker_epoch)
@@ -173,15 +168,7 @@ def register_broker_record(
 
 def unfence_record(broker_id: int, broker_epoch: int) -> bytes:
     """A fenced broker serves again (a BrokerRegistrationChangeRecord)."""
-    return _frame(17, 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged([(0, struct.pack(">b", -1))])
-
-
-def broker_change_record(broker_id: int, broker_epoch: int, *, fenced: bool | None = None, stopping: bool = False) -> bytes:
-    """What changed in the registration of a broker (a BrokerRegistrationChangeRecord)."""
-    tags = [] if fenced is None else [(0, struct.pack(">b", 1 if fenced else -1))]
-    if stopping:
-        tags.append((1, struct.pack(">b", 1)))  # from version 1 on
-    return _frame(17, 1 if stopping else 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged(tags)
+    return frame(17, 0) + struct.pack(">iq", broker_id, broker_epoch) + tagged([(0, struct.pack(">b", -1))])
 
 
 def leader_change_batch(leader: int, timestamp: int) -> Batch:
@@ -215,7 +202,8 @@ def tagged(fields: Sequence[tuple[int, bytes]]) -> bytes:
     return uvarint(len(fields)) + b"".join(uvarint(tag) + uvarint(len(data)) + data for tag, data in fields)
 
 
-def _frame(key: int, version: int) -> bytes:
+def frame(key: int, version: int) -> bytes:
+    """The beginning of a record of metadata."""
     return uvarint(_FRAME_VERSION) + uvarint(key) + uvarint(version)
 
 

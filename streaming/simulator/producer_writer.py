@@ -29,7 +29,7 @@ class Producer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClosedTransaction:
     """A transaction with data that a marker closed; ``last_stable_offset`` as of that moment."""
 
     producer_id: int
@@ -58,7 +58,7 @@ class Producers:
         opened = [(p.producer_id, p.first_offset) for p in self._known.values() if p.first_offset >= 0]
         return tuple(sorted(opened, key=lambda item: item[1]))
 
-    def append(self, entry: Entry) -> Ended | None:
+    def append(self, entry: Entry) -> ClosedTransaction | None:
         """Take one batch into account; a marker ends a transaction."""
         if entry.producer_id < 0:
             return None
@@ -79,7 +79,7 @@ class Producers:
         )
         return None
 
-    def _end(self, producer: Producer, entry: Entry) -> Ended | None:
+    def _end(self, producer: Producer, entry: Entry) -> ClosedTransaction | None:
         if entry.marker is None:
             return None
         self._known[producer.producer_id] = replace(
@@ -88,7 +88,7 @@ class Producers:
         if producer.first_offset < 0:
             return None
         stable = self.first_unstable_offset()
-        return Ended(
+        return ClosedTransaction(
             producer.producer_id,
             producer.first_offset,
             entry.base_offset,
@@ -109,6 +109,6 @@ def encode_snapshot(producers: Iterable[Producer]) -> bytes:
     return _HEADER.pack(1, google_crc32c.value(checked)) + checked
 
 
-def encode_aborted(ended: Ended) -> bytes:
+def encode_aborted(ended: ClosedTransaction) -> bytes:
     """One entry of a ``.txnindex`` (`AbortedTxn`)."""
     return _ABORTED.pack(0, ended.producer_id, ended.first_offset, ended.marker_offset, ended.last_stable_offset)

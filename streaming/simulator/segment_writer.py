@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streaming.simulator.batch_writer import Entry
 from streaming.simulator.file_writer import Handle
-from streaming.simulator.producer_writer import Ended, Producer, encode_aborted
+from streaming.simulator.producer_writer import ClosedTransaction, Producer, encode_aborted
 
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
@@ -19,7 +19,7 @@ _SNAPSHOT = "snapshot"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """What a topic's configs say about its segments; defaults are Kafka's."""
+    """The configs of a topic that decide about its segments; defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
     roll_ms: int = 7 * 24 * 3_600_000
@@ -83,7 +83,7 @@ class Segment:
         self.positions: list[int] = []
         self.size = 0
         self.max_timestamp = -1
-        self._aborted: list[Ended] = []
+        self._aborted: list[ClosedTransaction] = []
         self._offset_of_max_timestamp = -1
         self._bytes_since_index_entry = 0
         self._config = config
@@ -100,7 +100,7 @@ class Segment:
         return self._directory / f"{self.base_offset:020d}.{extension}{self._suffix}"
 
     def largest_timestamp(self) -> int:
-        """What retention by time goes by: the largest timestamp, or when the file was last written where no batch has one."""
+        """The time that retention goes by: the largest timestamp, or when the file was last written where no batch has one."""
         return self.max_timestamp if self.max_timestamp >= 0 else int(self.path("log").stat().st_mtime * 1000)
 
     def is_older(self, timestamp: int) -> bool:
@@ -158,7 +158,7 @@ class Segment:
         if self.max_timestamp > last:
             self._times.append(self.max_timestamp, self._offset_of_max_timestamp - self.base_offset)
 
-    def append_aborted(self, ended: Ended) -> None:
+    def append_aborted(self, ended: ClosedTransaction) -> None:
         """An entry of the ``.txnindex``, which exists from the first one on."""
         self._aborted.append(ended)
         with self.path("txnindex").open("ab") as file:

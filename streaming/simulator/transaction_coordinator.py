@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streaming.simulator.batch_writer import Batch, end_transaction
 from streaming.simulator.cleaner import clean
-from streaming.simulator.coordinator_records import State, TransactionState, partition_for, transaction_record
+from streaming.simulator.coordinator_records import IdState, TransactionState, partition_for, transaction_record
 from streaming.simulator.log import PartitionLog
 
 _LAST_EPOCH = 32_766
@@ -40,7 +40,7 @@ class Coordinator:
                 producer_id=producer_id,
                 epoch=0,
                 timeout_ms=timeout_ms,
-                state=State.EMPTY,
+                state=IdState.EMPTY,
                 updated=now,
                 previous_producer_id=producer_id,
                 client_version=client_version,
@@ -49,15 +49,15 @@ class Coordinator:
 
     def add(self, transaction: TransactionState, topic: str, partition: int, now: int) -> TransactionState:
         """Before the first batch for a partition; the first partition opens the transaction."""
-        if transaction.state is not State.ONGOING:
-            transaction = replace(transaction, state=State.ONGOING, partitions=(), started=now)
+        if transaction.state is not IdState.ONGOING:
+            transaction = replace(transaction, state=IdState.ONGOING, partitions=(), started=now)
         elif (topic, partition) in transaction.partitions:
             return transaction
         return self._write(replace(transaction, partitions=(*transaction.partitions, (topic, partition)), updated=now))
 
     def end(self, transaction: TransactionState, *, committed: bool, now: int) -> TransactionState:
         """Decide, write the markers, and say that it is done. The producer goes on with the next epoch; before version 2 with the same."""
-        prepared, done = (State.PREPARE_COMMIT, State.COMPLETE_COMMIT) if committed else (State.PREPARE_ABORT, State.COMPLETE_ABORT)
+        prepared, done = (IdState.PREPARE_COMMIT, IdState.COMPLETE_COMMIT) if committed else (IdState.PREPARE_ABORT, IdState.COMPLETE_ABORT)
         epoch = transaction.epoch + (transaction.client_version >= 2)
         transaction = self._write(replace(transaction, state=prepared, epoch=epoch, updated=now))
         marker = end_transaction(
@@ -72,7 +72,7 @@ class Coordinator:
         # The client asks for a new producer id when its epochs are used up.
         new = self._new_producer_id(now)
         previous = transaction.producer_id
-        return self._write(replace(transaction, state=State.EMPTY, producer_id=new, previous_producer_id=previous, epoch=0, started=-1))
+        return self._write(replace(transaction, state=IdState.EMPTY, producer_id=new, previous_producer_id=previous, epoch=0, started=-1))
 
     def _write(self, transaction: TransactionState) -> TransactionState:
         log = self._log(transaction.transactional_id)

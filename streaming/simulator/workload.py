@@ -1,4 +1,4 @@
-"""What the simulated cluster is busy with: its topics, who writes to them and who reads them."""
+"""The work of the simulated cluster: its topics, who writes to them and who reads them."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Topic:
     configs: tuple[tuple[str, str], ...] = ()
 
     def log_config(self) -> LogConfig:
-        """What its configs mean for its segments."""
+        """The configs of its segments."""
         given = dict(self.configs)
         defaults = LogConfig()
         return LogConfig(

@@ -7,13 +7,13 @@ from streaming.protocol.cost_json import COST_PATH, Cost, Share
 from streaming.protocol.status_json import Status
 from streaming.site.page_links import COST
 from streaming.site.page_tables import Column, Drawn, draw
-from streaming.site.page_views import View
+from streaming.site.page_views import PageView
 from streaming.site.page_words import NOTHING, Cell, number, size
 from streaming.site.partition_view import Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostView(View):
+class CostView(PageView):
     """What a scrape costs."""
 
     facts: tuple[Fact, ...]
@@ -39,7 +39,7 @@ def cost_view(cost: Cost, status: Status) -> CostView:
         facts=(
             Fact(name="Series", value=number(cost.series if cost.at_ms >= 0 else -1)),
             Fact(name="Size before compression", value=size(cost.bytes if cost.at_ms >= 0 else -1)),
-            Fact(name="Time to make it", value=Cell(text=format_duration(cost.seconds) if cost.seconds >= 0 else NOTHING)),
+            Fact(name="Time to make it", value=Cell(text=format_duration(cost.duration_ms / 1000) if cost.duration_ms >= 0 else NOTHING)),
             Fact(
                 name="Last scrape",
                 value=Cell(text=format_time(cost.at_ms), time=format_time(cost.at_ms)) if cost.at_ms >= 0 else Cell(text=NOTHING),

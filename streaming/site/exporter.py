@@ -10,21 +10,17 @@ from time import monotonic as system_monotonic
 import cramjam
 
 from streaming.api.cost_message import cost_message
+from streaming.api.listed_groups import MakeDetails
 from streaming.api.state import State
 from streaming.api.views import Views
+from streaming.consumers.group_snapshot import GroupBoard
 from streaming.errors import UsageError
-from streaming.metrics.costs import Costs
-from streaming.metrics.group_families import NO_GROUPS
-from streaming.metrics.group_snapshot import GroupBoard
-from streaming.metrics.observer import Observer
-from streaming.metrics.render import render, shown_groups_of
-from streaming.metrics.series import choose
-from streaming.metrics.table import Table
+from streaming.exposition.costs import Costs
+from streaming.exposition.group_families import NO_GROUPS
+from streaming.exposition.render import render, shown_groups_of
+from streaming.exposition.series import choose
 from streaming.protocol.cost_json import Cost
-from streaming.protocol.group_json import GROUPS_PATH, GroupDetail
 from streaming.settings import Settings
-from streaming.site.group_routes import GroupAnswers
-from streaming.site.listed_groups import ListedGroups
 from streaming.site.looks import Looks
 from streaming.site.page_site import PageSite
 from streaming.site.page_source import PageSource
@@ -32,8 +28,10 @@ from streaming.site.single_flight import Shared
 from streaming.site.state_routes import API, StateAnswers
 from streaming.units import Address
 from streaming.verdicts.circumstances import Thresholds, thresholds_of
+from streaming.view.observer import Observer
+from streaming.view.table import Table
 from streaming.web.gate import Gate
-from streaming.web.messages import Answer, Request, sentence
+from streaming.web.messages import Request, Response, sentence
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from streaming.web.server import Server
 
@@ -54,7 +52,7 @@ class Exporter:
         watched: called when somebody requests the page for people.
         monotonic: seconds that only go forward, for connections that last too long.
         groups: what is known of consumer groups; None for nothing.
-        details: makes an answer about one group, by its name; None if there is no such group.
+        details: asks agents for what only they know of a group.
         thresholds: from when on something is a problem; None for the defaults.
         redacted: names of groups and transactional ids are not Kafka's own.
         web_config: TLS and passwords, see `streaming.web.web_config`; None for neither.
@@ -76,7 +74,7 @@ class Exporter:
         watched: Callable[[], None] = lambda: None,
         monotonic: Callable[[], float] = system_monotonic,
         groups: GroupBoard | None = None,
-        details: Callable[[str], GroupDetail | None] = lambda _: None,
+        details: MakeDetails = lambda _: None,
         thresholds: Thresholds | None = None,
         redacted: bool = False,
         web_config: Path | None = None,
@@ -86,14 +84,12 @@ class Exporter:
         self._groups = groups
         self._views = Views(table, clock)
         judged_by = thresholds or thresholds_of(Settings())
-        self._looks = Looks(table, observer, self._views, groups, judged_by, redacted=redacted)
+        self._looks = Looks(table, observer, self._views, groups, details, judged_by, redacted=redacted)
         self.state = State(self._looks.look)
         """What the page shows and `/api/v1/` answers."""
         self._costs = Costs()
-        self._group_answers = GroupAnswers(groups or GroupBoard(), table.export, details, lambda: table.ready)
         self._state_answers = StateAnswers(self.state, self._cost)
-        listing = ListedGroups(groups or GroupBoard(), table.export, details, lambda: round(clock() * 1000))
-        self._page_site = PageSite(PageSource(state=self.state, groups=listing.groups, group=listing.group, cost=self._cost))
+        self._page_site = PageSite(PageSource(state=self.state, cost=self._cost))
         self._observer = observer
         self._clock = clock
         self._monotonic = monotonic
@@ -136,14 +132,12 @@ class Exporter:
             self._remembering.join()
         self._server.close()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Response:
         if request.path == "/metrics":
             self._scraped(f"{request.client} {request.user_agent}")
             openmetrics = wants_openmetrics(request.accept)
             body = self._packed(openmetrics) if request.gzip else self._page(openmetrics)
-            return Answer(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
-        if request.path == GROUPS_PATH or request.path.startswith(f"{GROUPS_PATH}/"):
-            return self._group_answers.answer(request, round(self._clock() * 1000))
+            return Response(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
         if request.path.startswith(API):
             self._watched()
             return self._state_answers.answer(request)
@@ -192,5 +186,5 @@ class Exporter:
             return page
 
 
-def _state(good: bool, word: str, otherwise: str) -> Answer:
+def _state(good: bool, word: str, otherwise: str) -> Response:
     return sentence(HTTPStatus.OK, word) if good else sentence(HTTPStatus.SERVICE_UNAVAILABLE, otherwise)

@@ -1,24 +1,24 @@
 """The view of one consumer group: why it does not go on, the command for it, and all of its partitions."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streaming.formatting import format_count, format_name
-from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPartition, path_of
-from streaming.protocol.problem_json import CRITICAL, WARNING
+from streaming.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.listings.list_cells import place
+from streaming.listings.listing import ASCENDING
+from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
+from streaming.protocol.group_verdicts import is_finding
 from streaming.protocol.status_json import Status
-from streaming.site.group_columns import GROUP_PARTITION_COLUMNS
 from streaming.site.listing_views import by_key
 from streaming.site.page_links import GROUPS, group_link, partition_link
 from streaming.site.page_query import Query
-from streaming.site.page_tables import DESCENDING, Drawn, Sorting, draw, paging
-from streaming.site.page_views import View
-from streaming.site.page_words import Cell, Link, moment, number, partition_name, size
+from streaming.site.page_tables import Drawn, Sorting, columns_of, draw, paging
+from streaming.site.page_views import PageView
+from streaming.site.page_words import Cell, Link, moment, number, size
 from streaming.site.partition_view import Fact
-from streaming.verdicts.group_verdicts import Bounds, GroupVerdict, Kind, judge
 
 _MOST_VERDICTS = 20
-_CRITICAL = (Kind.LOST, Kind.DAMAGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class ShownVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupView(View):
+class GroupView(PageView):
     """One consumer group."""
 
     verdicts: tuple[ShownVerdict, ...]
@@ -51,7 +51,7 @@ def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
         UsageError: the query asks for what is not there.
     """
     name, now = detail.summary.group, detail.at_ms
-    found = [each for each in judge(detail, now, Bounds()) if each.kind.found]
+    found = [each for each in detail.findings if is_finding(each)]
     return GroupView(
         title=format_name(name, 255),
         here=GROUPS,
@@ -64,18 +64,16 @@ def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
     )
 
 
-def _verdict(key: str, of: GroupVerdict) -> ShownVerdict:
-    about = (
-        Link(text=f"partition {partition_name(of.topic, of.partition)}", href=partition_link(of.topic, of.partition)) if of.topic else None
-    )
+def _verdict(key: str, of: GroupFinding) -> ShownVerdict:
+    about = Link(text=f"partition {place(of.topic, of.partition)}", href=partition_link(of.topic, of.partition)) if of.topic else None
     return ShownVerdict(
         key=key,
-        tone=CRITICAL if of.kind in _CRITICAL else WARNING,
-        badge=of.kind.label.replace("_", " "),
+        tone=of.severity,
+        badge=of.verdict.replace("_", " "),
         text=f"{of.text[:1].upper()}{of.text[1:]}",
         about=about,
-        command=of.command.line,
-        no_command=of.command.reason,
+        command=of.command,
+        no_command=of.no_command,
     )
 
 
@@ -98,17 +96,14 @@ def _facts(detail: GroupDetail, now_ms: int) -> tuple[Fact, ...]:
 def _table(detail: GroupDetail, query: Query) -> Drawn:
     path, name = group_link(detail.summary.group).partition("?")[0], detail.summary.group
     kept = {"group": name} if path == GROUPS else {}
-    sorts = [each.sort for each in GROUP_PARTITION_COLUMNS if each.sort]
-    sort = query.word("sort", sorts, "lag")
-    column = next(each for each in GROUP_PARTITION_COLUMNS if each.sort == sort)
-    order = query.order(column.first if query.values.get("sort") else DESCENDING)
-    rows = by_key(detail.partitions, _key(sort), order)
+    sort = query.word("sort", GROUP_PARTITIONS.sortable, GROUP_PARTITIONS.default)
+    order = query.order(GROUP_PARTITIONS.order(sort))
+    rows = _ordered(detail.partitions, sort, order)
     shown = rows[query.offset : query.offset + query.limit]
-    total = len(rows) + detail.omitted
     return draw(
         "rows",
         "Partitions of the group",
-        GROUP_PARTITION_COLUMNS,
+        columns_of(GROUP_PARTITIONS.page_columns),
         shown,
         detail.at_ms,
         empty="It has no committed offsets, or none any more.",
@@ -119,13 +114,16 @@ def _table(detail: GroupDetail, query: Query) -> Drawn:
             offset=query.offset,
             shown=len(shown),
             matched=len(rows),
-            total=total,
+            total=len(rows) + detail.omitted,
             limit=query.limit,
         ),
     )
 
 
-def _key(sort: str) -> Callable[[GroupPartition], float | str]:
+def _ordered(rows: Sequence[GroupPartition], sort: str, order: str) -> Sequence[GroupPartition]:
+    """The rows by a field; they come the worst first, as by their verdict."""
+    if sort == "verdict":
+        return rows if order == ASCENDING else rows[::-1]
     if sort == "topic":
-        return lambda row: f"{row.topic}\0{row.partition:010}"
-    return lambda row: getattr(row, sort)  # a column's field: one of the words that the query may name
+        return by_key(rows, lambda row: f"{row.topic}\0{row.partition:010}", order)
+    return by_key(rows, lambda row: getattr(row, sort), order)  # a field's name: one of the words that the query may name

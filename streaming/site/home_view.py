@@ -8,12 +8,12 @@ from streaming.protocol.status_json import AgentState, Status
 from streaming.site.page_links import HOME, link
 from streaming.site.page_query import Query
 from streaming.site.page_tables import Choice, Column, Drawn, Paging, draw, paging
-from streaming.site.page_views import Filter, ShownProblem, View, badge, counted, shown_problems
+from streaming.site.page_views import Filter, PageView, ShownProblem, badge, counted, shown_problems
 from streaming.site.page_words import NOTHING, Cell, size, span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HomeView(View):
+class HomeView(PageView):
     """The first view."""
 
     problems: tuple[ShownProblem, ...]
@@ -44,16 +44,16 @@ def home(status: Status, found: ProblemPage, query: Query) -> HomeView:
         here=HOME,
         status=status,
         json=link("/api/v1/problems", kept),
-        problems=shown_problems(found.problems, status.at_ms),
+        problems=shown_problems(found.rows, status.at_ms),
         severities=tuple(severities) if found.total > 1 else (),
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", kept=tuple(query.kept("severity").items()))
-        if found.total > len(found.problems) or query.filter
+        if found.total > len(found.rows) or query.filter
         else None,
         paging=paging(
             HOME,
             kept,
             offset=found.offset,
-            shown=len(found.problems),
+            shown=len(found.rows),
             matched=found.matched,
             total=found.total,
             limit=query.limit,
@@ -80,12 +80,11 @@ def _state(agent: AgentState, now_ms: int) -> Cell:
 
 
 def _lag(agent: AgentState, now_ms: int) -> Cell:
-    if agent.behind_seconds < 0:
+    if agent.behind_ms < 0:
         return Cell(text=NOTHING)
     if agent.behind_bytes == 0:
         return Cell(text="nothing")
-    seconds = span(round(agent.behind_seconds * 1000))
-    return Cell(text=seconds, note=size(agent.behind_bytes).text if agent.behind_bytes > 0 else "")
+    return Cell(text=span(agent.behind_ms), note=size(agent.behind_bytes).text if agent.behind_bytes > 0 else "")
 
 
 _AGENT_COLUMNS: tuple[Column[AgentState], ...] = (

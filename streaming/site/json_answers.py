@@ -5,7 +5,7 @@ from http import HTTPStatus
 import cramjam
 
 from streaming.protocol.json_message import Message
-from streaming.web.messages import Answer, Request, sentence
+from streaming.web.messages import Request, Response, sentence
 
 JSON_TYPE = "application/json"
 
@@ -13,24 +13,24 @@ _SMALL = 1024
 """A body of fewer bytes is not worth packing."""
 
 
-def json_answer(message: Message, request: Request) -> Answer:
+def json_answer(message: Message, request: Request) -> Response:
     """A message."""
     body = message.encode() + b"\n"
     packs = request.gzip and len(body) > _SMALL
     packed = bytes(cramjam.gzip.compress(body, 1)) if packs else body
-    return Answer(status=HTTPStatus.OK, content_type=JSON_TYPE, body=packed, gzip=packs)
+    return Response(status=HTTPStatus.OK, content_type=JSON_TYPE, body=packed, gzip=packs)
 
 
-def bad_request(why: str) -> Answer:
+def bad_request(why: str) -> Response:
     """The client asked for something that cannot be; ``why`` is a sentence that names it."""
     return sentence(HTTPStatus.BAD_REQUEST, why)
 
 
-def not_found(what: str) -> Answer:
+def not_found(what: str) -> Response:
     """There is no such thing."""
     return sentence(HTTPStatus.NOT_FOUND, f"no such {what}")
 
 
-def unavailable(why: str) -> Answer:
+def unavailable(why: str) -> Response:
     """It is not known yet."""
     return sentence(HTTPStatus.SERVICE_UNAVAILABLE, why)

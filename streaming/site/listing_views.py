@@ -4,8 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from streaming.errors import NotYetError
 from streaming.formatting import format_count
-from streaming.protocol.group_json import GroupSummary
+from streaming.listings import group_list, partition_list, retention_list, transaction_list
+from streaming.listings.listing import ASCENDING, DESCENDING
+from streaming.protocol.group_json import GroupPage, GroupSummary
 from streaming.protocol.listing_json import (
     PARTITIONS_PATH,
     RETENTION_PATH,
@@ -16,12 +19,10 @@ from streaming.protocol.listing_json import (
     TransactionRow,
 )
 from streaming.protocol.status_json import Status
-from streaming.site.group_columns import GROUP_COLUMNS
-from streaming.site.listing_columns import PARTITION_COLUMNS, RETENTION_COLUMNS, TRANSACTION_COLUMNS
 from streaming.site.page_links import GROUPS, PARTITIONS, RETENTION, TRANSACTIONS, link
 from streaming.site.page_query import Query
 from streaming.site.page_source import PageSource
-from streaming.site.page_tables import DESCENDING, Column, Sorting, choices, draw, paging
+from streaming.site.page_tables import Column, Sorting, choices, columns_of, draw, paging
 from streaming.site.page_views import Filter, ListView
 
 Row = TypeVar("Row")
@@ -71,7 +72,7 @@ _PARTITIONS: _Listing[PartitionRow] = _Listing(
     title="Partitions",
     intro="Each partition by the replica of its leader, where that is watched.",
     empty="No partition is watched yet.",
-    columns=PARTITION_COLUMNS,
+    columns=columns_of(partition_list.PARTITIONS.page_columns),
 )
 _TRANSACTIONS: _Listing[TransactionRow] = _Listing(
     path=TRANSACTIONS,
@@ -79,7 +80,7 @@ _TRANSACTIONS: _Listing[TransactionRow] = _Listing(
     title="Open transactions",
     intro="Readers of committed data wait at the oldest open transaction of a partition.",
     empty="No transaction has been open for long.",
-    columns=TRANSACTION_COLUMNS,
+    columns=columns_of(transaction_list.TRANSACTIONS.page_columns),
 )
 _RETENTION: _Listing[RetentionRow] = _Listing(
     path=RETENTION,
@@ -87,7 +88,7 @@ _RETENTION: _Listing[RetentionRow] = _Listing(
     title="Retention",
     intro="What is kept, for how long, and what Kafka could have deleted and has not.",
     empty="No partition is watched yet.",
-    columns=RETENTION_COLUMNS,
+    columns=columns_of(retention_list.RETENTION.page_columns),
 )
 _GROUPS: _Listing[GroupSummary] = _Listing(
     path=GROUPS,
@@ -95,7 +96,7 @@ _GROUPS: _Listing[GroupSummary] = _Listing(
     title="Consumer groups",
     intro="What each group has left to read, counted in records that it will really get.",
     empty="No consumer group is known.",
-    columns=GROUP_COLUMNS,
+    columns=columns_of(group_list.GROUPS.page_columns),
 )
 
 
@@ -123,24 +124,13 @@ def retention(source: PageSource, query: Query, status: Status) -> ListView:
 
 
 def groups(source: PageSource, query: Query, status: Status) -> ListView:
-    """All consumer groups; sorted here, because there is a line for each group and not for each of its partitions."""
-    sort = query.word("sort", [each.sort for each in GROUP_COLUMNS], "held")
-    order = query.order(next(each.first for each in GROUP_COLUMNS if each.sort == sort))
-    every = source.groups()
-    matching = [each for each in every or () if query.filter.casefold() in each.group.casefold()]
-    rows = by_key(matching, group_key(sort), order)
-    found = ListPage(at_ms=status.at_ms, total=len(every or ()), matched=len(rows), offset=query.offset, sort=sort, order=order)
-    notes = ("Nothing is known of consumer groups yet.",) if every is None else ()
-    return _GROUPS.view(query, status, found, rows[query.offset : query.offset + query.limit], notes)
-
-
-def group_key(sort: str) -> Callable[[GroupSummary], float | str]:
-    """What groups are sorted by."""
-    if sort == "held":
-        return lambda row: 1_000_000 * row.below_start + row.held + row.beyond_end + row.stopped + row.pending
-    if sort == "lag_records_read_committed":
-        return lambda row: row.lag
-    return lambda row: getattr(row, sort)  # a column's field: one of the words that the query may name
+    """All consumer groups."""
+    try:
+        found = source.state.groups(query.text(*_ASKED))
+    except NotYetError:
+        nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
+        return _GROUPS.view(query, status, nothing, (), ("Nothing is known of consumer groups yet.",))
+    return _GROUPS.view(query, status, found, found.rows)
 
 
 def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -> list[Row]:

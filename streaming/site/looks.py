@@ -3,16 +3,17 @@
 from threading import Lock
 
 from streaming.api.judged import Judged
+from streaming.api.listed_groups import ListedGroups, MakeDetails
 from streaming.api.seen import Seen
-from streaming.api.suspect_groups import suspect_groups
 from streaming.api.views import Views
-from streaming.formatting import format_be, format_count
-from streaming.metrics.disk_use import full_by_dir
-from streaming.metrics.group_snapshot import GroupBoard
-from streaming.metrics.observer import Observer
-from streaming.metrics.table import Table
+from streaming.consumers.group_partitions import GroupPartitions
+from streaming.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.verdicts.circumstances import Circumstances, Thresholds
 from streaming.verdicts.commands import Commands
+from streaming.verdicts.group_judge import JudgedGroups, judge_groups
+from streaming.view.disk_use import full_by_dir
+from streaming.view.observer import Observer
+from streaming.view.table import Table
 
 
 class Looks:
@@ -20,20 +21,31 @@ class Looks:
 
     Args:
         groups: what is known of consumer groups; None for nothing.
+        details: asks agents for what only they know of a group.
         redacted: names of groups and transactional ids are not Kafka's own.
     """
 
     def __init__(
-        self, table: Table, observer: Observer, views: Views, groups: GroupBoard | None, thresholds: Thresholds, *, redacted: bool
+        self,
+        table: Table,
+        observer: Observer,
+        views: Views,
+        groups: GroupBoard | None,
+        details: MakeDetails,
+        thresholds: Thresholds,
+        *,
+        redacted: bool,
     ) -> None:
         self._table = table
         self._observer = observer
         self._views = views
         self._groups = groups
+        self._details = details
         self._thresholds = thresholds
         self._redacted = redacted
         self._lock = Lock()  # protects what follows
         self._last: Judged | None = None
+        self._last_groups: JudgedGroups | None = None
 
     def look(self) -> Judged:
         """The state as it was a few seconds ago, at most."""
@@ -55,8 +67,8 @@ class Looks:
         topics = seen.snapshot.topic_names
         snapshot = None if self._groups is None else self._groups.latest(seen.now_ms)
         answering = [each for each in agents if each.up]
-        server = self._observer.server
-        groups, omitted = suspect_groups(snapshot, self._table.export.has_consumer, seen.shown, topics, seen.now_ms, server)
+        commands = Commands(server=self._observer.server, redacted=self._redacted)
+        groups = self._judged_groups(snapshot)
         read_ms = dict(zip(seen.snapshot.agents, seen.snapshot.read_ms.tolist(), strict=True))
         return Judged(
             seen=seen,
@@ -68,25 +80,38 @@ class Looks:
                 lags=self._observer.lags(now),
                 groups=groups,
                 thresholds=self._thresholds,
-                commands=Commands(server=server, redacted=self._redacted),
+                commands=commands,
                 export=self._table.export,
+                stale=self._observer.is_stale(now),
                 full=self._table.full_times.of(lambda: full_by_dir(seen.shown, answering, seen.now_ms), seen.now_ms),
                 min_isr=self._table.min_isr,
             ),
+            groups=self._answers(groups, seen, commands),
             rates=self._views.history,
             ready=self._table.ready,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
-            unknown=_left_out(omitted) if snapshot is not None else _NO_GROUPS if self._groups is not None else (),
+            unknown=_NO_GROUPS if snapshot is None and self._groups is not None else (),
+        )
+
+    def _judged_groups(self, snapshot: GroupSnapshot | None) -> JudgedGroups | None:
+        """A snapshot is judged once, however many looks show it."""
+        last = self._last_groups
+        if snapshot is None or last is None or last.snapshot is not snapshot:
+            self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms)
+        return self._last_groups
+
+    def _answers(self, groups: JudgedGroups | None, seen: Seen, commands: Commands) -> ListedGroups | None:
+        """The answers about consumer groups; None while nothing is known of any, and what is there is still on its way."""
+        if groups is None or not (self._table.ready or len(groups.snapshot.rows) or groups.snapshot.groups or groups.snapshot.unread):
+            return None
+        return ListedGroups(
+            judged=groups,
+            is_exported=self._table.export.has_consumer,
+            messages=lambda: GroupPartitions(groups.snapshot, seen.shown, seen.snapshot.topic_names),
+            details=self._details,
+            commands=lambda _: commands,
         )
 
 
 _NO_GROUPS = ("Nothing is known of consumer groups yet",)
-
-
-def _left_out(groups: int) -> tuple[str, ...]:
-    if not groups:
-        return ()
-    return (
-        f"{format_count(groups, 'consumer group')} with a lag that may matter {format_be(groups)} not judged, because there are too many",
-    )

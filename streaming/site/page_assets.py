@@ -6,7 +6,7 @@ from http import HTTPStatus
 from importlib.resources import files
 
 from streaming.site.page_links import STATIC
-from streaming.web.messages import Answer
+from streaming.web.messages import Response
 
 ASSETS = {"site.css": "text/css; charset=utf-8", "site.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
 
@@ -28,11 +28,11 @@ _KEPT = {**PAGE_SECURED, "Cache-Control": "private, max-age=31536000, immutable"
 
 
 @cache
-def asset(name: str) -> Answer | None:
+def asset(name: str) -> Response | None:
     """The answer to a request for an asset, None if there is none with this name."""
     if name not in ASSETS:
         return None
-    return Answer(status=HTTPStatus.OK, content_type=ASSETS[name], body=_content(name), headers=_KEPT)
+    return Response(status=HTTPStatus.OK, content_type=ASSETS[name], body=_content(name), headers=_KEPT)
 
 
 def _content(name: str) -> bytes:

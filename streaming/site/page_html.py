@@ -8,13 +8,13 @@ from markupsafe import Markup
 
 from streaming.formatting import format_name
 from streaming.site.page_assets import ASSETS, static_path
-from streaming.site.page_views import View
+from streaming.site.page_views import PageView
 
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
 
 
-def render(view: View) -> bytes:
+def render(view: PageView) -> bytes:
     """A view as HTML in UTF-8."""
     name = type(view).__name__.removesuffix("View").lower()
     return _environment().get_template(f"{name}.html").render(view=view, refresh=REFRESH_SECONDS).encode()

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
 from streaming.errors import UsageError
+from streaming.listings.listing import ASCENDING, DESCENDING
 from streaming.protocol.listing_json import DEFAULT_LIMIT
 from streaming.protocol.problem_json import SEVERITIES
-from streaming.site.page_tables import ASCENDING, DESCENDING
 
 _MOST_DIGITS = 12
 _MOST_PARAMETERS = 20

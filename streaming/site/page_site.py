@@ -18,13 +18,13 @@ from streaming.site.page_html import render
 from streaming.site.page_links import COST, GROUPS, HOME, PARTITIONS, RETENTION, STATIC, TRANSACTIONS
 from streaming.site.page_query import Query, parse_query
 from streaming.site.page_source import PageSource
-from streaming.site.page_views import ErrorView, View
+from streaming.site.page_views import ErrorView, PageView
 from streaming.site.partition_view import partition_view
-from streaming.web.messages import Answer, Request
+from streaming.web.messages import Request, Response
 
 HTML_TYPE = "text/html; charset=utf-8"
 
-_LISTS: dict[str, Callable[[PageSource, Query, Status], View]] = {
+_LISTS: dict[str, Callable[[PageSource, Query, Status], PageView]] = {
     PARTITIONS: listing_views.partitions,
     TRANSACTIONS: listing_views.transactions,
     RETENTION: listing_views.retention,
@@ -45,7 +45,7 @@ class PageSite:
     def __init__(self, source: PageSource) -> None:
         self._source = source
 
-    def answer(self, request: Request) -> Answer | None:
+    def answer(self, request: Request) -> Response | None:
         """The answer to a request, None if its path is none of the page's."""
         if request.path.startswith(STATIC):
             return _packed(asset(request.path.removeprefix(STATIC)), request)
@@ -54,7 +54,7 @@ class PageSite:
             return None
         return _packed(self._html(request, segments), request)
 
-    def _html(self, request: Request, segments: list[str]) -> Answer:
+    def _html(self, request: Request, segments: list[str]) -> Response:
         status = self._source.state.status()
         try:
             return _html(self._view(request.path, segments, parse_query(request.query), status))
@@ -63,7 +63,7 @@ class PageSite:
         except NotThereError as error:
             return _error(status, HTTPStatus.NOT_FOUND, "Not there", error.words)
 
-    def _view(self, path: str, segments: list[str], query: Query, status: Status) -> View:
+    def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
             return home(status, self._source.state.problems(query.text("severity", "filter", "offset")), query)
         if path == COST:
@@ -74,7 +74,7 @@ class PageSite:
             return _LISTS[path](self._source, query, status)
         return self._one(segments, query, status)
 
-    def _one(self, segments: list[str], query: Query, status: Status) -> View:
+    def _one(self, segments: list[str], query: Query, status: Status) -> PageView:
         names = [_decoded(each) for each in segments[1:]]
         if segments[0] == "groups" and len(names) == 1:
             return self._group(names[0], query, status)
@@ -82,20 +82,20 @@ class PageSite:
             return self._partition(names[0], int(names[1]), status)
         raise NotThereError(words="There is no such page.")
 
-    def _named(self, query: Query, status: Status) -> View:
+    def _named(self, query: Query, status: Status) -> PageView:
         """A name that no path can hold is a parameter."""
         if "group" in query.values:
             return self._group(query.values["group"], query, status)
         return self._partition(query.values["topic"], query.number("partition"), status)
 
-    def _partition(self, topic: str, partition: int, status: Status) -> View:
+    def _partition(self, topic: str, partition: int, status: Status) -> PageView:
         detail = self._source.state.partition(topic, partition)
         if detail is None:
             raise NotThereError(words="No such partition is watched: its topic may be deleted, or its broker's agent not be asked.")
         return partition_view(detail, status)
 
-    def _group(self, name: str, query: Query, status: Status) -> View:
-        detail = self._source.group(name)
+    def _group(self, name: str, query: Query, status: Status) -> PageView:
+        detail = self._source.state.group(name)
         if detail is None:
             raise NotThereError(words="No such consumer group is known: its offsets may have expired.")
         return group_view(detail, query, status)
@@ -108,15 +108,15 @@ def _decoded(segment: str) -> str:
         raise NotThereError(words="There is no such page: its address is not UTF-8.") from error
 
 
-def _html(view: View, status: HTTPStatus = HTTPStatus.OK) -> Answer:
-    return Answer(status=status, content_type=HTML_TYPE, body=render(view), headers=PAGE_SECURED)
+def _html(view: PageView, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    return Response(status=status, content_type=HTML_TYPE, body=render(view), headers=PAGE_SECURED)
 
 
-def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Answer:
+def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response:
     return _html(ErrorView(title=title, here="", status=status, words=words), code)
 
 
-def _packed(answer: Answer | None, request: Request) -> Answer | None:
+def _packed(answer: Response | None, request: Request) -> Response | None:
     if answer is None or not request.gzip:
         return answer
     return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)

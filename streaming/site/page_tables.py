@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from streaming.listings.list_cells import Times, Unit
+from streaming.listings.listing import ASCENDING, DESCENDING, Field, severity_of
+from streaming.protocol.json_message import PublicMessage
 from streaming.site.page_links import link
-from streaming.site.page_words import Cell
+from streaming.site.page_words import Cell, drawn
 
 Row = TypeVar("Row")
-
-ASCENDING, DESCENDING = "asc", "desc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,20 @@ class Column(Generic[Row]):
     sort: str = ""
     numbers: bool = False
     first: str = DESCENDING
+
+
+def columns_of(fields: Sequence[Field]) -> tuple[Column[Any], ...]:
+    """The columns of a declared list."""
+    return tuple(_column(each) for each in fields)
+
+
+def _column(field: Field) -> Column[Any]:
+    def cell(row: PublicMessage, now_ms: int) -> Cell:
+        tone = severity_of(row) if field.toned else ""
+        return drawn(field.cell_in(row, Times(now_ms)), tone, name=field.unit is Unit.NAME)
+
+    numbers = field.unit.is_number and field.unit is not Unit.MOMENT
+    return Column(head=field.heading, cell=cell, sort=field.name if field.sort else "", numbers=numbers, first=field.sort or DESCENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 
 from streaming.formatting import format_name, format_time
+from streaming.listings.list_cells import place
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.status_json import Status
 from streaming.site.page_links import group_link, link, partition_link
 from streaming.site.page_tables import Choice, Drawn
-from streaming.site.page_words import Cell, Link, moment, partition_name
+from streaming.site.page_words import Cell, Link, moment
 
 _CALM = {"critical": "critical", "warning": "warning", "info": "note", "": "fine"}
 """The word for a severity on a badge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class PageView:
     """What all views have. ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none."""
 
     title: str
@@ -66,7 +67,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListView(View):
+class ListView(PageView):
     """A table."""
 
     intro: str
@@ -76,7 +77,7 @@ class ListView(View):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorView(View):
+class ErrorView(PageView):
     """Why there is no view."""
 
     words: str
@@ -112,7 +113,7 @@ def _detail(problem: Problem) -> str:
 def _about(problem: Problem) -> list[Link]:
     about = []
     if problem.topic and problem.partition >= 0:
-        text = f"partition {partition_name(problem.topic, problem.partition)}"
+        text = f"partition {place(problem.topic, problem.partition)}"
         about.append(Link(text=text, href=partition_link(problem.topic, problem.partition)))
     elif problem.topic:
         about.append(Link(text=f"topic {format_name(problem.topic)}", href=link("/partitions", {"filter": problem.topic})))

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from streaming.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.site.page_charts import Line
+from streaming.listings import list_cells as listings
+from streaming.listings.list_cells import place
+from streaming.site.page_charts import Line, spark
 from streaming.site.page_links import group_link, partition_link
 
 UNKNOWN = "not known"
@@ -34,6 +36,22 @@ class Cell:
     command: str = ""
 
 
+def drawn(cell: listings.Cell, tone: str = "", *, name: bool = False) -> Cell:
+    """A cell of a declared list, with the way to what it names, its time for machines, and its curve as a line; ``name``: as in `Cell`."""
+    at = format_time(cell.at_ms) if cell.at_ms >= 0 else ""
+    if cell.command:
+        return Cell(command=cell.command)
+    if cell.curve:
+        return Cell(line=spark(cell.curve, f"At most {format_size(round(max(cell.curve)))}/s") if max(cell.curve) >= 0 else None)
+    if cell.partition is not None:
+        return Cell(text=cell.text, href=partition_link(*cell.partition), name=True)
+    if cell.group is not None:
+        return Cell(text=cell.text, href=group_link(cell.group), name=True)
+    if cell.groups:
+        return Cell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
+    return Cell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)
+
+
 def number(value: int, noun: str = "") -> Cell:
     """A count, or that it is not known."""
     return Cell(text=NOTHING if value < 0 else format_count(value, noun) if noun else f"{value:,}")
@@ -59,11 +77,6 @@ def moment(ms: int, now_ms: int, otherwise: str = NOTHING) -> Cell:
     return Cell(text=otherwise) if ms < 0 else Cell(text=format_age((now_ms - ms) / 1000), time=format_time(ms))
 
 
-def deletion(ms: int, now_ms: int) -> Cell:
-    """When retention deletes next: what the limit has let go is due at the broker's next check."""
-    return Cell(text="due", time=format_time(ms)) if 0 <= ms <= now_ms else moment(ms, now_ms)
-
-
 def span(ms: int) -> str:
     """A length of time."""
     return NOTHING if ms < 0 else format_duration(ms / 1000)
@@ -71,12 +84,7 @@ def span(ms: int) -> str:
 
 def partition_cell(topic: str, partition: int) -> Cell:
     """A partition, with the way to its view."""
-    return Cell(text=partition_name(topic, partition), href=partition_link(topic, partition), name=True)
-
-
-def partition_name(topic: str, partition: int) -> str:
-    """A partition by its name; a topic's name that is no plain word is escaped."""
-    return f"{format_name(topic, 249)}-{partition}"
+    return Cell(text=place(topic, partition), href=partition_link(topic, partition), name=True)
 
 
 def group_reference(group: str) -> Link:

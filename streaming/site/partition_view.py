@@ -3,16 +3,19 @@
 from dataclasses import dataclass
 
 from streaming.formatting import format_name
+from streaming.listings.list_cells import Times, place
+from streaming.listings.listing import severity_of
+from streaming.listings.retention_list import RETENTION
+from streaming.listings.transaction_list import TRANSACTIONS
 from streaming.protocol.listing_json import PARTITIONS_PATH, PartitionRow
 from streaming.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
 from streaming.protocol.status_json import Status
 from streaming.site.hour_charts import hour_charts
-from streaming.site.listing_columns import TRANSACTION_COLUMNS, limit_words
 from streaming.site.page_charts import Chart
 from streaming.site.page_links import PARTITIONS
-from streaming.site.page_tables import Column, Drawn, draw
-from streaming.site.page_views import ShownProblem, View, shown_problems
-from streaming.site.page_words import NOTHING, Cell, bytes_rate, deletion, moment, number, partition_name, records_rate, size, span
+from streaming.site.page_tables import Column, Drawn, columns_of, draw
+from streaming.site.page_views import PageView, ShownProblem, shown_problems
+from streaming.site.page_words import NOTHING, Cell, bytes_rate, drawn, moment, number, records_rate, size
 from streaming.site.segment_strip import Strip, by_size, by_time
 
 _MOST_LISTED = 50
@@ -28,7 +31,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionView(View):
+class PartitionView(PageView):
     """One partition."""
 
     problems: tuple[ShownProblem, ...]
@@ -47,7 +50,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
     strips = (by_size(detail.segments, detail.retention, detail.omitted), by_time(detail.segments, detail.retention, now, detail.omitted))
     newest = detail.segments[::-1][:_MOST_LISTED]
     return PartitionView(
-        title=partition_name(row.topic, row.partition),
+        title=place(row.topic, row.partition),
         here=PARTITIONS,
         status=status,
         json=path_of_partition(row.topic, row.partition) if row.topic not in ("", ".", "..") else PARTITIONS_PATH,
@@ -57,7 +60,12 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
         strips=tuple(each for each in strips if each is not None),
         retention=_retention(detail, now),
         transactions=draw(
-            "transactions", "Open transactions", TRANSACTION_COLUMNS[1:], detail.transactions, now, empty="None has been open for long."
+            "transactions",
+            "Open transactions",
+            columns_of(TRANSACTIONS.page_columns[1:]),
+            detail.transactions,
+            now,
+            empty="None has been open for long.",
         ),
         segments=draw("segments", f"Newest {len(newest)} segments", _SEGMENT_COLUMNS, newest, now, empty="No segment is known."),
         replicas=draw("replicas", "Replicas that are watched", _REPLICA_COLUMNS, detail.replicas, now, empty="No replica is watched."),
@@ -85,20 +93,16 @@ def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
     kept = detail.retention
     if kept is None:
         return ()
-    blocked = (
-        (Fact(name="Blocked", value=Cell(text=kept.blocked.replace("_", " "), note=kept.blocked_why, tone="warning")),)
-        if kept.blocked
-        else ()
+    times, tone = Times(now_ms), severity_of(kept)
+    return tuple(
+        Fact(name=each.heading, value=drawn(each.cell_in(kept, times), tone=tone if each.toned else ""))
+        for each in RETENTION.columns
+        if each.name not in _ABOVE
     )
-    return (
-        Fact(name="Limit", value=limit_words(kept)),
-        Fact(name="Oldest record", value=moment(kept.oldest_record_ms, now_ms)),
-        Fact(name="Kept too long", value=Cell(text=span(kept.lag_ms))),
-        Fact(name="Deletion overdue", value=Cell(text=span(kept.overdue_ms))),
-        Fact(name="Beyond a limit", value=size(kept.reclaimable_bytes)),
-        Fact(name="Next deletion by time", value=deletion(kept.next_deletion_ms, now_ms)),
-        *blocked,
-    )
+
+
+_ABOVE = ("topic", "broker", "size_bytes")
+"""What the facts above the retention have already."""
 
 
 def _kind(row: SegmentRow, now_ms: int) -> Cell:

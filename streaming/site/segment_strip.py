@@ -37,7 +37,7 @@ def by_size(segments: Sequence[SegmentRow], retention: RetentionRow | None, omit
     total = sum(sizes)
     if not total:
         return None
-    limit = -1 if retention is None else retention.retention_bytes
+    limit = -1 if retention is None else retention.retention_limit_bytes
     reach = max(total, limit) if 0 <= limit <= total * _MOST_OVER and not omitted else total
     ends = [reach - total]
     for each in sizes:
@@ -65,7 +65,7 @@ def by_time(segments: Sequence[SegmentRow], retention: RetentionRow | None, now_
     if not known or oldest >= now_ms:
         return None
     age = now_ms - oldest
-    limit = -1 if retention is None else retention.retention_ms
+    limit = -1 if retention is None else retention.retention_limit_ms
     reach = max(age, limit) if 0 <= limit <= age * _MOST_OVER else age
 
     def place(time: int) -> float:

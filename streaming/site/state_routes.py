@@ -1,18 +1,15 @@
-"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/` besides those of consumer groups."""
+"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from urllib.parse import unquote
 
 from streaming.api.state import State
-from streaming.errors import UsageError
+from streaming.errors import NotYetError, UsageError
 from streaming.protocol.cost_json import COST_PATH, Cost
-from streaming.protocol.disk_json import DISK_PATH
-from streaming.protocol.json_message import Message
-from streaming.protocol.listing_json import PARTITIONS_PATH, RETENTION_PATH, TRANSACTIONS_PATH
-from streaming.protocol.problem_json import PROBLEMS_PATH
-from streaming.protocol.status_json import STATUS_PATH
-from streaming.site.json_answers import bad_request, json_answer, not_found
-from streaming.web.messages import Answer, Request
+from streaming.protocol.group_json import GROUPS_PATH
+from streaming.protocol.listing_json import PARTITIONS_PATH
+from streaming.site.json_answers import bad_request, json_answer, not_found, unavailable
+from streaming.web.messages import Request, Response
 
 API = "/api/v1/"
 
@@ -26,27 +23,30 @@ class StateAnswers:
 
     def __init__(self, state: State, cost: Callable[[], Cost]) -> None:
         self._state = state
-        self._of_paths: Mapping[str, Callable[[str], Message]] = {
-            STATUS_PATH: lambda _: state.status(),
-            PROBLEMS_PATH: state.problems,
-            PARTITIONS_PATH: state.partitions,
-            TRANSACTIONS_PATH: state.transactions,
-            RETENTION_PATH: state.retention,
-            DISK_PATH: state.disk,
-            COST_PATH: lambda _: cost(),
-        }
+        self._cost = cost
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Response:
         """The answer to a request for a path that begins with `API`."""
-        make = self._of_paths.get(request.path)
         try:
-            if make is not None:
-                return json_answer(make(request.query), request)
+            message = self._cost() if request.path == COST_PATH else self._state.answer(request.path, request.query)
+            if message is not None:
+                return json_answer(message, request)
+            return self._group(request) if request.path.startswith(f"{GROUPS_PATH}/") else self._partition(request)
+        except NotYetError as error:
+            return unavailable(str(error))
         except UsageError as error:
             return bad_request(str(error))
-        return self._partition(request)
 
-    def _partition(self, request: Request) -> Answer:
+    def _group(self, request: Request) -> Response:
+        """One consumer group: ``groups/NAME``."""
+        try:
+            name = unquote(request.path.removeprefix(f"{GROUPS_PATH}/"), errors="strict")
+        except UnicodeDecodeError:
+            return not_found("consumer group")
+        detail = self._state.group(name, request.query)
+        return not_found("consumer group") if detail is None else json_answer(detail, request)
+
+    def _partition(self, request: Request) -> Response:
         """One partition: ``partitions/TOPIC/NUMBER``."""
         parts = request.path.removeprefix(f"{PARTITIONS_PATH}/").split("/")
         if not request.path.startswith(f"{PARTITIONS_PATH}/") or len(parts) != 2:

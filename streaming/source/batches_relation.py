@@ -22,7 +22,7 @@ TASK_BYTES = 256 << 20
 
 @dataclass
 class Segments(InputPartition):
-    """What one task reads: segments of one agent."""
+    """The work of one task: segments of one agent."""
 
     address: str
     logs: list[Log]

@@ -5,7 +5,7 @@ log bytes up to it since the journal began. ``turn`` counts plans that brought n
 ``brokers`` are the brokers whose logs the agent watched: they identify an agent that comes back under another name.
 
 Beside the agents, an offset holds how many shards a run of the query has recalled (`Recall`), so that a micro-batch that is run again
-recalls the same ones. An offset of an earlier version does not hold this.
+recalls the same ones.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ class AgentOffset:
     seq: int
     total: int
     turn: int
-    brokers: tuple[int, ...] = ()  # none: planned by an earlier version
+    brokers: tuple[int, ...] = ()  # none: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ RECALL_SHARDS = 16
 _RECALL = ""  # the key instead of an agent's name, which is never empty
 
 Offset = dict[str, Any]
-"""What Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without ``brokers`` if they are not known. The recall is
+"""The JSON that Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without ``brokers`` if they are not known. The recall is
 ``{"": {run, shards}}``."""
 
 
@@ -83,7 +83,7 @@ def _fields(at: AgentOffset) -> dict[str, Any]:
 def knows(known: Mapping[str, AgentOffset], agent: str, brokers: Iterable[int]) -> bool:
     """Whether something of these brokers' logs has been planned before, by this agent or by one of another name.
 
-    An offset of an earlier version does not name the brokers: it may be about the logs of any agent.
+    An agent whose brokers are not known may have watched any of them.
     """
     return agent in known or any(not at.brokers or not set(at.brokers).isdisjoint(brokers) for at in known.values())
 
@@ -108,7 +108,7 @@ def advance(start: Offset, plans: Iterable[Plan], brokers: Mapping[str, Iterable
 
 
 def ranges(start: Offset, end: Offset, consumer: str, run: str) -> dict[str, Range]:
-    """What each agent has to deliver between two offsets to a run of a consumer's query."""
+    """The ranges that the agents have to deliver between two offsets to a run of a consumer's query."""
     before, found = parse(start), {}
     for agent, to in parse(end).items():
         since = before.get(agent)

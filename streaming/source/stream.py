@@ -48,7 +48,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class Delivery(InputPartition):
-    """What one task reads: the ranges of some agents, the totals at their ends, and the agents' addresses when the ranges were planned.
+    """The work of one task: the ranges of some agents, the totals at their ends, and the agents' addresses when the ranges were planned.
 
     Or the shards that are recalled.
     """
@@ -163,7 +163,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for address, status in self._registered.items()
             if address not in awake or (address in plans and self._is_known(status, plans[address]))
         }
-        hurry = _hurry(plans.values(), known, budget, met=bool(met))
+        hurry = _hurry(plans.values(), budget, met=bool(met))
         return offsets.advance(start, plans.values(), brokers), hurry
 
     def _plan(self, client: AgentClient, known: Mapping[str, offsets.AgentOffset], budget: int | None) -> Plan:
@@ -287,24 +287,15 @@ def _arrived(agent: str, asked: Range, total: int) -> pa.Table:
     return events_table(agent, asked.journal, [(asked.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
 
 
-def _hurry(plans: Collection[Plan], known: Mapping[str, offsets.AgentOffset], budget: int | None, *, met: bool) -> Hurry:
+def _hurry(plans: Collection[Plan], budget: int | None, *, met: bool) -> Hurry:
     """How soon the next check for work has to follow these plans.
 
     Args:
         met: an agent was registered just now: it will publish in a moment where its logs begin for this consumer.
     """
-    if any(_is_cut(plan, known.get(plan.agent), budget) for plan in plans):
+    if budget is not None and any(plan.more for plan in plans):
         return Hurry.NOW
     return Hurry.SOON if met or any(plan.missed or plan.seq == NOT_BEGUN for plan in plans) else Hurry.NOT
-
-
-def _is_cut(plan: Plan, before: offsets.AgentOffset | None, budget: int | None) -> bool:
-    """Whether there is more than the plan holds. For an agent of an earlier version, the used part of the budget decides."""
-    if budget is None or plan.seq == NOT_BEGUN:
-        return False
-    if plan.more is not None:
-        return plan.more
-    return 2 * (plan.total - (before.total if before is not None and before.journal == plan.journal else 0)) >= budget
 
 
 def _attempt() -> int:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from streaming.top.questions import Answer, Listing, Question, Rows
 from streaming.top.scrolling import scrolled
-from streaming.top.top_state import State, key_of, question
+from streaming.top.top_state import ScreenState, key_of, question
 
 
-def answered(state: State, answer: Answer, now: float) -> State:
+def answered(state: ScreenState, answer: Answer, now: float) -> ScreenState:
     """The state with an answer, at ``now`` on the state's clock.
 
     An answer for a screen that was left still says how everything is; what else is in it counts only if it is wanted.
@@ -18,17 +18,17 @@ def answered(state: State, answer: Answer, now: float) -> State:
     return scrolled(_following(replace(state, content=answer.content)))
 
 
-def failed(state: State, why: str, now: float) -> State:
+def failed(state: ScreenState, why: str, now: float) -> ScreenState:
     """The state after a question without an answer: what was known stays, as old."""
     return replace(state, error=why or "no answer", now=max(now, state.now))
 
 
-def ticked(state: State, now: float) -> State:
+def ticked(state: ScreenState, now: float) -> ScreenState:
     """The state at a later time."""
     return replace(state, now=max(now, state.now))
 
 
-def is_wanted(state: State, asked: Question) -> bool:
+def is_wanted(state: ScreenState, asked: Question) -> bool:
     """Whether an answer to this belongs on the screen: it may begin at another row and have another size, but nothing else."""
     wanted = question(state)
     if isinstance(wanted, Listing) and isinstance(asked, Listing):
@@ -36,7 +36,7 @@ def is_wanted(state: State, asked: Question) -> bool:
     return asked == wanted
 
 
-def _following(state: State) -> State:
+def _following(state: ScreenState) -> ScreenState:
     """Keep the cursor on the row that it was on, if that is still near."""
     rows, place = state.content, state.place
     if not isinstance(rows, Rows) or not place.held:

@@ -1,18 +1,18 @@
 """The lines of what is opened, and the command to copy there."""
 
+from streaming.listings.list_cells import Times
 from streaming.protocol.group_json import GroupDetail
 from streaming.protocol.listing_json import TransactionRow
 from streaming.protocol.problem_json import Problem
-from streaming.top.columns import Times
-from streaming.top.group_lines import group_lines, verdicts_of
+from streaming.top.group_lines import findings_of, group_lines
 from streaming.top.labelled_text import Line
 from streaming.top.partition_lines import partition_lines
 from streaming.top.problem_lines import problem_lines
 from streaming.top.questions import Detail
-from streaming.top.top_state import State, key_of
+from streaming.top.top_state import ScreenState, key_of
 
 
-def detail_lines(state: State) -> list[Line]:
+def detail_lines(state: ScreenState) -> list[Line]:
     """The lines of the thing that is opened last."""
     opened = state.opened[-1]
     if opened.problem:
@@ -31,14 +31,14 @@ def detail_lines(state: State) -> list[Line]:
     return partition_lines(found.detail, times, state.width)
 
 
-def opened_problem(state: State) -> Problem | None:
+def opened_problem(state: ScreenState) -> Problem | None:
     """The problem that is opened, as the last answer has it."""
     rows, key = state.rows, state.opened[-1].problem
     problems = (row for row in (rows.rows if rows else ()) if isinstance(row, Problem))
     return next((each for each in problems if key_of(each) == key), None)
 
 
-def command_of(state: State) -> tuple[str, str]:
+def command_of(state: ScreenState) -> tuple[str, str]:
     """The command that is the first to run for what is opened, and if there is none the reason."""
     if state.opened[-1].problem:
         problem = opened_problem(state)
@@ -50,6 +50,6 @@ def command_of(state: State) -> tuple[str, str]:
 
 def _commands(detail: Detail) -> list[tuple[str, str]]:
     if isinstance(detail, GroupDetail):
-        return [(each.command.line, each.command.reason) for each in verdicts_of(detail)]
+        return [(each.command, each.no_command) for each in findings_of(detail)]
     found: list[Problem | TransactionRow] = [*detail.problems, *detail.transactions]
     return [(each.command, each.no_command) for each in found]

@@ -10,7 +10,7 @@ from streaming.top.help_lines import help_lines
 from streaming.top.labelled_text import Line
 from streaming.top.screen_parts import body_height, foot, head
 from streaming.top.table_lines import table_lines
-from streaming.top.top_state import State
+from streaming.top.top_state import ScreenState
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Frame:
     row: int
 
 
-def drawn(state: State) -> Frame:
+def drawn(state: ScreenState) -> Frame:
     """The screen of a state; no line is wider than the terminal."""
     above, below, height = head(state), foot(state), body_height(state)
     if state.helping:
@@ -34,14 +34,14 @@ def drawn(state: State) -> Frame:
     return Frame(tuple(lines), min(len(lines) - 1, _cursor_row(state, len(above), height)))
 
 
-def _page(lines: list[Line], state: State, height: int) -> list[Text]:
+def _page(lines: list[Line], state: ScreenState, height: int) -> list[Text]:
     visible = lines[state.line : state.line + height]
     style = " dim" if state.is_old else ""
     texts = [Text(cut(each.text, state.width), f"{each.style}{style}".strip()) for each in visible]
     return [*texts, *(Text("") for _ in range(height - len(texts)))]
 
 
-def _cursor_row(state: State, above: int, height: int) -> int:
+def _cursor_row(state: ScreenState, above: int, height: int) -> int:
     if state.typing:
         return above - 1
     if state.helping or state.opened:

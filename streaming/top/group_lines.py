@@ -1,24 +1,26 @@
 """A group in detail: its verdicts with their commands, and its partitions."""
 
-from streaming.formatting import format_count, format_name, format_table
-from streaming.protocol.group_json import GroupDetail
+from streaming.formatting import format_count, format_name
+from streaming.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.listings.list_cells import Times, count, place, size, word
+from streaming.listings.text_table import text_table
+from streaming.protocol.group_json import GroupDetail, GroupFinding
+from streaming.protocol.group_verdicts import GroupVerdict
 from streaming.top.cells import cut
-from streaming.top.columns import Times, count, number, place, size, word
 from streaming.top.labelled_text import Line, all_labelled, command_lines, title
-from streaming.verdicts.group_verdicts import Bounds, GroupVerdict, Kind, judge
 
 _MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
-_CALM = (Kind.FINE, Kind.ONLY_MARKERS)
+_CALM = (GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label)
 
 
-def verdicts_of(group: GroupDetail) -> list[GroupVerdict]:
-    """What is to be said of a group as of its answer, the most severe first."""
-    return [each for each in judge(group, group.at_ms, Bounds()) if each.kind not in _CALM]
+def findings_of(group: GroupDetail) -> list[GroupFinding]:
+    """What is to be said of a group, the worst first, without what needs nothing."""
+    return [each for each in group.findings if each.verdict not in _CALM]
 
 
 def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:
     """Everything about a group, what is wrong first."""
-    of, found = group.summary, verdicts_of(group)
+    of, found = group.summary, findings_of(group)
     calm = len(group.partitions) - len({(each.topic, each.partition) for each in found if each.topic})
     lines = [
         *title(format_name(of.group), width),
@@ -41,8 +43,8 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:
     ]
     for each in found[:_MOST_VERDICTS]:
         where = f"{place(each.topic, each.partition)}: " if each.topic else ""
-        lines += title(f"{where}{each.kind.label}: {each.text}", width)
-        lines += command_lines(each.command.line, each.command.reason, width)
+        lines += title(f"{where}{each.verdict}: {each.text}", width)
+        lines += command_lines(each.command, each.no_command, width)
     if len(found) > _MOST_VERDICTS:
         lines += title(f"and {len(found) - _MOST_VERDICTS:,} more: `segtail why` has all of them", width)
     if calm > 0:
@@ -51,13 +53,8 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:
 
 
 def _partitions(group: GroupDetail, times: Times, width: int) -> list[Line]:
-    rows: list[tuple[str | None, ...]] = [("partition", "records left", "bytes", "committed", "end", "next record")]
-    for each in group.partitions[:_MOST_PARTITIONS]:
-        oldest = each.next_append_ms if each.next_append_ms >= 0 else each.next_timestamp_ms
-        left, end = count(each.lag_records_read_committed), number(each.high_watermark)
-        rows.append((place(each.topic, each.partition), left, size(each.lag_bytes), number(each.committed), end, times.of(oldest)))
-    if len(rows) == 1:
+    if not group.partitions:
         return []
-    lines = format_table(rows, ("records left", "bytes", "committed", "end", "next record"))
+    lines = text_table(GROUP_PARTITIONS, group.partitions[:_MOST_PARTITIONS], times)
     omitted = group.omitted + max(0, len(group.partitions) - _MOST_PARTITIONS)
     return [*title(f"partitions{f', {omitted:,} left out' if omitted else ''}", width), *(Line(cut(line, width)) for line in lines)]

@@ -19,12 +19,9 @@ from streaming.protocol.listing_json import (
 from streaming.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.protocol.status_json import STATUS_PATH, Status
-from streaming.top.group_order import group_rows
-from streaming.top.questions import Answer, Content, Detail, Found, Listing, Question, Row, Rows, Subject, View
+from streaming.top.questions import Answer, Content, Detail, Found, Listing, ListName, Question, Row, Rows, Subject
 
 M = TypeVar("M", bound=Message)
-
-_MOST_GROUP_PAGES = 20
 
 
 class Ask(Protocol):
@@ -46,8 +43,6 @@ class JobSource:
         content: Content
         if isinstance(question, Subject):
             content = self._found(question)
-        elif question.view is View.GROUPS:
-            content = self._groups(question, status.at_ms)
         else:
             content = _READERS[question.view](self, question)
         return Answer(status=status, content=content)
@@ -68,7 +63,9 @@ class JobSource:
 
     def _problems(self, asked: Listing) -> Rows:
         page = self._page(f"{PROBLEMS_PATH}?{_query(asked)}", ProblemPage)
-        return Rows(asked=asked, at_ms=page.at_ms, total=page.total, matched=page.matched, offset=page.offset, rows=tuple(page.problems))
+        return Rows(
+            asked=asked, at_ms=page.at_ms, total=page.total, matched=page.matched, offset=page.offset, rows=tuple(page.rows), page=page
+        )
 
     def _partitions(self, asked: Listing) -> Rows:
         page = self._page(f"{PARTITIONS_PATH}?{_query(asked)}", PartitionPage)
@@ -83,20 +80,22 @@ class JobSource:
         page = self._page(f"{RETENTION_PATH}?{_query(asked)}", RetentionPage)
         return _rows(asked, page, tuple(page.rows))
 
-    def _groups(self, asked: Listing, now_ms: int) -> Rows:
+    def _groups(self, asked: Listing) -> Rows:
         try:
-            page = self._page(GROUPS_PATH, GroupPage)
+            page = self._page(f"{GROUPS_PATH}?{_query(asked)}", GroupPage)
         except NotYetError as error:  # of everything else it may know all
-            return group_rows(asked, (), now_ms, (f"{error}.",))
-        groups, notes = list(page.groups), list(_left_out(page))
-        for _ in range(_MOST_GROUP_PAGES - 1):
-            if not page.next:
-                break
-            page = self._page(f"{GROUPS_PATH}?{urlencode({'after': page.next})}", GroupPage)
-            groups += page.groups
-        if page.next:
-            notes.append(f"Of {page.total:,} groups only the first {len(groups):,} are here, by their names.")
-        return group_rows(asked, groups, page.at_ms, tuple(notes))
+            return Rows(
+                asked=asked,
+                at_ms=-1,
+                total=0,
+                matched=0,
+                offset=0,
+                rows=(),
+                sort=asked.sort,
+                descending=asked.descending,
+                notes=(f"{error}.",),
+            )
+        return _rows(asked, page, tuple(page.rows), tuple(_left_out(page)))
 
 
 def _left_out(page: GroupPage) -> Iterator[str]:
@@ -123,12 +122,14 @@ def _rows(asked: Listing, page: ListPage, rows: tuple[Row, ...], notes: tuple[st
         sort=page.sort,
         descending=page.order == "desc",
         notes=notes,
+        page=page,
     )
 
 
-_READERS: dict[View, Callable[[JobSource, Listing], Rows]] = {
-    View.PROBLEMS: JobSource._problems,
-    View.PARTITIONS: JobSource._partitions,
-    View.TRANSACTIONS: JobSource._transactions,
-    View.RETENTION: JobSource._retention,
+_READERS: dict[ListName, Callable[[JobSource, Listing], Rows]] = {
+    ListName.PROBLEMS: JobSource._problems,
+    ListName.PARTITIONS: JobSource._partitions,
+    ListName.TRANSACTIONS: JobSource._transactions,
+    ListName.RETENTION: JobSource._retention,
+    ListName.GROUPS: JobSource._groups,
 }

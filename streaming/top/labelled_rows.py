@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from streaming.formatting import NONE
+from streaming.listings.list_cells import Times, Unit
 from streaming.protocol.problem_json import Problem
 from streaming.top.cells import plain
-from streaming.top.columns import Times
-from streaming.top.questions import Answer, Row, Rows, View
-from streaming.top.view_columns import COLUMNS, CURVE_HEADING
+from streaming.top.questions import Answer, ListName, Row, Rows
+from streaming.top.view_columns import COLUMNS
 
 
 def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str]:
@@ -15,10 +15,10 @@ def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str
     status, times = answer.status, Times(rows.at_ms, relative)
     yield f"verdict: {plain(status.verdict)}"
     yield f"freshness: {plain(status.freshness)}"
-    yield from (f"not known: {plain(text)}" for text in status.unknown)
+    yield from (f"not known: {plain(text)}" for text in status.doubts)
     shown = f"{len(rows.rows):,} of {rows.matched:,}" if len(rows.rows) < rows.matched else f"{rows.matched:,}"
     yield f"{rows.asked.view}: {shown}"
-    noun = "retention" if rows.asked.view is View.RETENTION else rows.asked.view.removesuffix("s")
+    noun = "retention" if rows.asked.view is ListName.RETENTION else rows.asked.view.removesuffix("s")
     for row in rows.rows:
         yield f"{noun}: {', '.join(_problem(row, times) if isinstance(row, Problem) else _cells(row, rows, times))}"
     yield from (f"note: {plain(text)}" for text in rows.notes)
@@ -26,10 +26,10 @@ def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str
 
 def _cells(row: Row, rows: Rows, times: Times) -> Iterator[str]:
     first, *rest = COLUMNS[rows.asked.view]
-    yield plain(first.cell(row, times))
+    yield plain(first.cell_in(row, times).text)
     for column in rest:
-        text = plain(column.cell(row, times))
-        if text not in (NONE, "") and column.heading != CURVE_HEADING:
+        text = plain(column.cell_in(row, times).text)
+        if text not in (NONE, "") and column.unit is not Unit.CURVE:
             yield f"{column.heading.lower()} {text}"
 
 

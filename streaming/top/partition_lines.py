@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from streaming.formatting import NONE, format_count, format_name, format_table
+from streaming.listings.list_cells import Times, count, curve, length, number, place, rate, size, word
 from streaming.protocol.listing_json import RetentionRow, TransactionRow
 from streaming.protocol.partition_json import PartitionDetail
 from streaming.top.cells import cut
-from streaming.top.columns import Times, count, curve, length, number, place, rate, size, word
 from streaming.top.labelled_text import Line, all_labelled, command_lines, title
 from streaming.top.problem_lines import problem_list
 
@@ -37,7 +37,7 @@ def _facts(of: PartitionDetail, times: Times) -> Iterator[tuple[str, str]]:
         yield "records", f"{count(row.records_data)} of data, {aborted} of them aborted, {control} control records"
     if of.retention is not None:
         yield "retention", _retention(of.retention, times)
-        yield "blocked", of.retention.blocked_why or of.retention.blocked
+        yield "blocked", of.retention.retention_blocked_why or of.retention.retention_blocked
 
 
 def _segment_count(segments: int) -> str:
@@ -45,11 +45,11 @@ def _segment_count(segments: int) -> str:
 
 
 def _retention(of: RetentionRow, times: Times) -> str:
-    limits = [f"{length(of.retention_ms)}" if of.retention_ms >= 0 else "", size(of.retention_bytes) if of.retention_bytes >= 0 else ""]
-    named = " or ".join(filter(None, limits)) or "no limit"
+    limits = (length(of.retention_limit_ms), size(of.retention_limit_bytes))
+    named = " or ".join(each for each in limits if each != NONE) or "no limit"
     assumed = " (assumed)" if of.limits_assumed else ""
-    overdue = f", overdue for {length(of.overdue_ms)}" if of.overdue_ms > 0 else ""
-    frees = f", {size(of.reclaimable_bytes)} beyond the limits" if of.reclaimable_bytes > 0 else ""
+    overdue = f", overdue for {length(of.retention_overdue_ms)}" if of.retention_overdue_ms > 0 else ""
+    frees = f", {size(of.retention_reclaimable_bytes)} beyond the limits" if of.retention_reclaimable_bytes > 0 else ""
     deletion = f", the next deletion by time {times.of(of.next_deletion_ms)}" if of.next_deletion_ms >= 0 else ""
     return f"{named}{assumed}{overdue}{frees}{deletion}"
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from streaming.listings.listing import DESCENDING
 from streaming.protocol.group_json import GroupSummary
 from streaming.protocol.listing_json import TransactionRow
 from streaming.protocol.problem_json import Problem
@@ -11,7 +12,7 @@ from streaming.top.help_lines import help_lines
 from streaming.top.questions import VIEWS, Row, Subject
 from streaming.top.screen_parts import body_height
 from streaming.top.scrolling import scrolled
-from streaming.top.top_state import INTERVALS, Opened, State, key_of
+from streaming.top.top_state import INTERVALS, Opened, ScreenState, key_of
 from streaming.top.view_columns import COLUMNS
 
 _MOVES: dict[str, Callable[[int, int, int], int]] = {
@@ -30,7 +31,7 @@ _MOVES: dict[str, Callable[[int, int, int], int]] = {
 LONGEST_FILTER = 200
 
 
-def pressed(state: State, key: str) -> State:
+def pressed(state: ScreenState, key: str) -> ScreenState:
     """The state after a key. ``to_copy``, ``again`` and ``over`` are what is left to do for whoever reads the keys."""
     state = replace(state, message=())
     if state.typing:
@@ -44,7 +45,7 @@ def pressed(state: State, key: str) -> State:
     return _sorted(state, key) if len(key) == 1 and key.isupper() else state
 
 
-def _moved(state: State, key: str) -> State:
+def _moved(state: ScreenState, key: str) -> ScreenState:
     page = body_height(state)
     if state.helping or state.opened:
         lines = help_lines(state.width) if state.helping else detail_lines(state)
@@ -58,7 +59,7 @@ def _moved(state: State, key: str) -> State:
     return moved.with_place(replace(moved.place, held=key_of(moved.chosen) if moved.chosen and moved.place.cursor else ""))
 
 
-def _typed(state: State, key: str) -> State:
+def _typed(state: ScreenState, key: str) -> ScreenState:
     text = state.place.filter
     if key in ("enter", "esc"):
         return _filtered(replace(state, typing=False), text if key == "enter" else "")
@@ -69,32 +70,32 @@ def _typed(state: State, key: str) -> State:
     return _filtered(state, text + key) if len(key) == 1 and len(text) < LONGEST_FILTER else state
 
 
-def _filtered(state: State, text: str) -> State:
+def _filtered(state: ScreenState, text: str) -> ScreenState:
     if text == state.place.filter:
         return state
     return state.with_place(replace(state.place, filter=text, cursor=0, first=0, held=""))
 
 
-def _sorted(state: State, letter: str) -> State:
+def _sorted(state: ScreenState, letter: str) -> ScreenState:
     """Sort by the column with this letter; again: the other way."""
-    column = next((each for each in COLUMNS[state.view] if each.letter == letter), None)
+    column = next((each for each in COLUMNS[state.view] if each.key == letter), None)
     if column is None or state.opened or state.helping:
         return state
     place, rows = state.place, state.rows
     sort, descending = (place.sort, place.descending) if place.sort else (rows.sort, rows.descending) if rows else ("", False)
-    turned = not descending if sort == column.sort else column.descends
-    return state.with_place(replace(place, sort=column.sort, descending=turned, cursor=0, first=0, held=""))
+    turned = not descending if sort == column.name else column.sort == DESCENDING
+    return state.with_place(replace(place, sort=column.name, descending=turned, cursor=0, first=0, held=""))
 
 
-def _to_view(state: State, index: int) -> State:
+def _to_view(state: ScreenState, index: int) -> ScreenState:
     return replace(state, view=VIEWS[index], opened=(), line=0, helping=False)
 
 
-def _next_view(state: State, step: int) -> State:
+def _next_view(state: ScreenState, step: int) -> ScreenState:
     return _to_view(state, (VIEWS.index(state.view) + step) % len(VIEWS))
 
 
-def _back(state: State) -> State:
+def _back(state: ScreenState) -> ScreenState:
     """Close what is on top; at last the filter."""
     if state.helping:
         return replace(state, helping=False, line=0)
@@ -103,7 +104,7 @@ def _back(state: State) -> State:
     return _filtered(state, "")
 
 
-def _open(state: State) -> State:
+def _open(state: ScreenState) -> ScreenState:
     row = state.chosen
     if state.helping:
         return _back(state)
@@ -124,7 +125,7 @@ def _subject(row: Row) -> Subject | None:
     return Subject(topic=row.topic, partition=row.partition)
 
 
-def _copy(state: State) -> State:
+def _copy(state: ScreenState) -> ScreenState:
     if state.opened and state.opened[-1].subject is not None:
         command, reason = command_of(state)
     else:
@@ -137,7 +138,7 @@ def _copy(state: State) -> State:
     return replace(state, to_copy=command, message=("Sent to the clipboard, if the terminal takes it:", command))
 
 
-def _paced(state: State, step: int) -> State:
+def _paced(state: ScreenState, step: int) -> ScreenState:
     if not state.every:
         return replace(state, every=INTERVALS[-1]) if step < 0 else state
     longer = [each for each in INTERVALS if each > state.every]
@@ -146,7 +147,7 @@ def _paced(state: State, step: int) -> State:
     return replace(state, every=every[0])
 
 
-_KEYS: dict[str, Callable[[State], State]] = {
+_KEYS: dict[str, Callable[[ScreenState], ScreenState]] = {
     "q": lambda state: replace(state, over=True),
     "?": lambda state: replace(state, helping=not state.helping, line=0),
     "/": lambda state: state if state.opened or state.helping else replace(state, typing=True),

@@ -1,8 +1,8 @@
 """A problem in detail."""
 
 from streaming.formatting import format_name
+from streaming.listings.list_cells import Times, place
 from streaming.protocol.problem_json import Problem
-from streaming.top.columns import Times, place
 from streaming.top.labelled_text import Line, all_labelled, command_lines, title
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from streaming.protocol.group_json import GroupDetail, GroupSummary
+from streaming.protocol.json_message import PublicMessage
 from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.protocol.partition_json import PartitionDetail
 from streaming.protocol.problem_json import Problem
@@ -14,7 +15,7 @@ Row = Problem | PartitionRow | TransactionRow | RetentionRow | GroupSummary
 Detail = PartitionDetail | GroupDetail
 
 
-class View(StrEnum):
+class ListName(StrEnum):
     """The lists, in the order of their keys 1 to 5."""
 
     PROBLEMS = "problems"
@@ -24,14 +25,14 @@ class View(StrEnum):
     GROUPS = "groups"
 
 
-VIEWS = tuple(View)
+VIEWS = tuple(ListName)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """Some rows of a view. ``sort``: a field of the rows, "" for the order that whoever answers chooses."""
 
-    view: View
+    view: ListName
     sort: str = ""
     descending: bool = False
     filter: str = ""
@@ -56,6 +57,7 @@ class Rows:
     """The answer to a `Listing`: ``rows`` from ``offset`` on, of ``matched`` ones that the filter leaves of ``total``.
 
     ``at_ms``: as of when, Unix milliseconds. ``sort``, ``descending``: the order that they have. ``notes``: what is left out, in sentences.
+    ``page``: the message that they came in, if one message has them all.
     """
 
     asked: Listing
@@ -67,6 +69,7 @@ class Rows:
     sort: str = ""
     descending: bool = False
     notes: tuple[str, ...] = ()
+    page: PublicMessage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from rich.text import Text
 from streaming.formatting import format_duration, format_time
 from streaming.top.cells import MORE, cut, plain, wrapped
 from streaming.top.questions import VIEWS
-from streaming.top.top_state import State
+from streaming.top.top_state import ScreenState
 
 _MOST_LINES = 3
 """The most lines of the verdict, and of the freshness below it."""
@@ -19,7 +19,7 @@ _KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"
 _FEW_KEYS = "? help  q quits"
 
 
-def head(state: State) -> list[Text]:
+def head(state: ScreenState) -> list[Text]:
     """The lines above: the first says what is wrong, the second how fresh that is."""
     verdict, freshness, style = _first_lines(state)
     return [
@@ -30,7 +30,7 @@ def head(state: State) -> list[Text]:
     ]
 
 
-def foot(state: State) -> list[Text]:
+def foot(state: ScreenState) -> list[Text]:
     """The lines below: the message, or the keys and where in the list the screen is."""
     if state.message:
         sentence, *command = map(plain, state.message)
@@ -41,7 +41,7 @@ def foot(state: State) -> list[Text]:
     return [Text(cut(f"{keys}{where:>{max(0, state.width - len(keys))}}", state.width), "dim")]
 
 
-def body_height(state: State) -> int:
+def body_height(state: ScreenState) -> int:
     """The lines that are left for rows, without their headings, or for a detail."""
     headings = 0 if state.helping or state.opened else 1
     return max(1, state.height - len(head(state)) - len(foot(state)) - headings)
@@ -52,7 +52,7 @@ def severity_style(severity: str) -> str:
     return _STYLES.get(severity, "bold")
 
 
-def _first_lines(state: State) -> tuple[str, str, str]:
+def _first_lines(state: ScreenState) -> tuple[str, str, str]:
     """The verdict, how fresh it is, and the verdict's style."""
     status = state.status
     if status is None:
@@ -67,13 +67,13 @@ def _first_lines(state: State) -> tuple[str, str, str]:
     return verdict, freshness, severity_style(status.severity)
 
 
-def _limited(text: str, state: State) -> list[str]:
+def _limited(text: str, state: ScreenState) -> list[str]:
     lines = [cut(line, state.width) for line in wrapped(text, state.width)]
     most = _MOST_LINES if state.height >= _LOW else 1
     return lines if len(lines) <= most else [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), state.width)]
 
 
-def _tabs(state: State) -> Text:
+def _tabs(state: ScreenState) -> Text:
     """The views with their keys, the present one in brackets; where that is too long, the others are their keys alone."""
     names = [(f"{number} {view}", view is state.view) for number, view in enumerate(VIEWS, 1)]
     whole = "  ".join(f"[{name}]" if here else f" {name} " for name, here in names)
@@ -85,7 +85,7 @@ def _tabs(state: State) -> Text:
     return line
 
 
-def _conditions(state: State) -> str:
+def _conditions(state: ScreenState) -> str:
     """What makes the screen another one than usual: the filter, the breadcrumbs of a detail, another pace."""
     place, rows, parts = state.place, state.rows, []
     if state.typing or place.filter:
@@ -102,7 +102,7 @@ def _conditions(state: State) -> str:
     return "  ".join(parts)
 
 
-def _where(state: State) -> str:
+def _where(state: ScreenState) -> str:
     rows = state.rows
     if rows is None or state.opened or state.helping:
         return ""

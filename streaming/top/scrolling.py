@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from streaming.top.screen_parts import body_height
-from streaming.top.top_state import State
+from streaming.top.top_state import ScreenState
 
 
-def resized(state: State, width: int, height: int) -> State:
+def resized(state: ScreenState, width: int, height: int) -> ScreenState:
     """The state in a terminal of another size; the chosen row stays visible."""
     return scrolled(replace(state, width=max(1, width), height=max(1, height)))
 
 
-def scrolled(state: State) -> State:
+def scrolled(state: ScreenState) -> ScreenState:
     """The same with the cursor on a row that is there, and that row visible."""
     place, rows = state.place, state.rows
     last = max(0, rows.matched - 1) if rows else place.cursor

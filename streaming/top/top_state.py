@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.status_json import Status
-from streaming.top.questions import VIEWS, Content, Found, Listing, Question, Row, Rows, Subject, View
+from streaming.top.questions import VIEWS, Content, Found, Listing, ListName, Question, Row, Rows, Subject
 
 INTERVALS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between two answers that ``+`` and ``-`` choose from."""
@@ -40,7 +40,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class ScreenState:
     """Everything that is on the screen, and what a key acts on.
 
     ``every``: seconds between answers, 0 for none unless asked for. ``now``, ``answered``: seconds of one steady clock, of the last tick
@@ -50,7 +50,7 @@ class State:
     """
 
     source: str
-    view: View = View.PROBLEMS
+    view: ListName = ListName.PROBLEMS
     places: tuple[Place, ...] = (Place(),) * len(VIEWS)
     opened: tuple[Opened, ...] = ()
     line: int = 0
@@ -76,7 +76,7 @@ class State:
         """Where the user is in the present view."""
         return self.places[VIEWS.index(self.view)]
 
-    def with_place(self, place: Place) -> "State":
+    def with_place(self, place: Place) -> "ScreenState":
         """The same with another place in the present view."""
         index = VIEWS.index(self.view)
         return replace(self, places=(*self.places[:index], place, *self.places[index + 1 :]))
@@ -112,7 +112,7 @@ class State:
         return bool(self.error) or (self.every > 0 and self.now - self.answered > _LATE_ANSWERS * self.every + _LATE_SECONDS)
 
 
-def question(state: State) -> Question:
+def question(state: ScreenState) -> Question:
     """What has to be asked for this screen. The part of a list changes in steps, so that not every key asks anew."""
     if state.opened and (subject := state.opened[-1].subject) is not None:
         return subject

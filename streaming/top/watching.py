@@ -14,14 +14,14 @@ from streaming.top.pressing import pressed
 from streaming.top.questions import Question, Source
 from streaming.top.raw_terminal import Ended, RawTerminal
 from streaming.top.scrolling import resized
-from streaming.top.top_state import State, question
+from streaming.top.top_state import ScreenState, question
 
 _TICK_SECONDS = 1.0
 _BY_SIGNAL = 128
 """Exit status after a signal, as in a shell: this and its number."""
 
 
-def watch(source: Source, state: State, console: Console) -> int:
+def watch(source: Source, state: ScreenState, console: Console) -> int:
     """Show the source until a key or a signal ends it; the exit status.
 
     Raises:
@@ -35,7 +35,7 @@ def watch(source: Source, state: State, console: Console) -> int:
     return 0
 
 
-def is_due(state: State, asked: Question | None, asked_at: float) -> bool:
+def is_due(state: ScreenState, asked: Question | None, asked_at: float) -> bool:
     """Whether to ask now: for another screen at once, else as often as is wanted, and not while paused."""
     if state.again or question(state) != asked:
         return True
@@ -43,7 +43,7 @@ def is_due(state: State, asked: Question | None, asked_at: float) -> bool:
 
 
 class _Loop:
-    def __init__(self, terminal: RawTerminal, asker: Asker, painter: Painter, state: State) -> None:
+    def __init__(self, terminal: RawTerminal, asker: Asker, painter: Painter, state: ScreenState) -> None:
         self._terminal = terminal
         self._asker = asker
         self._painter = painter

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streaming.disk.file_kinds import Kind
+import streaming
+from streaming.arrays import Longs
+from streaming.disk.file_kinds import DiskFileKind
 from streaming.formatting import format_count, format_list, format_name
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.rules import space_outlook
 from streaming.rules.config_values import Source
-from streaming.rules.segment_columns import Longs
 from streaming.usage.reckoning import Reckoning
 from streaming.usage.replicas import DirFacts, LogsThere, Replicas
 
@@ -42,6 +43,7 @@ def answer_of(found: Found, by: str, limit: int) -> DiskAnswer:
     rows = sorted(_ROWS[by](found, reckoning), key=lambda row: (-row.taken, row.topic, row.partition, row.broker, row.log_dir, row.kind))
     return DiskAnswer(
         at_ms=found.now_ms,
+        version=streaming.__version__,
         by=by,
         total=len(rows),
         log_dirs=list(_log_dirs(found, reckoning)),
@@ -161,7 +163,7 @@ def _by_dir(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
 
 
 def _by_kind(found: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:
-    for kind in Kind:
+    for kind in DiskFileKind:
         sizes = [each.kinds[kind.word] for each in found.dirs if kind.word in each.kinds]
         if any(map(any, sizes)):
             yield DiskRow(kind=kind.word, taken=sum(taken for taken, _ in sizes), apparent=sum(size for _, size in sizes))

@@ -9,6 +9,8 @@ from streaming.protocol.disk_json import FULL, DiskAnswer, LeftoverFiles, LogDir
 ADVICE = {
     "stray": "the cluster's metadata does not assign them to this broker, and Kafka neither serves nor deletes them. If the topic is "
     "deleted or in sync elsewhere, they may be deleted by hand.",
+    "foreign": "topic not in the metadata: the cluster does not know the topic of these logs, or not with such a partition. A broker that "
+    "starts with them makes them strays. Check that the log dir is of this cluster; if the topic is deleted, they may be deleted by hand.",
     "future": "a move between log dirs does not go on, and its copy stays. See kafka-log-dirs.sh --describe and the broker's log; start "
     "the move again, or move the replica back. Never delete such a directory while the broker runs.",
     "delete": "the broker deletes them a minute after the replica. If it runs, see its log; at its next start it deletes them.",

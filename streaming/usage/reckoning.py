@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.rules.growth import Floats, growth_of
 from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import Longs
 from streaming.rules.space_outlook import NEVER, outlook_of
 from streaming.usage.replicas import DirFacts, LogsThere, Replicas
 

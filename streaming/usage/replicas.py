@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.arrays import Longs
 from streaming.rules.limits import Limits
-from streaming.rules.segment_columns import Logs, Longs
+from streaming.rules.segment_columns import Logs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

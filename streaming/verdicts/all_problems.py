@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from streaming.protocol.problem_json import SEVERITIES, Problem
+from streaming.verdicts.cases import Cases, all_cases
 from streaming.verdicts.circumstances import Circumstances
 from streaming.verdicts.cluster_problems import cluster_problems
 from streaming.verdicts.group_problems import group_problems
@@ -15,12 +16,22 @@ from streaming.verdicts.transaction_problems import transaction_problems
 MOST_PROBLEMS = 10_000
 """The most problems that are told apart: the most severe ones."""
 
-_PARTS = (cluster_problems, log_dir_problems, observer_problems, transaction_problems, log_problems, group_problems)
 
+def problems(of: Circumstances, cases: Sequence[Cases] | None = None) -> tuple[Problem, ...]:
+    """All problems: by severity, then by kind, then the oldest first.
 
-def problems(of: Circumstances) -> tuple[Problem, ...]:
-    """All problems: by severity, then by kind, then the oldest first."""
-    every = (problem for part in _PARTS for problem in part(of))
+    Args:
+        cases: what is wrong with replicas, by `streaming.verdicts.cases.all_cases`, if that has been decided already.
+    """
+    decided = all_cases(of) if cases is None else cases
+    every = (
+        *cluster_problems(of),
+        *log_dir_problems(of),
+        *observer_problems(of),
+        *transaction_problems(of, decided),
+        *log_problems(of, decided),
+        *group_problems(of),
+    )
     return tuple(sorted(every, key=_place)[:MOST_PROBLEMS])
 
 

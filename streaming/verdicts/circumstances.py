@@ -6,23 +6,22 @@ from datetime import timedelta
 from functools import cached_property
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import BrokerPhase, broker_phases
-from streaming.metrics.export import EVERYTHING, Export
-from streaming.metrics.full_times import ByDir
-from streaming.metrics.host_families import is_checkpointed
-from streaming.metrics.observer import AgentStatus
-from streaming.metrics.view import View
-from streaming.protocol.group_json import GroupDetail
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.settings import Settings
 from streaming.verdicts.commands import Command, Commands
-from streaming.verdicts.kinds import Kind
+from streaming.verdicts.group_judge import JudgedGroups
+from streaming.verdicts.kinds import ProblemKind
+from streaming.view.broker_status import BrokerPhase, broker_phases
+from streaming.view.export import EVERYTHING, Export
+from streaming.view.full_times import ByDir
+from streaming.view.host_families import is_checkpointed
+from streaming.view.observer import FAR_LAG_S, AgentStatus
+from streaming.view.view import View
 
 NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
 
-_FAR_LAG_S = 30.0
 _MOST_NAMED = 5
 _NO_COMMAND = Command()
 
@@ -61,10 +60,10 @@ def thresholds_of(settings: Settings) -> Thresholds:
 class Circumstances:
     """Everything that problems are found in, at one moment.
 
-    ``topics``: the names of topics, by their numbers in the view. ``lags``: as `streaming.metrics.observer.Observer.lags` has them.
-    ``groups``: those that may have a problem, with their partitions. ``live``: false if log dirs were read once, maybe of brokers that are
-    stopped; then nothing is expected to be written. ``full``: when log dirs are full. ``min_isr``: as for
-    `streaming.metrics.observer.Observer.families`.
+    ``topics``: the names of topics, by their numbers in the view. ``lags``: as `streaming.view.observer.Observer.lags` has them.
+    ``groups``: what consumer groups suffer from, None if nothing is known of any. ``live``: false if log dirs were read once, maybe of
+    brokers that are stopped; then nothing is expected to be written. ``stale``: the agents were asked so long ago that what they reported
+    counts no more. ``full``: when log dirs are full. ``min_isr``: as for `streaming.view.observer.Observer.families`.
     """
 
     shown: View
@@ -72,18 +71,19 @@ class Circumstances:
     now_ms: int
     agents: Sequence[AgentStatus] = ()
     lags: Mapping[str, tuple[int | None, float]] = field(default_factory=dict)
-    groups: Sequence[GroupDetail] = ()
+    groups: JudgedGroups | None = None
     thresholds: Thresholds = field(default_factory=lambda: thresholds_of(Settings()))
     commands: Commands = field(default_factory=Commands)
     export: Export = EVERYTHING
     live: bool = True
+    stale: bool = False
     full: ByDir = field(default_factory=dict)
     min_isr: Callable[[int], int] = lambda _: 1
 
     @cached_property
     def up(self) -> list[AgentStatus]:
         """The agents that answer."""
-        return [each for each in self.agents if each.up]
+        return [] if self.stale else [each for each in self.agents if each.up]
 
     @cached_property
     def brokers(self) -> list[BrokerStatus]:
@@ -148,13 +148,13 @@ class Circumstances:
             return frozenset()
         found = set(self.not_writing)
         for agent in self.agents:
-            if not agent.up or agent.catching_up or self.lags.get(agent.name, (None, 0.0))[1] > _FAR_LAG_S:
+            if not agent.up or agent.catching_up or self.lags.get(agent.name, (None, 0.0))[1] > FAR_LAG_S:
                 found.update(agent.brokers)
         return frozenset(found | {broker for broker in self.phases if not self.runs(broker)})
 
 
 def found(
-    kind: Kind,
+    kind: ProblemKind,
     detail: str = "",
     *,
     broker: int = -1,

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 from streaming.formatting import format_count, format_duration
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import newest
-from streaming.metrics.cluster_counts import judged_counts
-from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, TopicCounts
+from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts
 from streaming.protocol.problem_json import Problem
 from streaming.verdicts import kinds
-from streaming.verdicts.circumstances import Circumstances, found, partitions_named
+from streaming.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
+from streaming.view.broker_status import newest
+from streaming.view.cluster_counts import judged_counts
 
 NO_CONTROLLER_MS = 30_000
 """An active controller writes to the metadata log twice a second."""
@@ -30,13 +30,21 @@ def cluster_problems(of: Circumstances) -> Iterator[Problem]:
 
 def _controller(of: Circumstances) -> Iterator[Problem]:
     last = max(of.appended_ms.values(), default=-1)
-    running = any(of.runs(broker) and broker not in of.not_writing for broker in of.appended_ms)
+    running = any(_may_append(of, broker) for broker in of.appended_ms)
     if of.live and running and of.now_ms - last > NO_CONTROLLER_MS:
         yield found(
             kinds.QUORUM_LOST,
             f"the metadata log has not grown on any broker for {format_duration((of.now_ms - last) / 1000)}",
             since_ms=last,
         )
+
+
+def _may_append(of: Circumstances, broker: int) -> bool:
+    """Whether a broker's copy of the metadata log should grow: its process runs, for all that is known, and writes."""
+    phase = of.phases.get(broker)
+    ended = phase is not None and phase.phase in (Phase.DOWN, Phase.STOPPING)
+    written = of.checkpointed_ms.get(broker)
+    return not ended and (written is None or of.now_ms - written <= NOT_WRITING_MS)
 
 
 def _phases(of: Circumstances) -> Iterator[Problem]:
@@ -71,31 +79,50 @@ def _silent_brokers(of: Circumstances) -> Iterator[Problem]:
             yield found(kinds.BROKER_METADATA_STALLED, detail, broker=broker, since_ms=at)
 
 
-def _replicas(of: Circumstances) -> Iterator[Problem]:
+REPLICATION: tuple[tuple[kinds.ProblemKind, str], ...] = (
+    (kinds.OFFLINE, "offline"),
+    (kinds.UNDER_MIN_ISR, "under_min_isr"),
+    (kinds.UNDER_REPLICATED, "under_replicated"),
+)
+"""Kinds of problems with replicas, and the field of `TopicCounts` that counts such partitions."""
+
+
+def counts_of(of: Circumstances) -> PartitionCounts | None:
+    """All partitions of the cluster, counted by topic, by the newest copy of the metadata log; None if there is none."""
     latest = newest(each for each in of.brokers if each.counts)
-    counts = None if latest is None else judged_counts(latest.counts, of.min_isr(latest.broker))
+    return None if latest is None else judged_counts(latest.counts, of.min_isr(latest.broker))
+
+
+def lacking_partitions(of: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
+    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it."""
+    among = {"under_replicated": ("under_replicated", "under_min_isr")}.get(name, (name,))
+    topics = {each.topic for each in counts.topics if getattr(each, name) and of.export.has_topic(each.topic)}
+    named = (each for each in counts.affected if each.topic in topics and each.problem in among)
+    return sorted(named, key=lambda each: (each.topic, each.partition))
+
+
+_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition], str]]] = {
+    "offline": ("--unavailable-partitions", lambda each: _who_must_return(each)),
+    "under_min_isr": ("--under-min-isr-partitions", lambda each: _who_lacks(each)),
+    "under_replicated": ("--under-replicated-partitions", lambda each: _who_lacks(each)),
+}
+"""The option of Kafka's tool that lists such partitions, and what is written about each of them."""
+
+
+def _replicas(of: Circumstances) -> Iterator[Problem]:
+    counts = counts_of(of)
     if counts is None:
         return
-    for kind, name, option, described in (
-        (kinds.OFFLINE, "offline", "--unavailable-partitions", _who_must_return),
-        (kinds.UNDER_MIN_ISR, "under_min_isr", "--under-min-isr-partitions", _who_lacks),
-        (kinds.UNDER_REPLICATED, "under_replicated", "--under-replicated-partitions", _who_lacks),
-    ):
+    for kind, name in REPLICATION:
+        option, described = _TOOLS[name]
         command = of.commands.describe_topics(option)
+        lacking = lacking_partitions(of, counts, name)
         for topic in counts.topics:
             count: int = getattr(topic, name)
             if count and of.export.has_topic(topic.topic):
-                those = _affected(counts, topic, name)
+                those = [each for each in lacking if each.topic == topic.topic]
                 partition = those[0].partition if count == 1 and those else -1
                 yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command)
-
-
-def _affected(counts: PartitionCounts, topic: TopicCounts, name: str) -> list[AffectedPartition]:
-    """The partitions of a topic that are named with this problem; with a worse one where that includes it."""
-    among = {"offline": ("offline",), "under_min_isr": ("under_min_isr",)}.get(name, ("under_replicated", "under_min_isr"))
-    return sorted(
-        (each for each in counts.affected if each.topic == topic.topic and each.problem in among), key=lambda each: each.partition
-    )
 
 
 def _detail(count: int, those: list[AffectedPartition], described: Callable[[AffectedPartition], str]) -> str:

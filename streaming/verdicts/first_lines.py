@@ -60,6 +60,8 @@ def freshness(of: Circumstances, newest_ms: int) -> str:
     down = [format_name(each.name) for each in of.agents if not each.up]
     if not of.live:
         return f"Read from log dirs as of {format_time(of.now_ms)}{_idle(of)}"
+    if of.stale:
+        return "No agent has been asked for half a minute"
     if not of.up:
         return "No agent answers" + (f": {format_list(down, _MOST_NAMED)}" if down else ": none is known")
     agents = f"{len(of.up):,} of {format_count(len(of.agents), 'agent')}" if down else format_count(len(of.up), "agent")
@@ -76,6 +78,8 @@ def freshness(of: Circumstances, newest_ms: int) -> str:
 def unknown(of: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:
     """What cannot be told, in sentences: something may be wrong there that is no problem here."""
     yield from (each.what for each in all_problems if each.kind in _OF_SIGHT)
+    if of.stale:
+        yield "What agents last reported of brokers and log dirs is older than half a minute, and counts no more"
     if of.shown.logs.late_omitted:
         yield f"{format_count(of.shown.logs.late_omitted, 'late transaction')} not listed, because there are more than late_limit"
 

@@ -1,97 +1,111 @@
-"""Problems of consumer groups: the verdicts of `streaming.verdicts.group_verdicts` that an alert reports, one for each topic of a group."""
+"""Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
+
+from streaming.consumers.group_partitions import GroupPartitions
 from streaming.formatting import format_count
-from streaming.protocol.group_json import GroupDetail, GroupPartition
+from streaming.protocol.group_json import GroupPartition, GroupSummary
+from streaming.protocol.group_verdicts import GroupVerdict
 from streaming.protocol.problem_json import Problem
-from streaming.verdicts import group_verdicts, kinds
 from streaming.verdicts.circumstances import Circumstances, found, only, partitions_named
-from streaming.verdicts.commands import Command
-from streaming.verdicts.group_verdicts import Bounds, GroupVerdict
+from streaming.verdicts.commands import Command, GroupCommands
+from streaming.verdicts.group_findings import GroupFindings
+from streaming.verdicts.group_judge import CALM, PROBLEMS, JudgedGroups
 
-LOSS_WITHIN_MS = 4 * 3_600_000
-HELD_AFTER_MS = 900_000
-PENDING_AFTER_MS = 600_000
-"""As in the alerts GroupWillLoseData, GroupHeldUp and GroupPendingCommits. A transaction that hangs holds a group up at once."""
+MOST_PROBLEMS = 10_000
+"""So many are put into words, the most severe ones with the largest lags."""
 
-KINDS = {
-    group_verdicts.Kind.LOST: kinds.GROUP_LOST,
-    group_verdicts.Kind.WILL_LOSE: kinds.GROUP_WILL_LOSE,
-    group_verdicts.Kind.HELD: kinds.GROUP_HELD,
-    group_verdicts.Kind.PENDING: kinds.GROUP_PENDING,
-    group_verdicts.Kind.STOPPED: kinds.GROUP_STOPPED,
-}
 
-_CONSOLE = re.compile("console-consumer-.*")
-_MINDED = (kinds.GROUP_HELD, kinds.GROUP_PENDING)
-"""Kinds that matter for console consumers, too: somebody waits in front of them."""
+class _Subject(NamedTuple):
+    """What a problem is about; severities and verdicts are sorted as they stand here."""
 
-_BOUNDS = Bounds(loss_within_ms=LOSS_WITHIN_MS, pending_after_ms=0)
-_NEVER_ENDS = ("hanging", "overdue")
+    severity: int
+    verdict: GroupVerdict
+    group: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The commits that a problem is about, that with the largest lag first, and partitions without a commit."""
+
+    about: _Subject
+    rows: Sequence[int]
+    lag: int
+    uncommitted: Sequence[int] = ()
 
 
 def group_problems(of: Circumstances) -> Iterator[Problem]:
     """Problems of consumer groups."""
-    for group in of.groups:
-        yield from _of_group(of, group)
+    judged = of.groups
+    if judged is None:
+        return
+    chosen = sorted(_subjects(judged, of), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
+    messages = GroupPartitions(judged.snapshot, of.shown, of.topics)
+    firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
+    for each in chosen:
+        yield _problem(of, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
 
 
-def _of_group(of: Circumstances, group: GroupDetail) -> Iterator[Problem]:
-    name = group.summary.group
-    partitions = {(each.topic, each.partition): each for each in group.partitions}
-    of_topics: dict[tuple[kinds.Kind, str], list[GroupVerdict]] = {}
-    whole = replace(group, redacted=group.redacted or of.commands.redacted, server=group.server or of.commands.server)
-    for verdict in group_verdicts.judge(whole, of.now_ms, _BOUNDS):
-        kind = KINDS.get(verdict.kind)
-        if kind is None or (_CONSOLE.fullmatch(name) and kind not in _MINDED):
-            continue
-        if _matters(kind, partitions[verdict.topic, verdict.partition], of.now_ms):
-            of_topics.setdefault((kind, verdict.topic), []).append(verdict)
-    for (kind, topic), verdicts in of_topics.items():
-        first = verdicts[0]  # the largest lag
-        of_partition = partitions[topic, first.partition]
-        others = sorted(each.partition for each in verdicts[1:])
-        more = f"; likewise {partitions_named(others)}" if others else ""
-        yield found(
-            kind,
-            f"{partitions_named([first.partition])}, {first.text.rstrip('.')}{more}",
-            broker=of_partition.broker,
-            topic=topic,
-            partition=only([each.partition for each in verdicts]),
-            group=name,
-            since_ms=_since_ms(kind, of_partition),
-            holds_back=kind.costs or _unread(verdicts),
-            command=first.command if first.command != Command() else of.commands.why(name),
-        )
+def _subjects(judged: JudgedGroups, of: Circumstances) -> Iterator[_Rows]:
+    rows, logs = judged.snapshot.rows, judged.snapshot.logs
+    lags = judged.lag
+    for verdict in PROBLEMS:
+        codes = judged.severity[verdict]
+        by_subject: dict[_Subject, list[int]] = {}
+        for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
+            about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]])
+            by_subject.setdefault(about, []).append(row)
+        without = _uncommitted(judged, verdict)
+        for about in by_subject.keys() | without.keys():
+            if of.export.has_consumer(about.group):
+                those = sorted(by_subject.get(about, ()), key=lambda row: (-lags[row], rows.partition[row]))
+                yield _Rows(about, those, sum(max(int(lags[row]), 0) for row in those), without.get(about, ()))
 
 
-def _matters(kind: kinds.Kind, of: GroupPartition, now_ms: int) -> bool:
-    """Whether it lasts, so that somebody should know: each transaction holds readers up for a moment."""
-    if kind is kinds.GROUP_HELD:
-        if of.held_by is not None and of.held_by.verdict in _NEVER_ENDS:
-            return True
-        since = of.next_append_ms if of.next_append_ms >= 0 else of.next_timestamp_ms
-        if since < 0 and of.held_by is not None:
-            since = of.held_by.start_ms
-        return since >= 0 and now_ms - since > HELD_AFTER_MS
-    if kind is kinds.GROUP_PENDING:
-        return any(each.verdict in _NEVER_ENDS or 0 <= each.since_ms < now_ms - PENDING_AFTER_MS for each in of.pending)
-    return True
+def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict) -> dict[_Subject, list[int]]:
+    partitions: dict[_Subject, list[int]] = {}
+    for group, logs in judged.uncommitted.items():
+        for (topic, partition), judgement in logs.items():
+            if judgement.verdict is verdict and judgement.severity < CALM:
+                partitions.setdefault(_Subject(judgement.severity, verdict, group, topic), []).append(partition)
+    return partitions
 
 
-def _since_ms(kind: kinds.Kind, of: GroupPartition) -> int:
-    if kind is kinds.GROUP_STOPPED:
-        return of.stopped_since_ms
-    if kind is kinds.GROUP_HELD and of.held_by is not None:
-        return of.held_by.start_ms
-    if kind is kinds.GROUP_PENDING:
-        return min((each.since_ms for each in of.pending if each.since_ms >= 0), default=-1)
-    return -1
+def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
+    log = each.about.topic, each.uncommitted[0]
+    return next(of for of in messages.uncommitted(each.about.group) if (of.topic, of.partition) == log)
 
 
-def _unread(verdicts: list[GroupVerdict]) -> str:
-    lag = sum(max(each.lag, 0) for each in verdicts)
-    return f"{format_count(lag, 'record')} still to be read there." if lag else ""
+def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
+    about, rows = each.about, judged.snapshot.rows
+    kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
+    waiting = judged.uncommitted.get(about.group, {})
+    judgements = [judged.judgement(about.verdict, row) for row in each.rows]
+    judgements += [waiting[about.topic, partition] for partition in each.uncommitted]
+    words = GroupFindings(
+        summary=GroupSummary(group=about.group, members=-1 if facts is None else facts.members),
+        commands=GroupCommands(group=about.group, server=of.commands.server, redacted=of.commands.redacted),
+        bounds=judged.bounds,
+        now_ms=judged.now_ms,
+    )
+    finding = words.of_partition(first, judgements[0])
+    partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]
+    more = f"; likewise {partitions_named(sorted(partitions[1:]))}" if len(partitions) > 1 else ""
+    command = Command(finding.command, finding.no_command)
+    problem = found(
+        kind,
+        f"{partitions_named(partitions[:1])}, {finding.text.rstrip('.')}{more}",
+        broker=first.broker,
+        topic=about.topic,
+        partition=only(partitions),
+        group=about.group,
+        since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
+        holds_back=kind.costs or (f"{format_count(each.lag, 'record')} still to be read there." if each.lag else ""),
+        command=command if command != Command() else of.commands.why(about.group),
+    )
+    return replace(problem, severity=judgements[0].word)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streaming.formatting import format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.protocol.group_json import GroupPartition, GroupSummary, HoldingTransaction, NextBatch, PendingOffset
+from streaming.protocol.group_json import BatchCheck, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
 
 REASONS = {
     "coordinator_not_observed": "the log of its coordinator is not read here",
@@ -54,6 +54,10 @@ class Sentences:
             f"what is left{_stop_first(members=members)}"
         )
 
+    def went_on(self, at_ms: int) -> str:
+        """Records were deleted before they were read, and the group has gone on since."""
+        return f"records were deleted unread at {format_time(at_ms)} ({self._age(at_ms)}); it has gone on behind them"
+
     def will_lose(self, of: GroupPartition) -> str:
         """Retention deletes what is not read."""
         known = of.loss_records >= 0 and of.loss_bytes >= 0
@@ -67,7 +71,7 @@ class Sentences:
         assumed = " by limits that are assumed," if of.limits_assumed else ""
         return f"its oldest unread records will be deleted{limit}{assumed} {when} unless they are read before{stake}"
 
-    def damaged(self, of: GroupPartition, batch: NextBatch, *, members: bool = False) -> str:
+    def damaged(self, of: GroupPartition, batch: BatchCheck, *, members: bool = False) -> str:
         """The next batch cannot be read. ``members``: as in `lost`."""
         where = f" of {format_name(batch.file, 500)}" if batch.file else f" of the segment {batch.segment:020}.log"
         return (

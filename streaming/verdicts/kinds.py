@@ -13,7 +13,7 @@ _NAMES = ("topic", "group", "log_dir", "agent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ProblemKind:
     """One kind of problem, which the alert named ``alert`` reports, too.
 
     ``summary``: the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it. ``costs``: a sentence of the
@@ -31,8 +31,8 @@ class Kind:
         return self.summary.format(**{label: format_name(str(value)) if label in _NAMES else value for label, value in labels.items()})
 
 
-def _kind(name: str, severity: str, alert: str, summary: str, costs: str = "") -> Kind:
-    return Kind(name=name, severity=severity, alert=alert, summary=summary, costs=costs)
+def _kind(name: str, severity: str, alert: str, summary: str, costs: str = "") -> ProblemKind:
+    return ProblemKind(name=name, severity=severity, alert=alert, summary=summary, costs=costs)
 
 
 _NOT_ADVANCING = "Read_committed consumers of their partitions do not advance."
@@ -224,7 +224,7 @@ LIMITS_ASSUMED = _kind(
     "RetentionOverdue, RetentionBlocked and ActiveSegmentTooOld are silent for them.",
 )
 
-KINDS: tuple[Kind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, Kind))
+KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, ProblemKind))
 """All kinds, the most severe first: this is the order of problems of one severity, too."""
 
 ORDER = {each.name: place for place, each in enumerate(KINDS)}

@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from streaming.formatting import format_count, format_duration, format_name, format_size
-from streaming.metrics.broker_status import unwatched_log_dirs
-from streaming.metrics.host_families import is_checkpointed
-from streaming.metrics.observer import watched_by
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.scrub_messages import ScrubStatus
 from streaming.protocol.status_messages import LogDirStatus
@@ -14,11 +11,18 @@ from streaming.usage.disk_findings import full_phrase
 from streaming.verdicts import kinds
 from streaming.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found
 from streaming.verdicts.commands import Command
+from streaming.view.broker_status import unwatched_log_dirs
+from streaming.view.host_families import is_checkpointed
+from streaming.view.observer import watched_by
 
 FULL_WITHIN_S = 6 * 3600.0
 """From so soon on a log dir that is going to be full is a problem."""
 
-_SCRUB_WAITS_S = 300.0
+LEAST_FREE = 3
+"""Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
+
+SCRUB_WAITS_S = 300.0
+"""A call of the scrub that has not come back for longer does not come back."""
 
 
 def log_dir_problems(of: Circumstances) -> Iterator[Problem]:
@@ -67,7 +71,7 @@ def _of_space(of: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
     detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
     full = of.full.get((log_dir.broker, log_dir.log_dir))
     soon = full is not None and full - of.now_ms / 1000 < FULL_WITHIN_S
-    if soon or log_dir.free < of.thresholds.free_ratio / 3 * log_dir.capacity:
+    if soon or log_dir.free < of.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
         if full is not None:
             detail = f"{full_phrase(round(full * 1000), of.now_ms)}, with what retention frees by then; {detail}"
         yield found(kinds.LOG_DIR_FULL, detail, broker=log_dir.broker, log_dir=log_dir.log_dir)
@@ -100,7 +104,7 @@ def _of_scrub(of: Circumstances, scrub: ScrubStatus) -> Iterator[Problem]:
     if scrub.unreadable:
         files = [f"{format_name(each.path, 500)}: {format_name(each.error, 500)}" for each in scrub.unreadable_files[:1]]
         yield report(kinds.SCRUB_UNREADABLE, "; ".join([format_count(scrub.unreadable, "file"), *files]))
-    elif scrub.waits_at and scrub.waits_seconds > _SCRUB_WAITS_S:
+    elif scrub.waits_at and scrub.waits_seconds > SCRUB_WAITS_S:
         detail = f"a call to {format_name(scrub.waits_at, 500)} has not come back for {format_duration(scrub.waits_seconds)}"
         yield report(kinds.SCRUB_UNREADABLE, detail)
     last = scrub.ended_ms if scrub.ended_ms >= 0 else scrub.began_ms

@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from streaming.formatting import format_count, format_duration, format_name, format_size
-from streaming.metrics.host_families import unobserved
-from streaming.metrics.observer import AgentStatus, watched_by
-from streaming.metrics.replica_health import limits_known
+from streaming.formatting import format_duration, format_name, format_size
 from streaming.protocol.problem_json import Problem
 from streaming.protocol.problems import Reason
 from streaming.verdicts import kinds
 from streaming.verdicts.circumstances import Circumstances, found
+from streaming.view.host_families import unobserved
+from streaming.view.observer import AgentStatus, watched_by
 
 _NOT_USED = frozenset({"same_name", "other_cluster", "stuck", "twin_consumer", "unauthorized", "untrusted", "protocol", "failed", "busy"})
 """Reasons of agents that answer, and are not used all the same."""
@@ -41,7 +40,6 @@ def observer_problems(of: Circumstances) -> Iterator[Problem]:
         yield from _lagging(of)
     yield from _metadata(of)
     yield from _blind(of)
-    yield from _assumed(of)
 
 
 def _agent(of: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
@@ -81,7 +79,9 @@ def _unreadable(of: Circumstances) -> Iterator[Problem]:
 
 
 def _lagging(of: Circumstances) -> Iterator[Problem]:
-    for agent in of.up:
+    for agent in of.agents:
+        if not agent.up:
+            continue
         size, seconds = of.lags.get(agent.name, (None, 0.0))
         if seconds * 1000 <= of.thresholds.lagging_after_ms:
             continue
@@ -100,12 +100,13 @@ def _metadata(of: Circumstances) -> Iterator[Problem]:
 
 def _blind(of: Circumstances) -> Iterator[Problem]:
     statuses = [status for agent in of.up for status in agent.broker_statuses if status.expected]
-    some_readable = any(status.readable for status in statuses)
-    for status in statuses:
-        if not status.readable and some_readable:
-            yield _unseen("metadata_unreadable", broker=status.broker)
-        elif status.readable and status.snapshot is False:
-            yield _unseen("snapshot_unreadable", broker=status.broker)
+    readable = {status.broker for status in statuses if status.readable}
+    if readable:
+        for broker in sorted({status.broker for status in statuses} - readable):
+            yield _unseen("metadata_unreadable", broker=broker)
+    seen_snapshots = {status.broker for status in statuses if status.readable and status.snapshot}
+    for broker in sorted({status.broker for status in statuses if status.readable and status.snapshot is False} - seen_snapshots):
+        yield _unseen("snapshot_unreadable", broker=broker)
     coordinators = of.shown.observed.coordinators
     missing = 0 if coordinators.partitions is None else coordinators.partitions - len(coordinators.readable_partitions)
     if missing > 0:
@@ -126,16 +127,3 @@ def _blind(of: Circumstances) -> Iterator[Problem]:
 def _unseen(reason: str, *, broker: int = -1, agent: str = "", value: int = 0, costs: str = "") -> Problem:
     detail = UNKNOWN[reason].format(broker=broker, agent=format_name(agent), value=value).rstrip(".")
     return found(kinds.BLIND, detail, broker=broker, agent=agent, reason=reason, holds_back=costs)
-
-
-def _assumed(of: Circumstances) -> Iterator[Problem]:
-    logs, kept = of.shown.observed.columns, of.shown.kept
-    known = limits_known(kept)
-    counts = Counter(
-        int(logs["broker"][item])
-        for item, limits, is_known in zip(kept.items.tolist(), kept.limits, known.tolist(), strict=True)
-        if limits is not None and limits.deletes and not is_known
-    )
-    for broker, count in sorted(counts.items()):
-        detail = f"of {format_count(count, 'partition')}, because the broker's server.properties or the topics' settings are not known"
-        yield found(kinds.LIMITS_ASSUMED, detail, broker=broker)

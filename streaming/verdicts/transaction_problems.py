@@ -1,18 +1,19 @@
 """Problems with open transactions: those that nobody ends, what each of them holds back, and the command where there is one."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from streaming.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.metrics.open_list import Late
 from streaming.protocol.problem_json import Problem
-from streaming.rules.verdicts import Verdict
+from streaming.rules.transaction_verdicts import TransactionVerdict
 from streaming.verdicts import kinds
+from streaming.verdicts.cases import Cases, exported_items, overdue_coordinators, transaction_verdict
 from streaming.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.verdicts.commands import Command
 from streaming.verdicts.group_sentences import ENDED_BY_ITSELF
+from streaming.view.open_list import Late
 
 STUCK_ADVICE = "end its producer, or start it again with its transactional.id: a coordinator still knows the transaction"
 """Why a stuck transaction is not to be aborted by offset."""
@@ -23,27 +24,28 @@ NOT_KNOWN_ADVICE = "whether a coordinator will end it cannot be told here: not a
 _MOST_NAMED = 5
 
 
-def transaction_problems(of: Circumstances) -> Iterator[Problem]:
+def transaction_problems(of: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
-    logs = of.shown.logs
+    judged = [(late, kind) for late in of.shown.logs.late if (kind := transaction_verdict(of, late).kind) is not None]
     overdue: dict[int, list[Late]] = {}
-    reported: set[int] = set()
-    for late in logs.late:
-        if int(logs["broker"][late.log]) in of.not_current:
-            continue
-        if late.verdict in (Verdict.HANGING.label, Verdict.OVERDUE.label) or late.stuck:
-            reported.add(late.log)
-        if late.verdict == Verdict.HANGING.label:
-            yield _of_transaction(of, late)
-        elif late.verdict == Verdict.OVERDUE.label:
+    for late, kind in judged:
+        if kind is kinds.OVERDUE:
             overdue.setdefault(late.producer_id, []).append(late)
-        elif late.stuck:
-            yield _of_transaction(of, late)
+        else:
+            yield _of_transaction(of, late, kind)
     for of_producer in overdue.values():
         yield _overdue(of, of_producer)
     if not overdue:
         yield from _overdue_elsewhere(of)
-    yield from _stalled(of, reported)
+    reported: set[int] = set()
+    for each in cases:
+        if each.kind in (kinds.HANGING, kinds.STUCK):
+            yield from _not_listed(of, each, {late.log for late, kind in judged if kind is each.kind})
+        if each.kind in (kinds.HANGING, kinds.STUCK, kinds.OVERDUE):
+            reported.update(each.items.tolist())
+    for each in cases:
+        if each.kind is kinds.STALLED:
+            yield from _stalled(of, each, reported)
 
 
 def command_of(of: Circumstances, late: Late) -> Command:
@@ -51,11 +53,11 @@ def command_of(of: Circumstances, late: Late) -> Command:
 
     A transaction that its coordinator has is never to be aborted by hand.
     """
-    if late.verdict == Verdict.HANGING.label:
+    if late.verdict == TransactionVerdict.HANGING.label:
         return of.commands.abort(
             of.topics[int(of.shown.logs["topic"][late.log])], int(of.shown.logs["partition"][late.log]), late.first_offset
         )
-    if late.verdict in (Verdict.UNKNOWN.label, Verdict.UNCLAIMED.label):
+    if late.verdict in (TransactionVerdict.UNKNOWN.label, TransactionVerdict.UNCLAIMED.label):
         return Command(reason="whether a coordinator will end the transaction is not known")
     if late.transactional_id:
         return of.commands.describe_transaction(late.transactional_id)
@@ -72,12 +74,27 @@ def described(of: Circumstances, late: Late) -> str:
     )
 
 
-def _of_transaction(of: Circumstances, late: Late) -> Problem:
-    hangs = late.verdict == Verdict.HANGING.label
-    known = late.verdict != Verdict.UNKNOWN.label
-    end = "no coordinator will end it" if hangs else STUCK_ADVICE if known else NOT_KNOWN_ADVICE
+def _of_transaction(of: Circumstances, late: Late, kind: kinds.ProblemKind) -> Problem:
+    known = late.verdict != TransactionVerdict.UNKNOWN.label
+    end = "no coordinator will end it" if kind is kinds.HANGING else STUCK_ADVICE if known else NOT_KNOWN_ADVICE
     partition = int(of.shown.logs["partition"][late.log])
-    return _found(of, late, kinds.HANGING if hangs else kinds.STUCK, f"{partitions_named([partition])}, {described(of, late)}; {end}")
+    return _found(of, late, kind, f"{partitions_named([partition])}, {described(of, late)}; {end}")
+
+
+def _not_listed(of: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[Problem]:
+    """Topics with transactions of a kind in logs of which none is listed, because there are too many: they are only counted."""
+    for topic, items in _by_topic(of, cases, set(exported_items(of.shown)[[*listed]].tolist()) if listed else ()):
+        partitions = sorted(of.shown.observed.columns["partition"][items].tolist())
+        detail = f"{partitions_named(partitions)}; these are not listed, because there are more than late_limit"
+        yield found(cases.kind, detail, topic=topic, partition=only(partitions))
+
+
+def _by_topic(of: Circumstances, cases: Cases, without: Collection[int]) -> Iterator[tuple[str, list[int]]]:
+    topics: dict[str, list[int]] = {}
+    for item in cases.items.tolist():
+        if item not in without:
+            topics.setdefault(of.shown.observed.names[item], []).append(item)
+    yield from topics.items()
 
 
 def _holds_back(of: Circumstances, late: Late, topic: str) -> str:
@@ -112,7 +129,7 @@ def _place(of: Circumstances, late: Late) -> str:
     return format_name(f"{of.topics[int(logs['topic'][late.log])]}-{int(logs['partition'][late.log])}")
 
 
-def _found(of: Circumstances, late: Late, kind: kinds.Kind, detail: str) -> Problem:
+def _found(of: Circumstances, late: Late, kind: kinds.ProblemKind, detail: str) -> Problem:
     logs = of.shown.logs
     topic, partition = of.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])
     return found(
@@ -129,28 +146,22 @@ def _found(of: Circumstances, late: Late, kind: kinds.Kind, detail: str) -> Prob
 
 def _overdue_elsewhere(of: Circumstances) -> Iterator[Problem]:
     """Transactions that are overdue and not listed: they have written nothing yet, or are too many."""
-    for broker, count in sorted(of.shown.observed.coordinators.overdue.items()):
-        if count and broker not in of.not_current:
-            detail = f"{format_count(count, 'transaction')} of the coordinator on broker {broker}{of.if_idle(broker)}"
-            yield found(kinds.OVERDUE, detail, broker=broker)
+    for broker, count in overdue_coordinators(of).items():
+        detail = f"{format_count(count, 'transaction')} of the coordinator on broker {broker}{of.if_idle(broker)}"
+        yield found(kinds.OVERDUE, detail, broker=broker)
 
 
-def _stalled(of: Circumstances, reported: Collection[int]) -> Iterator[Problem]:
+def _stalled(of: Circumstances, cases: Cases, reported: Collection[int]) -> Iterator[Problem]:
     """Topics with a last stable offset that does not move, if no transaction that is ``reported`` for these logs says why."""
-    logs = of.shown.logs
-    stalled = (logs["stalled"] > 0) & ~np.isin(logs["broker"], list(of.not_current))
-    stalled[list(reported)] = False
-    some = np.flatnonzero(stalled)
-    for number in np.unique(logs["topic"][some]).tolist():
-        those = some[logs["topic"][some] == number]
-        partitions = sorted(logs["partition"][those].tolist())
-        since = logs["oldest_open_start_ms"][those]
-        waiting = int(np.maximum(logs["last_stable_offset_lag"][those], 0).sum())
+    observed, since = of.shown.observed, dict(zip(cases.items.tolist(), cases.since_ms.tolist(), strict=True))
+    for topic, items in _by_topic(of, cases, reported):
+        partitions = sorted(observed.columns["partition"][items].tolist())
+        waiting = int(np.maximum(observed.replica_offsets["last_stable_offset_lag"][items], 0).sum())
         yield found(
             kinds.STALLED,
             f"{partitions_named(partitions)}, {format_count(waiting, 'offset')} behind open transactions",
-            broker=int(logs["broker"][those[0]]) if len(those) == 1 else -1,
-            topic=of.topics[number],
+            broker=int(observed.columns["broker"][items[0]]) if len(items) == 1 else -1,
+            topic=topic,
             partition=only(partitions),
-            since_ms=int(since.min()),
+            since_ms=min(since[item] for item in items),
         )

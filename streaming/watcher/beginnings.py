@@ -47,7 +47,7 @@ def as_beginning(wanted: str) -> Beginning | None:
 
 
 class Unmet:
-    """What is wanted of logs that could not be read so far.
+    """The beginnings that consumers want of logs that could not be read so far.
 
     Args:
         cursor_of: the cursor of a log that is watched, or was by an earlier process; None for a log that is new.
@@ -59,7 +59,7 @@ class Unmet:
         self._log_dirs: dict[Path, str] = {}
 
     def of(self, key: LogKey, partition: Partition) -> str:
-        """What consumers want of a log that could not be read when they began, "" for nothing."""
+        """The beginning that consumers want of a log that could not be read when they began, "" for none."""
         cursor = self._cursor_of(key)
         if cursor is not None:
             return cursor.wanted

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from streaming.arrays import Longs
 from streaming.disk.locate import scan_on, start_near
 from streaming.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
 from streaming.disk.reads import bytes_read
@@ -21,7 +22,7 @@ from streaming.journal.cursor import TIMES_UNKNOWN
 from streaming.kafka.producer_snapshot import ProducerState
 from streaming.rows import TRANSACTION_STEPS, StartSource, Step
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions, advance, open_ones
-from streaming.scan.headers import Batches, Longs
+from streaming.scan.headers import Batches
 from streaming.scan.producer_states import Producers
 from streaming.scan.transaction_steps import Steps, Times, first_timestamps, steps_of
 from streaming.scan.walk import Bytes

@@ -29,7 +29,7 @@ _UNKNOWN = Open(None, None)
 
 
 def open_at(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, opens: bool = True) -> Open:
-    """What is open at another cursor of the tail's log.
+    """The transactions that are open at another cursor of the tail's log.
 
     Args:
         segments: a listing; the cursor is in one of them.
@@ -41,7 +41,7 @@ def open_at(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, opens: b
 
 
 def still_open(tail: Tail) -> Open:
-    """What is open at a cursor that the tail has reached by reading: its producers are known."""
+    """The transactions that are open at a cursor that the tail has reached by reading: its producers are known."""
     known = tail.producers.now
     if known is not None and known.active is not None and not known.entries["open"].any():
         return Open(b"", known)
@@ -55,7 +55,7 @@ def replay_of(tail: Tail, cursor: Cursor, segments: Sequence[Segment], buffer: B
 
 
 def found_open(tail: Tail, past: Past, *, believe_cold: bool) -> Open:
-    """What a replay of the tail's log has found. Logs what was not understood in the files that show it.
+    """The result of a replay of the tail's log. Logs what was not understood in the files that show it.
 
     Args:
         believe_cold: also if no snapshot contained what was open before.

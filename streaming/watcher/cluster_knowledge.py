@@ -1,4 +1,4 @@
-"""What the watcher has to know of the cluster."""
+"""The facts about the cluster that the watcher needs."""
 
 from collections.abc import Collection
 from enum import IntEnum

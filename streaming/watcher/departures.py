@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ListingResult:
-    """What follows from a listing of the log dirs: events in order, and the logs that are gone. ``again``: list again at once."""
+    """The result of a listing of the log dirs: events in order, and the logs that are gone. ``again``: list again at once."""
 
     events: list[Event]
     gone: list[LogKey]

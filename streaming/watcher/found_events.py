@@ -22,8 +22,7 @@ from streaming.disk.segment_files import Identity, Listing
 from streaming.event_row import Event
 from streaming.journal.cursor import TIMES_UNKNOWN
 from streaming.rows import Kind
-from streaming.rules.limits import limits_of
-from streaming.rules.releases import producer_expiration
+from streaming.rules.limits import limits_of, producer_expiration
 from streaming.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.watcher.last_found import LastFound
 from streaming.watcher.log_catalog import Decided
@@ -239,7 +238,7 @@ class FoundPublisher:
 
 
 def _read_of(tail: Tail) -> ActiveRead | None:
-    """What the tail has read of the active segment; None if it has not read everything up to its cursor."""
+    """The part of the active segment that the tail has read; None if it has not read everything up to its cursor."""
     cursor = tail.cursor
     if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from streaming.watcher.cluster_knowledge import Cluster, Leads
 from streaming.watcher.tail import Awaited, Tail
-from streaming.watcher.tail_states import State
+from streaming.watcher.tail_states import TailState
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Leading:
     def waits(self, tail: Tail) -> bool:
         """Whether the tail still has to wait; called before it is read."""
         awaited = tail.awaited
-        return tail.unread_state is State.WAITING and awaited is not None and self.of(tail, awaited.epoch) is None
+        return tail.unread_state is TailState.WAITING and awaited is not None and self.of(tail, awaited.epoch) is None
 
     @staticmethod
     def _give_up(tail: Tail, awaited: Awaited) -> None:

@@ -1,13 +1,23 @@
-"""The transaction steps of a range, with the times of them that the watcher knows."""
+"""The transactions in a range: its steps, with the times of them that the watcher knows, and the entries of a coordinator."""
 
+import logging
+from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from streaming.errors import FormatError
+from streaming.journal.blobs import encode_entries
 from streaming.kafka.layout import TRANSACTIONAL_BIT
+from streaming.kafka.names import TRANSACTION_TOPIC
+from streaming.rows import NOT_UNDERSTOOD
+from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.scan.pieces import Piece, Scanned, scan
 from streaming.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.tail import Tail
+
+log = logging.getLogger(__name__)
 
 SEEN_WITHIN_MS = 10_000
 """If the last poll that found nothing is at most this old, the batches were appended now, by the watcher's clock."""
@@ -43,3 +53,37 @@ def _before(scanned: Scanned, buffer: Bytes, start: int, position: int) -> Scann
     if position == start:
         return Scanned(start, Stop.END, None, scanned.batches.take(slice(0, 0)), None)
     return scan(buffer, [Piece(start, position, int(scanned.batches.base_offset[0]))])[0]
+
+
+def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, redact: Callable[[str], str]) -> bytes | None:
+    """The newest entries in the range that was scanned at the tail's cursor, as a column of its event; None for other topics.
+
+    Entries that cannot be read are published too, or a verdict would be wrong. If not even the transactional id of some records can be
+    read, these records become one entry without an id.
+
+    Args:
+        redact: returns the text that replaces a transactional id in the entries.
+
+    Raises:
+        OSError: a batch that is larger than the buffer cannot be read.
+    """
+    if tail.cursor.log.topic != TRANSACTION_TOPIC:
+        return None
+    if scanned.end > len(buffer):  # of such a large batch only the header was read
+        buffer = np.frombuffer(tail.open().read(tail.cursor.position, scanned.end), np.uint8)
+    found = coordinator_entries(scanned.batches, buffer)
+    entries = found.entries
+    if found.unreadable:
+        entries = (*entries, CoordinatorEntry(transactional_id="", offset=int(scanned.batches.last_offset[-1]), state=NOT_UNDERSTOOD))
+    if found.unreadable or found.not_understood:
+        log.error(
+            "entries of a coordinator are not understood: no verdict on transactions is certain",
+            extra={
+                "log": str(tail.cursor.log),
+                "path": tail.path,
+                "position": tail.cursor.position,
+                "records": found.unreadable,
+                "transactional_ids": found.not_understood,
+            },
+        )
+    return encode_entries(entries, redact)

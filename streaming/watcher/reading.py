@@ -22,10 +22,9 @@ from streaming.scan.sums import COUNTS, Sums
 from streaming.scan.transaction_steps import Steps
 from streaming.scan.walk import Bytes, Stop
 from streaming.watcher.carrying import still_open
-from streaming.watcher.coordinator_ranges import find_entries
 from streaming.watcher.cursors import advanced, holds_anchor
 from streaming.watcher.leading import Leading
-from streaming.watcher.range_transactions import find_steps
+from streaming.watcher.range_transactions import find_entries, find_steps
 from streaming.watcher.relocate import follow, list_again, relocate, set_back
 from streaming.watcher.stopped_logs import failed, flawed
 from streaming.watcher.tail import Tail
@@ -40,7 +39,7 @@ LEAST_WINDOW_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
-class Read:
+class ReadRound:
     """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory."""
 
     events: list[Event]
@@ -101,13 +100,13 @@ class Reading:
             return False
         return tail.has_grown(now)
 
-    def read(self, tails: Iterable[Tail], budget: int | None = None) -> Read:
+    def read(self, tails: Iterable[Tail], budget: int | None = None) -> ReadRound:
         """Read one piece of each log.
 
         Args:
             budget: bytes of all logs together; beyond it a window is `LEAST_WINDOW_BYTES` long. None: there is no such bound.
         """
-        done, ends = Read([], []), None if budget is None else bytes_read() + budget
+        done, ends = ReadRound([], []), None if budget is None else bytes_read() + budget
         small: list[tuple[Tail, Piece]] = []
         filled = 0
         for tail in tails:
@@ -143,7 +142,7 @@ class Reading:
         return room
 
     @staticmethod
-    def _is_same(tail: Tail, room: int, done: Read) -> bool:
+    def _is_same(tail: Tail, room: int, done: ReadRound) -> bool:
         """Whether the log is still the one that was read so far, checked after reading; if not, it is set back."""
         if room >= 0 and holds_anchor(tail.open(), tail.cursor):
             return True
@@ -151,13 +150,13 @@ class Reading:
         done.more.append(tail)
         return False
 
-    def _read_window(self, tail: Tail, buffer: Bytes, done: Read) -> None:
+    def _read_window(self, tail: Tail, buffer: Bytes, done: ReadRound) -> None:
         cursor = tail.cursor
         scanned = scan_on(tail.open(), cursor.position, cursor.next_offset, buffer, spare_cache=not tail.live)
         if self._is_same(tail, 0, done):
             self._absorb(tail, 0, len(buffer), buffer, scanned, done)
 
-    def _absorb_all(self, small: list[tuple[Tail, Piece]], done: Read) -> None:
+    def _absorb_all(self, small: list[tuple[Tail, Piece]], done: ReadRound) -> None:
         if not small:
             return
         for (tail, piece), scanned in zip(small, self._scan([piece for _, piece in small]), strict=True):
@@ -181,13 +180,13 @@ class Reading:
             return [self._scan([piece])[0] for piece in pieces]
 
     @staticmethod
-    def _fail(tail: Tail, before: Cursor, published: int, error: Exception, done: Read) -> None:
+    def _fail(tail: Tail, before: Cursor, published: int, error: Exception, done: ReadRound) -> None:
         """Stop a log where it was ``before``, unless events were ``published`` since."""
         if len(done.events) == published:
             tail.take_back(before)
         done.events.extend(failed(tail, error))
 
-    def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: Read) -> None:
+    def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: ReadRound) -> None:
         """Process what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""
         begin = tail.cursor.position
         tail.was_readable()
@@ -214,7 +213,7 @@ class Reading:
             tail.is_sound()
             self._caught_up(tail, done)
 
-    def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: Read) -> tuple[bool, str | None]:
+    def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: ReadRound) -> tuple[bool, str | None]:
         """Process batches of one leader epoch, all new or none. Returns whether they have to wait, and what is wrong after them."""
         leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
         if leads is None:
@@ -266,13 +265,13 @@ class Reading:
             **{name: getattr(sums, name) for name in COUNTS},
         )
 
-    def _flawed(self, tail: Tail, what: str, done: Read) -> None:
+    def _flawed(self, tail: Tail, what: str, done: ReadRound) -> None:
         events = flawed(tail, what, self._clock_ms(), window())
         done.events.extend(events)
         if events and not tail.cursor.stopped:
             done.more.append(tail)
 
-    def _caught_up(self, tail: Tail, done: Read) -> None:
+    def _caught_up(self, tail: Tail, done: ReadRound) -> None:
         if tail.reach_end(self._clock_ms()):
             # the part that was published again ends before the part published first, or the last records were cleaned:
             # every consumer has to know the present end of the log
@@ -288,7 +287,7 @@ class Reading:
             )
         tail.settle_backlog()
 
-    def _find_or_leave(self, tail: Tail, error: OSError, done: Read) -> None:
+    def _find_or_leave(self, tail: Tail, error: OSError, done: ReadRound) -> None:
         """The file of a log cannot be opened or read: find where the log goes on, or leave it until the next poll."""
         tail.close()
         if isinstance(error, FileNotFoundError):

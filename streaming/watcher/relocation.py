@@ -11,7 +11,7 @@ from streaming.scan.producer_states import Producers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Open:
-    """What is open at a cursor.
+    """The transactions that are open at a cursor.
 
     ``transactions``: the open ones, as a column of the event that publishes the cursor; None if they are not known yet. ``producers``:
     those at the cursor; None if a replay has to find both. ``doubts``: how many files were not understood. ``whole``: whether the log was

@@ -24,7 +24,7 @@ from streaming.watcher.cursors import BROUGHT_ALONG, EVERYTHING, holds_anchor
 from streaming.watcher.last_found import LastFound
 from streaming.watcher.open_files import open_files
 from streaming.watcher.relocation import Open, Relocation
-from streaming.watcher.tail_states import Cause, State, step
+from streaming.watcher.tail_states import Cause, TailState, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class Tail:
     def __init__(
         self, partition: Partition, cursor: Cursor, segments: Sequence[Segment], producers: KnownProducers, *, remembered: bool = False
     ) -> None:
-        self.directory = State.REMEMBERED if remembered else State.WATCHED
-        self.log_dir = State.AVAILABLE
-        self.unread_state = State.READING  # until the cursor is taken over below
-        self.pace = State.BACKLOG
+        self.directory = TailState.REMEMBERED if remembered else TailState.WATCHED
+        self.log_dir = TailState.AVAILABLE
+        self.unread_state = TailState.READING  # until the cursor is taken over below
+        self.pace = TailState.BACKLOG
         self.partition = partition
         self.cursor = cursor
         self.kept: Cursor | None = None  # the cursor as the journal has it
@@ -139,33 +139,33 @@ class Tail:
     @property
     def resumed(self) -> bool:
         """Whether the cursor was found in files that are, or were, there."""
-        return self.directory is not State.REMEMBERED
+        return self.directory is not TailState.REMEMBERED
 
     @property
     def leaving(self) -> bool:
         """Whether its directory was renamed or removed, and the rest of it is read."""
-        return self.directory is State.LEAVING
+        return self.directory is TailState.LEAVING
 
     @property
     def away(self) -> bool:
         """Whether its log dir is unavailable: no call into it may be made."""
-        return self.log_dir is State.AWAY
+        return self.log_dir is TailState.AWAY
 
     @property
     def live(self) -> bool:
         """Whether the log grows while it is watched: there is no backlog."""
-        return self.pace is State.LIVE
+        return self.pace is TailState.LIVE
 
     @property
     def may_be_read(self) -> bool:
         """Whether it may be read on, once it has grown."""
-        blocked = self.unread_state is State.STOPPED or self.unread_state is State.HELD
-        return not blocked and self.log_dir is State.AVAILABLE and self.directory is not State.REMEMBERED
+        blocked = self.unread_state is TailState.STOPPED or self.unread_state is TailState.HELD
+        return not blocked and self.log_dir is TailState.AVAILABLE and self.directory is not TailState.REMEMBERED
 
     @property
     def unsure(self) -> bool:
         """Whether another poll soon may lead to something, though nothing has grown."""
-        return self.unread_state is State.SUSPECT or self.unread_state is State.WAITING
+        return self.unread_state is TailState.SUSPECT or self.unread_state is TailState.WAITING
 
     @property
     def has_later_segment(self) -> bool:
@@ -256,7 +256,7 @@ class Tail:
 
         A calm log stays calm: `_rests` decides whether it has grown.
         """
-        if self.file is None or self.unread_state is State.SUSPECT or self.lost_since_ms >= 0:
+        if self.file is None or self.unread_state is TailState.SUSPECT or self.lost_since_ms >= 0:
             return False
         if not self.calm:
             self.close()
@@ -314,7 +314,7 @@ class Tail:
             self.looked_ms = now_ms
             return False
         self.size, self.calm = size, False
-        if self.pace is not State.LIVE or self.unread_state is State.SUSPECT or self.has_later_segment:
+        if self.pace is not TailState.LIVE or self.unread_state is TailState.SUSPECT or self.has_later_segment:
             return True
         if self.anchor_unchecked:
             self.anchor_unchecked = False
@@ -324,7 +324,7 @@ class Tail:
             return True
         if self.zero_tail and any(file.read(self.cursor.position, PREFIX_BYTES)):
             return True
-        self.calm = not self.zero_tail and self.unread_state is State.READING
+        self.calm = not self.zero_tail and self.unread_state is TailState.READING
         self.looked_ms = now_ms
         self.was_readable()
         return False
@@ -359,7 +359,7 @@ class Tail:
 
     def append(self, after: Cursor, batches: Batches, now_ms: int, *, compacted: bool) -> int:
         """Move over batches that are published now, with the high watermark; returns how many gaps there are in producers' sequences."""
-        if self.unread_state is not State.READING:
+        if self.unread_state is not TailState.READING:
             self.unread_state = step(self.unread_state, Cause.SOUND)
         self.appended_ms = now_ms
         self.list_due = self.list_due or self.cursor.position == 0
@@ -381,18 +381,22 @@ class Tail:
 
     def is_sound(self) -> None:
         """Note that a batch, or the end of the log, comes after its cursor."""
-        if self.unread_state is State.SUSPECT:
+        if self.unread_state is TailState.SUSPECT:
             self.unread_state = step(self.unread_state, Cause.SOUND)
 
     def reach_end(self, now_ms: int) -> bool:
-        """Note that everything was read; returns whether it ends before the offset up to which it was published, which then moves back."""
+        """Note that everything was read. The frontier, up to which the log was published, moves to its end.
+
+        Returns:
+            Whether more of it may have been published than there is: then consumers have to know its present end.
+        """
         self.looked_ms = now_ms
         if not self.live:
             self.pace = step(self.pace, Cause.END_REACHED)
-        frontier = self.cursor.frontier
-        if frontier == self.cursor.next_offset:
+        frontier, end = self.cursor.frontier, self.cursor.next_offset
+        if frontier == end:
             return False
-        self.cursor = replace(self.cursor, frontier=self.cursor.next_offset)
+        self.cursor = replace(self.cursor, frontier=end)
         return frontier != BROUGHT_ALONG
 
     def settle_backlog(self) -> None:
@@ -411,7 +415,7 @@ class Tail:
         awaited = self.awaited
         if awaited is None or awaited.epoch != epoch:
             awaited = Awaited(epoch, now_ms)
-        if self.unread_state is not State.WAITING and not awaited.given_up:
+        if self.unread_state is not TailState.WAITING and not awaited.given_up:
             self.unread_state, self.calm = step(self.unread_state, Cause.LEADER_UNKNOWN), False
         self.awaited = awaited
         return awaited
@@ -419,7 +423,7 @@ class Tail:
     def know_leader(self) -> None:
         """The leader is known, or that no leader will be."""
         self.awaited = None
-        if self.unread_state is State.WAITING:
+        if self.unread_state is TailState.WAITING:
             self.unread_state = step(self.unread_state, Cause.LEADER_KNOWN)
 
     def give_up_leader(self) -> None:
@@ -434,7 +438,7 @@ class Tail:
 
     def suspect(self, now_ms: int) -> int:
         """Note that the bytes after the cursor are no batch; returns since when."""
-        if self.unread_state is not State.SUSPECT:
+        if self.unread_state is not TailState.SUSPECT:
             self.unread_state, self.calm = step(self.unread_state, Cause.NO_BATCH), False
             self.suspect_since_ms = now_ms
         return self.suspect_since_ms
@@ -509,14 +513,14 @@ class Tail:
         """Take over a cursor. It says whether the log is stopped or held, and it lasts longer than this process."""
         self.cursor = cursor
         if cursor.stopped:
-            if self.unread_state is not State.STOPPED:
+            if self.unread_state is not TailState.STOPPED:
                 self.unread_state = step(self.unread_state, Cause.STOP)
             return
-        if self.unread_state is State.STOPPED:
+        if self.unread_state is TailState.STOPPED:
             self.unread_state = step(self.unread_state, Cause.READ_ON)
-        if cursor.held and self.unread_state is not State.HELD:
+        if cursor.held and self.unread_state is not TailState.HELD:
             self.unread_state, self.calm = step(self.unread_state, Cause.HOLD), False
-        elif not cursor.held and self.unread_state is State.HELD:
+        elif not cursor.held and self.unread_state is TailState.HELD:
             self.unread_state = step(self.unread_state, Cause.RELEASE)
 
     def _into_backlog(self) -> None:
@@ -680,7 +684,7 @@ class Tail:
         self.kept = cursor
 
     def unwritten_producers(self) -> Pages | None:
-        """What the journal does not have of its producers, None for nothing. The caller must write it."""
+        """The changes of its producers that the journal does not have, None for none. The caller must write them."""
         return self.producers.unwritten(self.cursor.log)
 
     # --- its list

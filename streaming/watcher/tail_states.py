@@ -7,7 +7,7 @@ states and is the only module that changes them; docs/watcher.md has the same ta
 from enum import StrEnum
 
 
-class State(StrEnum):
+class TailState(StrEnum):
     """One answer to one of the four questions (`QUESTIONS`)."""
 
     REMEMBERED = "remembered"  # only the cursor of an earlier process is known: the directory could not be read yet
@@ -29,16 +29,16 @@ class State(StrEnum):
 
 
 QUESTIONS = {
-    "where is its directory?": (State.REMEMBERED, State.WATCHED, State.LEAVING, State.GONE),
-    "is its log dir available?": (State.AVAILABLE, State.AWAY),
-    "what stands after its cursor?": (State.READING, State.WAITING, State.SUSPECT, State.HELD, State.STOPPED),
-    "how is it read?": (State.BACKLOG, State.LIVE),
+    "where is its directory?": (TailState.REMEMBERED, TailState.WATCHED, TailState.LEAVING, TailState.GONE),
+    "is its log dir available?": (TailState.AVAILABLE, TailState.AWAY),
+    "what stands after its cursor?": (TailState.READING, TailState.WAITING, TailState.SUSPECT, TailState.HELD, TailState.STOPPED),
+    "how is it read?": (TailState.BACKLOG, TailState.LIVE),
 }
 """The states by the question that they answer. A tail begins as watched or remembered, available, reading, and in backlog."""
 
 
 class Cause(StrEnum):
-    """What leads from one state to another."""
+    """The cause of a step from one state to another."""
 
     DIRECTORY_LEFT = "directory left"  # it was renamed to `-delete` or `-stray`, or is not listed any more
     DIRECTORY_BACK = "directory back"  # it is listed under its own name again
@@ -63,36 +63,36 @@ class Cause(StrEnum):
 
 
 TRANSITIONS = {
-    (State.REMEMBERED, Cause.LET_GO): State.GONE,
-    (State.WATCHED, Cause.DIRECTORY_LEFT): State.LEAVING,
-    (State.WATCHED, Cause.LET_GO): State.GONE,
-    (State.LEAVING, Cause.DIRECTORY_BACK): State.WATCHED,
-    (State.LEAVING, Cause.LET_GO): State.GONE,
+    (TailState.REMEMBERED, Cause.LET_GO): TailState.GONE,
+    (TailState.WATCHED, Cause.DIRECTORY_LEFT): TailState.LEAVING,
+    (TailState.WATCHED, Cause.LET_GO): TailState.GONE,
+    (TailState.LEAVING, Cause.DIRECTORY_BACK): TailState.WATCHED,
+    (TailState.LEAVING, Cause.LET_GO): TailState.GONE,
     # ---
-    (State.AVAILABLE, Cause.LOG_DIR_LOST): State.AWAY,
-    (State.AWAY, Cause.LOG_DIR_BACK): State.AVAILABLE,
+    (TailState.AVAILABLE, Cause.LOG_DIR_LOST): TailState.AWAY,
+    (TailState.AWAY, Cause.LOG_DIR_BACK): TailState.AVAILABLE,
     # ---
-    (State.READING, Cause.LEADER_UNKNOWN): State.WAITING,
-    (State.READING, Cause.NO_BATCH): State.SUSPECT,
-    (State.READING, Cause.HOLD): State.HELD,
-    (State.READING, Cause.STOP): State.STOPPED,
-    (State.WAITING, Cause.LEADER_KNOWN): State.READING,
-    (State.WAITING, Cause.NO_BATCH): State.SUSPECT,
-    (State.WAITING, Cause.FILE_CLOSED): State.READING,
-    (State.WAITING, Cause.HOLD): State.HELD,
-    (State.WAITING, Cause.STOP): State.STOPPED,
-    (State.SUSPECT, Cause.SOUND): State.READING,
-    (State.SUSPECT, Cause.LEADER_UNKNOWN): State.WAITING,
-    (State.SUSPECT, Cause.FILE_CLOSED): State.READING,
-    (State.SUSPECT, Cause.HOLD): State.HELD,
-    (State.SUSPECT, Cause.STOP): State.STOPPED,
-    (State.HELD, Cause.RELEASE): State.READING,
-    (State.HELD, Cause.STOP): State.STOPPED,
-    (State.STOPPED, Cause.READ_ON): State.READING,
+    (TailState.READING, Cause.LEADER_UNKNOWN): TailState.WAITING,
+    (TailState.READING, Cause.NO_BATCH): TailState.SUSPECT,
+    (TailState.READING, Cause.HOLD): TailState.HELD,
+    (TailState.READING, Cause.STOP): TailState.STOPPED,
+    (TailState.WAITING, Cause.LEADER_KNOWN): TailState.READING,
+    (TailState.WAITING, Cause.NO_BATCH): TailState.SUSPECT,
+    (TailState.WAITING, Cause.FILE_CLOSED): TailState.READING,
+    (TailState.WAITING, Cause.HOLD): TailState.HELD,
+    (TailState.WAITING, Cause.STOP): TailState.STOPPED,
+    (TailState.SUSPECT, Cause.SOUND): TailState.READING,
+    (TailState.SUSPECT, Cause.LEADER_UNKNOWN): TailState.WAITING,
+    (TailState.SUSPECT, Cause.FILE_CLOSED): TailState.READING,
+    (TailState.SUSPECT, Cause.HOLD): TailState.HELD,
+    (TailState.SUSPECT, Cause.STOP): TailState.STOPPED,
+    (TailState.HELD, Cause.RELEASE): TailState.READING,
+    (TailState.HELD, Cause.STOP): TailState.STOPPED,
+    (TailState.STOPPED, Cause.READ_ON): TailState.READING,
     # ---
-    (State.BACKLOG, Cause.END_REACHED): State.LIVE,
-    (State.LIVE, Cause.FAR_BEHIND): State.BACKLOG,
-    (State.LIVE, Cause.SENT_BACK): State.BACKLOG,
+    (TailState.BACKLOG, Cause.END_REACHED): TailState.LIVE,
+    (TailState.LIVE, Cause.FAR_BEHIND): TailState.BACKLOG,
+    (TailState.LIVE, Cause.SENT_BACK): TailState.BACKLOG,
 }
 
 
@@ -100,7 +100,7 @@ class TransitionError(RuntimeError):
     """A cause that the table does not have for a state: an error of this program."""
 
 
-def step(state: State, cause: Cause) -> State:
+def step(state: TailState, cause: Cause) -> TailState:
     """The state that a cause leads to. Raises `TransitionError` if it leads nowhere."""
     after = TRANSITIONS.get((state, cause))
     if after is None:

@@ -6,7 +6,7 @@ Events of the file system are hints, ``stat`` is the truth: a lost hint costs la
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,29 +18,26 @@ from streaming.disk.scanned_timestamps import ScannedTimes
 from streaming.event_row import Event
 from streaming.journal.census import census
 from streaming.journal.consumer_rows import Registration
-from streaming.journal.cursor import Cursor, Replays
 from streaming.journal.journal import Journal
-from streaming.journal.producer_pages import KnownProducers, Pages
+from streaming.journal.producer_pages import KnownProducers
 from streaming.log_key import LogKey
 from streaming.rules.whereabouts import place, topic_numbers
 from streaming.watcher.beginnings import Beginning
 from streaming.watcher.cluster_knowledge import Cluster
 from streaming.watcher.departures import ListingResult
 from streaming.watcher.found_events import FoundPublisher
+from streaming.watcher.grown_logs import SLICE_BYTES, GrownLogs
 from streaming.watcher.leading import Leading
-from streaming.watcher.queues import Queue
+from streaming.watcher.publishing import Publisher
 from streaming.watcher.reading import Noting, Reading, note_nothing
 from streaming.watcher.registry import LogRegistry
 from streaming.watcher.replaying import Replaying
-from streaming.watcher.rereading import Rereading, chained
+from streaming.watcher.rereading import Rereading
 from streaming.watcher.scope import EVERYTHING, Scope
-from streaming.watcher.stopped_logs import failed
 from streaming.watcher.tail import Tail
 from streaming.watcher.timers import is_due
 from streaming.watcher.unclean_elections import UncleanElections
 from streaming.watcher.unreadable import Unreadable
-
-__all__ = ["Beginning", "Watcher"]
 
 log = logging.getLogger(__name__)
 
@@ -55,19 +52,6 @@ POLL_BYTES = 128 << 20
 
 LIVE_SHARE = 8
 """Up to so many times `POLL_BYTES` are read of live logs in one poll: a plan lacks the bytes that are left for the next poll."""
-
-SLICE_BYTES = 32 << 20
-"""How many bytes of backlogs are read before they are published."""
-
-LIVE_BYTES = 256 << 20
-"""A live log that has more than this to read is in backlog again."""
-
-NEW_BYTES = 1 << 20
-"""A new log is no backlog if it has no more than this to read."""
-
-
-PIECE_BYTES = 4 << 10
-"""The bytes that a piece of a log counts at least, or logs with nothing to read would cost nothing."""
 
 
 class Doubt(StrEnum):
@@ -85,18 +69,6 @@ class _Waiting:
     beginning: Beginning
     registers: Registration | None
     published: threading.Event
-
-
-@dataclass(frozen=True, slots=True)
-class _Publication:
-    """The content of one transaction of the journal. ``published`` is set when it is written."""
-
-    events: Sequence[Event]
-    cursors: Sequence[tuple[Tail, Cursor]]
-    gone: Sequence[LogKey]
-    pages: Sequence[Pages]
-    registers: Registration | None
-    published: threading.Event | None
 
 
 def _never() -> bool:
@@ -139,7 +111,7 @@ class Watcher:
         self._clock_ms = clock_ms
         self._once = scope.once
         self._attached = attached
-        self._reading = Reading(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
+        reading = Reading(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
         self._found = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
@@ -150,16 +122,15 @@ class Watcher:
             self._assigned,
             lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
             clock_ms,
-            self._reading.buffer,
+            reading.buffer,
             should_stop,
             scope,
         )
         self._should_stop = should_stop
-        self._owed: _Publication | None = None  # what could not be written to the journal yet
         self._replaying = Replaying(self._is_watched)
         self._rereading = Rereading(self._is_watched, redact)
-        self._live = Queue(self._may_be_read)  # logs that grow or appear while they are watched: read at once
-        self._backlog = Queue(self._may_be_read)
+        self._publisher = Publisher(journal, self._replaying, self._rereading)
+        self._grown = GrownLogs(self._registry, reading, self._publisher, self._replaying, self._rereading, should_stop)
         self.backlog_bytes = 0
         """Bytes of logs that the last poll read besides new appends."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
@@ -257,7 +228,7 @@ class Watcher:
             JournalError: the journal cannot be written. Nothing may be read on, or it would be lost.
         """
         now, asked = self._clock_ms(), self._asked
-        self._write_owed()
+        self._publisher.write_owed()
         self._cluster.refresh()
         if self._log_dirs_version != self.log_dirs.version:
             self._log_dirs_version = self.log_dirs.version
@@ -268,11 +239,12 @@ class Watcher:
         if self._attached:
             self._look_around(hints, now, rescanned=began)
         looked = bytes_read() - before
-        more = self._read(max(0, budget - looked))
-        self.backlog_bytes += looked
+        self.backlog_bytes = looked + self._grown.read(max(0, budget - looked), LIVE_SHARE * POLL_BYTES)
+        more = self._grown.more
+        self._directories_changed, self._grown.lost_directories = self._directories_changed or self._grown.lost_directories, False
         if self._attached:
             if not self._once:  # a single reading does not publish what has happened before it
-                self._publish(self._unclean.events(self._registry.tails), ())
+                self._publisher.publish(self._unclean.events(self._registry.tails), ())
             more = self._let_go() or more
             more = self._publish_found_events() or more
             self._note_caught_up(asked, more)
@@ -282,48 +254,13 @@ class Watcher:
     def close(self) -> None:
         """Store the cursors, and close every file."""
         if self._attached:
-            self._publish([], self.tails())
+            self._publisher.publish([], self.tails())
         self.abandon()
 
     def abandon(self) -> None:
         """Close every file, and store nothing: another watcher goes on from the journal."""
         for tail in self.tails():
             tail.close()
-
-    def _publish(
-        self,
-        events: Sequence[Event],
-        tails: Iterable[Tail],
-        gone: Sequence[LogKey] = (),
-        registers: Registration | None = None,
-        published: threading.Event | None = None,
-    ) -> None:
-        self._write_owed()
-        tails = list(tails)
-        events = chained(events, tails)
-        changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.kept]
-        for tail, cursor in changed:
-            if cursor.replay != Replays.NOT:
-                self._replaying.put(tail)
-            if cursor.reread:
-                self._rereading.put(tail)
-        pages = [pages for tail in tails if (pages := tail.unwritten_producers()) is not None]
-        if events or changed or gone or pages or registers is not None:
-            self._owed = _Publication(events, changed, gone, pages, registers, published)
-            self._write_owed()
-        elif published is not None:
-            published.set()
-
-    def _write_owed(self) -> None:
-        """Write what could not be written so far. The cursors in memory have moved on, so nothing else may be written before it."""
-        if self._owed is not None:
-            owed = self._owed
-            self.journal.publish(owed.events, [cursor for _, cursor in owed.cursors], owed.gone, owed.pages, owed.registers)
-            self._owed = None
-            for tail, cursor in owed.cursors:
-                tail.note_kept(cursor)
-            if owed.published is not None:
-                owed.published.set()
 
     # --- which logs there are
 
@@ -332,11 +269,11 @@ class Watcher:
         began = False
         while not self._waiting.empty():
             if self._attached:  # events of the time before belong to the present consumers
-                self._publish(*self._registry.before_beginning())
+                self._publisher.publish(*self._registry.before_beginning())
             each, began = self._waiting.get(), True
             self._attached = True
             found = self._registry.rescan(each.beginning)
-            self._publish([*found.events, self._census_anew()], self.tails(), found.gone, each.registers, each.published)
+            self._publisher.publish([*found.events, self._census_anew()], self.tails(), found.gone, each.registers, each.published)
         return began
 
     def _census_anew(self) -> Event:
@@ -367,92 +304,29 @@ class Watcher:
         with self._asked_lock:
             missed, self._missed = self._missed, None
         if missed is not None:
-            self._publish([*self._registry.appear_again(), self._census_anew()], self.tails(), published=missed)
-        elif self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event tells that
-            self._publish([self._census()], self.tails())
+            self._publisher.publish([*self._registry.appear_again(), self._census_anew()], self.tails(), published=missed)
+        elif self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event shows that
+            self._publisher.publish([self._census()], self.tails())
         if is_due(now, self._next_release, LISTING_MS):
             self._next_release = now + LISTING_MS
             released = self._registry.release()
             if released:
-                self._publish(released, self.tails())
+                self._publisher.publish(released, self.tails())
 
     def _let_go(self) -> bool:
         """Publish which logs are gone, after everything readable of them was read; returns whether to list again at once."""
         departed = self._registry.departed()
         if not departed.gone:
             return False
-        self._publish(departed.events, (), departed.gone)
+        self._publisher.publish(departed.events, (), departed.gone)
         if departed.again:
             self._directories_changed, self._next_listing = True, 0
         return departed.again
 
     def _publish_listing(self, found: ListingResult) -> None:
-        self._publish(found.events, self.tails(), found.gone)
+        self._publisher.publish(found.events, self.tails(), found.gone)
 
-    # --- what has grown
-
-    def _read(self, budget: int) -> bool:
-        """Read what has grown, then some of the backlog. Returns whether there is more to read."""
-        some = bool(self._live or self._backlog)
-        for tail in self.tails():
-            if not (some and (tail in self._live or tail in self._backlog)) and self._grown(tail):
-                self._enqueue(tail)
-        self._read_from(self._live, LIVE_SHARE * POLL_BYTES)
-        replayed = self._replay(budget // 2 if self._backlog else budget)
-        self.backlog_bytes = replayed + self._read_from(self._backlog, budget - replayed)
-        return bool(self._live or self._backlog or self._replaying.ready or self._rereading.ready)
-
-    def _replay(self, budget: int) -> int:
-        """Find out what is open in logs where this is not known yet, and publish it. Returns how many bytes were read for it."""
-        began, read, steps = bytes_read(), 0, 0
-        events: list[Event] = []
-        tails: dict[Tail, None] = {}
-        while read < budget and not self._should_stop():
-            piece = min(SLICE_BYTES, budget - read)
-            done = self._replaying.step(piece) or self._rereading.step(piece)
-            if done is None:
-                break
-            tails[done[0]] = None
-            events += done[1]
-            steps += 1
-            read = max(bytes_read() - began, steps * PIECE_BYTES)
-        self._publish(events, tails)
-        for tail in tails:
-            if tail.new and not tail.cursor.held:  # it appeared, and may be read on now
-                self._enqueue(tail)
-        return read
-
-    def _read_from(self, queue: Queue, budget: int) -> int:
-        """Read queued logs as far as the budget allows, and publish slice by slice. Returns how many bytes were read."""
-        began, read, pieces = bytes_read(), 0, 0
-        while queue and read < budget and not self._should_stop():
-            slice_bytes = min(SLICE_BYTES, budget - read)
-            tails = queue.take(slice_bytes)
-            self._read_some(tails, slice_bytes)
-            pieces += len(tails)
-            read = max(bytes_read() - began, pieces * PIECE_BYTES)
-        return read
-
-    def _read_some(self, tails: list[Tail], budget: int) -> None:
-        if tails:
-            done = self._reading.read(tails, budget)
-            self._publish(done.events, tails)
-            for tail in done.more:
-                self._enqueue(tail)
-            self._directories_changed = self._directories_changed or done.lost
-
-    def _enqueue(self, tail: Tail) -> None:
-        unread = self._unread_bytes(tail)
-        at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
-        (self._live if at_once else self._backlog).put([tail])
-
-    def _unread_bytes(self, tail: Tail) -> int:
-        if (tail.has_later_segment and (tail.live or tail.new)) or not (tail.has_later_segment or tail.plain):
-            try:
-                tail.measure()
-            except OSError as error:  # reading it meets the same error, and handles it
-                log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
-        return tail.unread_bytes(exact=False)
+    # --- what is published besides
 
     def _is_watched(self, tail: Tail) -> bool:
         return self._registry.tails.get(tail.cursor.log) is tail
@@ -460,31 +334,16 @@ class Watcher:
     def _is_there(self, tail: Tail) -> bool:
         return self._is_watched(tail) and not tail.away
 
-    def _may_be_read(self, tail: Tail) -> bool:
-        return self._is_watched(tail) and tail.may_be_read
-
-    def _grown(self, tail: Tail) -> bool:
-        try:
-            return self._reading.grown(tail)
-        except OSError as error:
-            if tail.note_error(error):
-                log.warning("log cannot be listed", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
-            tail.refuse(error)
-            tail.close()
-        except Exception as error:  # noqa: BLE001 - the bytes of one log must not end the agent
-            self._publish(failed(tail, error), [tail])
-        return False
-
     def _assigned(self, log_id: LogKey) -> str | None:
         state = self._cluster.partition(log_id)
         return None if state is None else state.directory(log_id.broker)
 
     def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
-        soon = not self.caught_up and not self._backlog  # logs that are read from a backlog meanwhile have to be checked again
+        soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
         round_ = self._found.round(self.tails(), at_once=soon)
         if round_.events:
-            self._publish(round_.events, ())
+            self._publisher.publish(round_.events, ())
         return round_.more
 
     def _scan(self, budget: int) -> bool:

@@ -11,7 +11,7 @@ from streaming.rare_log import RareLog
 from streaming.web import client_limits as limits
 from streaming.web.gate import OPEN_PATHS, Gate
 from streaming.web.lanes import BusyError, Lane
-from streaming.web.messages import Answer, Request, sentence
+from streaming.web.messages import Request, Response, sentence
 from streaming.web.places import client_of
 from streaming.web.request_head import RequestHead
 
@@ -27,7 +27,7 @@ class Answering:
         rare_log: for answers that fail.
     """
 
-    def __init__(self, answer: Callable[[Request], Answer], gate: Gate, rare_log: RareLog) -> None:
+    def __init__(self, answer: Callable[[Request], Response], gate: Gate, rare_log: RareLog) -> None:
         self._make = answer
         self._gate = gate
         self._log = rare_log
@@ -43,7 +43,7 @@ class Answering:
         for lane in (self._probes, self._requests, self._passwords):
             lane.close()
 
-    async def answer(self, head: RequestHead, may_ask: Callable[[bool], bool]) -> Answer:
+    async def answer(self, head: RequestHead, may_ask: Callable[[bool], bool]) -> Response:
         """The answer, or the reason why there is none.
 
         Args:
@@ -74,7 +74,7 @@ class Answering:
             self._checking[client] -= 1
             self._checking += Counter()  # forgets those with none
 
-    def _made(self, request: Request) -> Answer:
+    def _made(self, request: Request) -> Response:
         try:
             return self._make(request)
         except Exception as error:  # noqa: BLE001 - the next request is answered

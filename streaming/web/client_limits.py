@@ -1,4 +1,4 @@
-"""What a client of the HTTP servers may cost: all bounds in one place, so that a document can have them all and a test can compare.
+"""The limits for a client of the HTTP servers: all bounds in one place, so that a document can have them all and a test can compare.
 
 A "client" is an address; of IPv6 it is a network of 64 bits, because one machine has all addresses of it.
 """

@@ -36,7 +36,7 @@ class Lane:
             Thread(target=self._run, args=(inbox,), name=f"{name}-{number}", daemon=True).start()
 
     def do(self, work: Callable[[], _Value]) -> "Future[_Value]":
-        """What ``work`` will return or raise.
+        """The result that ``work`` will return or raise.
 
         Raises:
             BusyError: it is not done.

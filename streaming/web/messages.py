@@ -31,7 +31,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """The answer to a request; ``gzip`` if the body is compressed; ``headers`` besides `SECURED`, or instead of one of these."""
 
     status: HTTPStatus
@@ -41,12 +41,12 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def sentence(status: HTTPStatus, words: str, **headers: str) -> Answer:
+def sentence(status: HTTPStatus, words: str, **headers: str) -> Response:
     """An answer for people: one line of text. ``headers`` have "_" for "-"."""
-    return Answer(status=status, body=f"{words}\n".encode(errors="replace"), headers={k.replace("_", "-"): v for k, v in headers.items()})
+    return Response(status=status, body=f"{words}\n".encode(errors="replace"), headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
-def head_of(answer: Answer, date: str) -> bytes:
+def head_of(answer: Response, date: str) -> bytes:
     """The status line and the headers. The connection ends with the answer: clients scrape once in a while."""
     lines = [
         f"HTTP/1.0 {answer.status.value} {answer.status.phrase}",

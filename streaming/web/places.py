@@ -21,7 +21,7 @@ _Connection = TypeVar("_Connection", bound=_OfClient)
 
 
 class Stage(Enum):
-    """What a connection does."""
+    """The stages of a connection."""
 
     SILENT = "silent"
     """No complete request has come, or it has been answered."""

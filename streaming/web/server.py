@@ -20,7 +20,7 @@ from streaming.web.answering import Answering
 from streaming.web.channel import Channel
 from streaming.web.gate import OPEN_PATHS, Gate
 from streaming.web.hosts import is_foreign
-from streaming.web.messages import Answer, Request, head_of, sentence
+from streaming.web.messages import Request, Response, head_of, sentence
 from streaming.web.places import Place, Places
 from streaming.web.request_head import RequestError, RequestHead, head_length, parse_head
 from streaming.web.server_counts import ServerCounts
@@ -44,7 +44,7 @@ class Server:
         OSError: nothing can listen there.
     """
 
-    def __init__(self, host: str, port: int, answer: Callable[[Request], Answer], gate: Gate, monotonic: Callable[[], float]) -> None:
+    def __init__(self, host: str, port: int, answer: Callable[[Request], Response], gate: Gate, monotonic: Callable[[], float]) -> None:
         self._gate = gate
         self._monotonic = monotonic
         self._log = RareLog(log)
@@ -110,10 +110,10 @@ class Server:
         await channel.end(limits.LINGER_BYTES)
 
     def counts(self) -> ServerCounts:
-        """What it has refused since its creation. For any thread."""
+        """Its refusals since its creation. For any thread."""
         return ServerCounts(cuts=self._places.cuts, refusals=self._answering.refusals, failures=self._gate.failures)
 
-    async def _answer(self, head: RequestHead, place: Place) -> Answer:
+    async def _answer(self, head: RequestHead, place: Place) -> Response:
         if head.method not in ("GET", "HEAD"):
             return sentence(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD", Allow="GET, HEAD")
         if head.request.path not in OPEN_PATHS and is_foreign(head.request.host, self.address[0]):

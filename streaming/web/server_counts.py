@@ -1,4 +1,4 @@
-"""What an HTTP server has refused, for metrics."""
+"""The refusals of an HTTP server, for metrics."""
 
 from dataclasses import dataclass
 

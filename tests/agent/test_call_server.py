@@ -83,7 +83,7 @@ def test_a_commit_moves_the_place_of_a_consumer(agent: Agent, client: AgentClien
     assert agent.consumers.committed("job") == plan.seq
 
 
-def test_rows_that_arrived_are_handed_on_even_if_the_agent_cannot_be_told(agent: Agent) -> None:
+def test_rows_that_arrived_are_handed_on_even_if_the_agent_cannot_know_it(agent: Agent) -> None:
     """Told or not, it may believe that they have: they must not be dropped."""
 
     def refuse(_: bytes) -> Iterator[bytes]:
@@ -206,9 +206,9 @@ def test_what_is_not_for_callers_is_in_the_agent_s_log_alone_and_once_a_second(
     with served(answers(agent.service) | {Call.STATUS: fail}) as address:
         client = AgentClient(address)
         for _ in range(20):
-            with pytest.raises(AgentError, match="its own log says why") as told:
+            with pytest.raises(AgentError, match="its own log says why") as reported:
                 client.status()
-            assert str(error.args[0]) not in str(told.value)
+            assert str(error.args[0]) not in str(reported.value)
         client.close()
     lines = [record for record in caplog.records if record.message == "a call cannot be answered"]
     assert 1 <= len(lines) < 20

@@ -10,7 +10,6 @@ import pytest
 from streaming.agent.cluster_view import LEADER_UNKNOWN, ClusterView
 from streaming.disk.logdirs import list_partitions, open_log_dirs
 from streaming.kafka.names import METADATA_TOPIC, DirState
-from streaming.kafka.record_batches import read_batches
 from streaming.log_key import LogKey
 from streaming.rules.config_levels import read_configs
 from streaming.rules.config_values import Source
@@ -18,6 +17,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.watcher.cursors import log_id
 from tests.builders import CLUSTER_ID, log_dir
 from tests.frozen import NAMES, unpack
+from tests.record_batches import read_batches
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
@@ -89,12 +89,12 @@ def test_its_version_changes_with_partitions_and_configurations_alone(tmp_path: 
     assert view.version() != before
 
 
-def test_configurations_of_a_topic_are_told_with_those_of_its_broker_and_of_all(tmp_path: Path) -> None:
+def test_configurations_of_a_topic_are_reported_with_those_of_its_broker_and_of_all(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     metadata_of(directory, "transactions")
     view = view_of(directory)
-    told = read_configs(view.configs(LogKey(1, "pay", 0, "")))
-    assert [(setting.name, setting.value, setting.source) for setting in told.settings] == [
+    reported = read_configs(view.configs(LogKey(1, "pay", 0, "")))
+    assert [(setting.name, setting.value, setting.source) for setting in reported.settings] == [
         ("min.insync.replicas", "1", Source.DYNAMIC),
         ("segment.bytes", "30000", Source.TOPIC),
     ]
@@ -107,7 +107,7 @@ def test_without_metadata_no_configuration_is_known(tmp_path: Path) -> None:
     assert not view.compacts(LogKey(1, "pay", 0, ""))
 
 
-def test_a_broker_that_has_stopped_is_told_what_the_others_know(tmp_path: Path) -> None:
+def test_a_broker_that_has_stopped_is_given_what_the_others_know(tmp_path: Path) -> None:
     blind = LogDir(tmp_path / "d1", 2, "AAECAwQFBgcICQoLDA0ODw", UUID(int=2))
     seeing = log_dir(tmp_path)
     metadata_of(seeing, "kafka_3_9")
@@ -138,7 +138,9 @@ def test_of_several_brokers_the_one_counts_that_has_come_furthest(tmp_path: Path
     assert view_of(stopped, running).leader(log) == view.leader(log)
 
 
-def test_what_cannot_be_understood_is_said_once_and_read_again_when_it_is_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_understood_is_reported_once_and_read_again_when_it_is_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     directory = log_dir(tmp_path)
     segment = metadata_of(directory, "kafka_3_9") / SEGMENT
     whole = segment.read_bytes()

@@ -89,7 +89,7 @@ def test_an_agent_that_is_restarted_behind_a_snapshot_knows_who_led_before_it(el
     assert election.counted == election.appended == 131
 
 
-def test_of_epochs_that_no_metadata_tells_of_the_first_assigned_replica_counts(election: Election) -> None:
+def test_of_epochs_that_no_metadata_reports_the_first_assigned_replica_counts(election: Election) -> None:
     for leader in (2, 1, 2):
         election.produce(10)
         election.elect(leader)
@@ -103,7 +103,7 @@ def test_of_epochs_that_no_metadata_tells_of_the_first_assigned_replica_counts(e
     assert [state.share_records for state in election.replicas] == [30, 1]
 
 
-def test_a_range_waits_for_the_metadata_that_tells_its_epoch(election: Election) -> None:
+def test_a_range_waits_for_the_metadata_that_shows_its_epoch(election: Election) -> None:
     begin(election)
     election.elect(2, published=False)
     election.produce(10)
@@ -175,11 +175,11 @@ def do(election: Election, name: str, number: int, records: int) -> None:
         case "look":
             if broker.known < election.changes:
                 election.look(number, passing_ms=100)
-                election.tell(broker)  # it does not take five seconds
+                election.publish(broker)  # it does not take five seconds
             else:
                 election.look(number)
         case "tell":
-            election.tell(broker)
+            election.publish(broker)
         case "up" | "down" | "lose_journal":
             getattr(broker, name)()
         case "restart":

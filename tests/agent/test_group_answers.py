@@ -1,14 +1,15 @@
-"""What a job is told about consumer groups, over gRPC."""
+"""What a job is reported about consumer groups, over gRPC."""
 
 from pathlib import Path
 
 import pytest
 
-from streaming.agent.redaction import PREFIX, redacted
 from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
-from streaming.protocol.group_messages import BatchCheck, BatchRequest, GroupsRequest, KnownLog
+from streaming.protocol.group_json import BatchCheck
+from streaming.protocol.group_messages import BatchRequest, GroupsRequest, KnownLog
 from streaming.protocol.group_stream import GroupsAnswer
+from streaming.short_names import PREFIX, redacted
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
 from streaming.simulator.group_writer import Member, classic_group_record
@@ -29,7 +30,7 @@ def asked(agent: Agent, request: GroupsRequest | None = None) -> GroupsAnswer:
             client.close()
 
 
-def test_groups_are_told_with_an_end_of_the_journal_that_covers_them(tmp_path: Path) -> None:
+def test_groups_are_reported_with_an_end_of_the_journal_that_covers_them(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), OFFSETS, 3)
     log.append(committed("g", 5), committed("h", 6, producer=8))
     agent = Agent(log.directory.parent, journal=tmp_path / "journal")
@@ -118,7 +119,9 @@ def test_the_batch_that_holds_an_offset_is_checked(tmp_path: Path, orders: Parti
         producer_id=entry.producer_id,
         position=position,
         segment=segment.base_offset,
+        file=checked.file,
     )
+    assert checked.file.endswith(f"/{segment.base_offset:020}.log")
 
 
 def test_after_the_end_there_is_nothing_to_check(tmp_path: Path, orders: PartitionLog) -> None:

@@ -40,7 +40,7 @@ def state_of(agent: Agent) -> LogDirStatus:
     return found
 
 
-def test_a_log_dir_tells_its_space_and_what_lies_besides_segments(agent: Agent, directory: LogDir) -> None:
+def test_a_log_dir_shows_its_space_and_what_lies_besides_segments(agent: Agent, directory: LogDir) -> None:
     log = partition(directory, "orders")
     log.append(batch(3))
     gone = partition(directory, "gone", topic_id=2)
@@ -75,7 +75,7 @@ def test_a_log_dir_that_cannot_be_read_is_down_and_says_so_once(agent: Agent, di
     assert state_of(agent).up
 
 
-def test_whether_its_broker_lists_a_log_dir_is_told_where_it_is_known(tmp_path: Path) -> None:
+def test_whether_its_broker_lists_a_log_dir_is_reported_where_it_is_known(tmp_path: Path) -> None:
     listed = LogDir(tmp_path / "d0", 1, CLUSTER_ID, _directory_id("wvdfdNGUAK_AhggWTP99NA"))
     lost = LogDir(tmp_path / "d1", 1, CLUSTER_ID, UUID(int=7))
     blind = LogDir(tmp_path / "d2", 2, CLUSTER_ID, UUID(int=8))
@@ -86,7 +86,7 @@ def test_whether_its_broker_lists_a_log_dir_is_told_where_it_is_known(tmp_path: 
     agent.close()
 
 
-def test_a_broker_tells_what_its_metadata_log_knows(tmp_path: Path) -> None:
+def test_a_broker_shows_what_its_metadata_log_knows(tmp_path: Path) -> None:
     seeing = LogDir(tmp_path / "d0", 3, CLUSTER_ID, UUID(int=3))
     folder = metadata_of(seeing, "node_down")
     quorum = {"leaderId": 2, "leaderEpoch": 4, "votedId": -1, "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA", "data_version": 1}
@@ -166,7 +166,7 @@ def test_a_replaced_disk_is_compared_with_the_registration_by_its_new_id(tmp_pat
     agent.close()
 
 
-def test_how_the_metadata_log_grows_is_told_while_an_idle_controller_writes(tmp_path: Path) -> None:
+def test_how_the_metadata_log_grows_is_reported_while_an_idle_controller_writes(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
     agent = Agent(directory.path, journal=tmp_path / "journal")
@@ -190,7 +190,7 @@ def test_a_broker_that_was_shut_down_cleanly_leaves_a_word_until_its_next_start(
     assert agent.service.status().broker_statuses[0].clean
 
 
-def test_whether_a_broker_has_replicas_is_told(tmp_path: Path) -> None:
+def test_whether_a_broker_has_replicas_is_reported(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
     agent = Agent(directory.path, journal=tmp_path / "journal")
@@ -222,7 +222,7 @@ def test_it_is_looked_at_now_and_then_and_not_whenever_somebody_asks(agent: Agen
     assert agent.service.status().log_dirs != [before]
 
 
-def test_before_the_first_look_nothing_is_said(agent: Agent) -> None:
+def test_before_the_first_look_nothing_is_stated(agent: Agent) -> None:
     status = agent.service.status()
     assert (status.log_dirs, status.broker_statuses) == ([], [])
 

@@ -73,8 +73,8 @@ def check(agent: Agent, log: PartitionLog) -> None:
         assert [value - values[-1] for value in values] == [value - true[-1] for value in true], name
     lies_before = wanted[max(0, log.log_start_offset - offsets[0])]
     counts = [getattr(wanted[-1], name) - getattr(lies_before, name) for name in ("data", "aborted", "control")]
-    (told,) = (row for row in agent.ladders.totals.changes("", 0)[2].to_pylist() if row["topic"] == log.topic)
-    assert [told[name] for name in ("log_start", "next_offset", "data", "aborted", "control")] == [
+    (reported,) = (row for row in agent.ladders.totals.changes("", 0)[2].to_pylist() if row["topic"] == log.topic)
+    assert [reported[name] for name in ("log_start", "next_offset", "data", "aborted", "control")] == [
         log.log_start_offset, log.log_end_offset, *counts]  # fmt: skip
     for name in NEXT:
         assert [answer[name] for answer in found] == [getattr(position, name) for position in wanted], name
@@ -196,7 +196,7 @@ def test_segments_that_go_while_no_agent_runs_are_forgotten_later(tmp_path: Path
         assert {key.base_offset for key in agent.journal.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
 
 
-def test_after_a_truncation_nothing_is_compared_with_what_was_told_before(tmp_path: Path, log: PartitionLog) -> None:
+def test_after_a_truncation_nothing_is_compared_with_what_was_reported_before(tmp_path: Path, log: PartitionLog) -> None:
     with beside(tmp_path, log) as agent:
         agent.count()
         (before,) = answers(agent, log, [0])
@@ -367,7 +367,7 @@ def rows(table: pa.Table | pa.RecordBatch) -> dict[str, tuple[int, ...]]:
     return {row["topic"]: tuple(row[name] for name in names) for row in table.to_pylist()}
 
 
-def test_the_records_of_logs_are_told_once_all_is_counted_and_then_as_they_change(tmp_path: Path, log: PartitionLog) -> None:
+def test_the_records_of_logs_are_reported_once_all_is_counted_and_then_as_they_change(tmp_path: Path, log: PartitionLog) -> None:
     with beside(tmp_path, log) as agent, agent.served() as address:
         client = AgentClient(address)
         assert client.records().rows.num_rows == 0
@@ -419,7 +419,7 @@ class Ladders(RuleBasedStateMachine):
         self.epoch = 0
         self._beside = beside(root, self.log)
         self.agent = self._beside.__enter__()
-        self.told: dict[str, dict[int, tuple[int, ...]]] = {}  # by edition, of each offset: what was told
+        self.reported: dict[str, dict[int, tuple[int, ...]]] = {}  # by edition, of each offset: what was reported
 
     def teardown(self) -> None:
         self._beside.__exit__(None, None, None)
@@ -478,13 +478,13 @@ class Ladders(RuleBasedStateMachine):
         self.remember()
 
     def remember(self) -> None:
-        """What was told of one edition stays true: the same offset has the same counts, where no transaction was open."""
+        """What was reported one edition stays true: the same offset has the same counts, where no transaction was open."""
         stable = self.log.last_stable_offset()
         for answer in answers(self.agent, self.log, all_offsets(self.log)):
-            told = self.told.setdefault(str(answer["edition"]), {})
+            reported = self.reported.setdefault(str(answer["edition"]), {})
             counts = tuple(int(answer[name]) for name in ("data", "control", "bytes", "aborted"))
             if int(answer["offset"]) <= stable:
-                assert told.setdefault(int(answer["offset"]), counts) == counts
+                assert reported.setdefault(int(answer["offset"]), counts) == counts
 
 
 TestLadders = Ladders.TestCase

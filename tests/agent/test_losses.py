@@ -17,7 +17,7 @@ from streaming.errors import AgentError
 from streaming.event_row import Event, EventRow
 from streaming.journal import joining, trimming
 from streaming.journal.blobs import decode_steps
-from streaming.journal.consumers import Bounds
+from streaming.journal.consumers import JournalBounds
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
 from streaming.protocol.problems import Reason
 from streaming.rows import Kind
@@ -79,7 +79,7 @@ class Job:
         self.shards = [Shard() for _ in range(SHARDS)]
         self.at = ("", -1, 0)  # where the last micro-batch ended that is committed
         self.planned: tuple[str, int, int] | None = None  # where one ends that is not
-        self.told = True  # the agent has heard of the last commit
+        self.reported = True  # the agent has heard of the last commit
 
     def register(self) -> None:
         self.agent.service.register(Register(self.name, "earliest", self.at[1] >= 0))
@@ -111,11 +111,11 @@ class Job:
         for number, shard in enumerate(self.shards):
             shard.fold(*(row for row in rows if row.kind == Kind.CENSUS_END or shard_of(row.topic, row.partition, SHARDS) == number))
         assert self.planned is not None
-        self.at, self.planned, self.told = self.planned, None, False
+        self.at, self.planned, self.reported = self.planned, None, False
 
-    def tell(self) -> None:
-        if not self.told:
-            self.told = True
+    def announce(self) -> None:
+        if not self.reported:
+            self.reported = True
             self.agent.service.committed(Committed(self.name, str(self.run), *self.at[:2]))
 
     def anew(self) -> None:
@@ -177,7 +177,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
                 rows = job.read()
                 job.received()
                 job.fold(rows)
-                job.tell()
+                job.announce()
             else:
                 raise AssertionError("a job never comes to an end")
             assert (job.name, job.counted, job.skipped) == (job.name, self.appended - job.skipped, job.skipped)
@@ -198,7 +198,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
     @rule(name=st.sampled_from(range(3)))
     def micro_batch(self, name: int) -> None:
         job = self.jobs[name]
-        self._mortal(job.tell)
+        self._mortal(job.announce)
         if self._mortal(job.plan):
             rows = self._mortal(job.read)
             if rows is not None:
@@ -206,8 +206,8 @@ class JobsOfOneAgent(RuleBasedStateMachine):
             job.fold(rows or [])
 
     @rule(name=st.sampled_from(range(3)))
-    def tell(self, name: int) -> None:
-        self._mortal(self.jobs[name].tell)
+    def announce(self, name: int) -> None:
+        self._mortal(self.jobs[name].announce)
 
     @rule(name=st.sampled_from(range(3)))
     def lose_read(self, name: int) -> None:
@@ -230,7 +230,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
         if received and self._mortal(job.plan) and self._mortal(job.read) is not None:
             self._mortal(job.received)
         job.anew()
-        job.told = True  # a new process tells of no commit of the one before
+        job.reported = True  # a new process tells of no commit of the one before
 
     @rule(away=st.sets(st.sampled_from(range(3))), old=st.booleans(), slices=st.integers(1, 12))
     def trim(self, away: set[int], old: bool, slices: int) -> None:
@@ -239,7 +239,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
         for number, job in enumerate(self.jobs):
             if number not in away and self.agent.writes_left is None:
                 job.register()
-        bounds = Bounds(max_bytes=1 << 40, max_age_ms=-1 if old else EVER, consumer_expiry_ms=1_000)
+        bounds = JournalBounds(max_bytes=1 << 40, max_age_ms=-1 if old else EVER, consumer_expiry_ms=1_000)
         for _ in range(slices):
             if not self._mortal(lambda: self.agent.consumers.trim(bounds)):
                 break
@@ -331,7 +331,7 @@ def test_what_a_consumer_has_never_read_of_its_own_beginning_is_a_loss_like_any_
 def test_a_job_that_knows_the_logs_begins_once_more_if_its_beginning_is_forgotten_before_it_read_any(
     agent: Agent, log: PartitionLog, reads: bool
 ) -> None:
-    """What it told lies on the disk. Once some of it was sent, the rest is a loss."""
+    """What it reported lies on the disk. Once some of it was sent, the rest is a loss."""
     log.append(batch(5))
     reader = Reader(agent)
     reader.at = ("another", 7, 10**6)
@@ -415,22 +415,6 @@ def test_a_job_that_was_restored_from_a_copy_reads_again_what_was_forgotten_sinc
     assert (state.appended_bytes, state.appended_records, sum(state.skipped_bytes)) == (log.active.size, 9, 0)
 
 
-def test_a_journal_of_the_version_before_asks_the_consumer_what_it_had(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    reader.step()
-    had = log.active.size
-    log.append(batch(5))
-    agent.look()
-    forget_all(agent)
-    with agent.journal.database.transaction() as run:
-        run.execute("DELETE FROM losses")
-        run.execute("INSERT INTO losses SELECT id, committed, trimmed_seq, -1 FROM consumers, totals")
-    reader.take(reader.plan(), arrives=False)
-    agent.restart()
-    assert sizes(reader.step()) == [log.active.size - had]
-
-
 # --- two jobs of one id, and a journal that was set back
 
 
@@ -450,7 +434,7 @@ def test_of_two_jobs_with_one_id_one_is_refused_and_the_agent_says_so(agent: Age
     assert agent.consumers.committed("job") == before
 
 
-def test_a_micro_batch_that_is_run_again_by_a_new_run_is_served_before_it_says_hello(agent: Agent, log: PartitionLog) -> None:
+def test_a_micro_batch_that_is_run_again_by_a_new_run_is_served_before_it_registers(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
     plan = reader.plan()

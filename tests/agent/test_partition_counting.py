@@ -16,10 +16,10 @@ from streaming.simulator.metadata_writer import (
     partition_change_record,
     partition_record,
     register_broker_record,
-    remove_topic_record,
     topic_record,
 )
 from tests.kafka.test_cluster_image import CLUSTERS, expected, log_of
+from tests.simulated import remove_topic_record
 from tests.tables import each_row
 
 ORDERS = UUID(int=1 << 70 | 1)
@@ -81,7 +81,7 @@ def test_of_real_clusters_they_are_what_kafka_s_tools_say(cluster: str) -> None:
     assert {topic.topic for topic in counts.topics} == {row[0] for row in expected(cluster)}
 
 
-def test_healthy_topics_are_counted_and_nothing_more_is_said(metadata: Metadata) -> None:
+def test_healthy_topics_are_counted_and_nothing_more_is_stated(metadata: Metadata) -> None:
     assert metadata.counts == PartitionCounts([TopicCounts(topic="orders", partitions=1)], [])
 
 
@@ -139,7 +139,9 @@ def test_partitions_that_recover_from_an_unclean_election_are_named_until_they_h
 
 
 @pytest.mark.parametrize(("version", "in_sync"), [(KAFKA_3_6, {"3/": 1, "1/": 1}), (KAFKA_3_7, {"3/3": 1, "1/3": 1})])
-def test_where_no_metadata_sets_min_isr_how_many_are_in_sync_is_told_for_the_job_to_judge(version: int, in_sync: dict[str, int]) -> None:
+def test_where_no_metadata_sets_min_isr_how_many_are_in_sync_is_reported_for_the_job_to_judge(
+    version: int, in_sync: dict[str, int]
+) -> None:
     metadata = Metadata(version=version, min_isr=0)
     metadata.topic(2)
     metadata.change(isr=(1,))

@@ -26,7 +26,7 @@ def disk() -> Iterator[Path]:
         yield made.path
 
 
-def test_where_everything_may_be_read_nothing_is_said(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_where_everything_may_be_read_nothing_is_stated(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     rights = Rights(open_log_dirs([disk]))
     rights.check()
     assert (rights.count, caplog.text) == (0, "")
@@ -74,7 +74,9 @@ def test_a_snapshot_of_the_metadata_that_only_the_broker_may_read_is_named(disk:
     assert done.stdout.splitlines() == [f"{snapshot.name}|leaders, topics and their settings are not known from this broker"]
 
 
-def test_each_is_told_once_and_many_by_their_number(disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_is_reported_once_and_many_by_their_number(
+    disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rights = Rights(open_log_dirs([disk]))
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).suffix != ".log" or mode != os.R_OK)
     for number in range(LOGGED_AT_ONCE):
@@ -121,5 +123,5 @@ def test_a_directory_that_may_not_be_listed_does_not_make_its_log_dir_unreadable
         for path in closed:
             path.chmod(0o755)
     assert done.stdout.split() == ["True", "True", "True", "0"]
-    told = [line for line in done.stderr.splitlines() if line.startswith("directory cannot be listed")]
-    assert sorted(line.split()[-1] for line in told) == [str(path) for path in closed]
+    reported = [line for line in done.stderr.splitlines() if line.startswith("directory cannot be listed")]
+    assert sorted(line.split()[-1] for line in reported) == [str(path) for path in closed]

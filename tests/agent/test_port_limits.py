@@ -20,7 +20,7 @@ def figures(limit: str) -> list[int]:
     return [int(each.replace(",", "")) for each in re.findall(r"\d[\d,]*", "|".join(row.split("|")[2:]))]
 
 
-def test_the_page_tells_the_limits() -> None:
+def test_the_page_shows_the_limits() -> None:
     kib, mib = 1 << 10, 1 << 20
     assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
     assert figures("headers of a call") == [http2_frames.HEADER_BYTES // kib, http2_frames.HEADER_FRAMES, http2_frames.HEADER_FIELDS]

@@ -53,7 +53,7 @@ def test_of_very_many_the_worst_are_named_and_all_are_counted() -> None:
     assert len(made.corrupt_batches) == MOST_NAMED
 
 
-def test_a_call_that_is_only_slow_is_not_told() -> None:
+def test_a_call_that_is_only_slow_is_not_reported() -> None:
     assert (status(waiting=1.0).waits_at, status(waiting=7.23).waits_at, status(waiting=7.23).waits_seconds) == ("", "/d/t-0/5.log", 7.2)
 
 

@@ -85,7 +85,7 @@ def test_files_that_will_not_do_are_named_without_what_stands_in_them(tmp_path: 
         assert "BEGIN" not in str(error.value)
 
 
-def test_a_secret_that_everybody_may_read_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_secret_that_everybody_may_read_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tokens = token_file(tmp_path / "token")
     open_security(ServerFiles(token_file=tokens), LOOPBACK)
     assert not caplog.records
@@ -103,11 +103,11 @@ def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) 
     with agent.listening(ServerFiles(token_file=tokens)) as where:
         assert asked(where, ClientFiles(token_file=token_file(tmp_path / "mine")), scheme="grpc") == "a1"
         for files in (NO_FILES, ClientFiles(token_file=token_file(tmp_path / "wrong", OTHER_TOKEN))):
-            reason, said = refused(where, files, scheme="grpc")
+            reason, stated = refused(where, files, scheme="grpc")
             assert reason == Reason.UNAUTHORIZED
             sent = "it asks for a token: name one with" if files is NO_FILES else "it does not accept this job's token: compare"
-            assert f"{sent} --agent-token-file" in said
-            assert OTHER_TOKEN not in said
+            assert f"{sent} --agent-token-file" in stated
+            assert OTHER_TOKEN not in stated
 
 
 def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ def test_both_sides_show_who_they_are(agent: Agent, authority: Authority, tmp_pa
         assert asked(where, authority.client(cert=True)) == "a1"
         assert refused(where, authority.client())[0] == Reason.PROTOCOL
         foreign = Authority(tmp_path / "foreign").issue("job", "job")
-        reason, said = refused(where, ClientFiles(ca=authority.ca, cert=foreign.cert, key=foreign.key))
+        reason, stated = refused(where, ClientFiles(ca=authority.ca, cert=foreign.cert, key=foreign.key))
         assert reason == Reason.PROTOCOL
-        assert "--agent-cert" in said
+        assert "--agent-cert" in stated
         expired = authority.issue("expired", "job", expired=True)
         assert refused(where, ClientFiles(ca=authority.ca, cert=expired.cert, key=expired.key))[0] == Reason.PROTOCOL
 
@@ -239,9 +239,9 @@ def test_both_sides_show_who_they_are(agent: Agent, authority: Authority, tmp_pa
 def test_an_agent_that_is_not_trusted_is_not_asked(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     foreign = Authority(tmp_path / "foreign")
     with agent.listening(authority.server()) as where:
-        reason, said = refused(where, ClientFiles(ca=foreign.ca))
+        reason, stated = refused(where, ClientFiles(ca=foreign.ca))
         assert reason == Reason.UNTRUSTED
-        assert "not signed by --agent-ca" in said
+        assert "not signed by --agent-ca" in stated
         assert refused(where, NO_FILES) == (
             Reason.UNTRUSTED,
             f"agent at grpc+tls://{where.address}: TLS needs the certificates of its CA: name --agent-ca",
@@ -264,13 +264,13 @@ def test_a_certificate_is_for_a_name(agent: Agent, authority: Authority) -> None
 
 def test_tls_and_plain_do_not_meet(agent: Agent, authority: Authority) -> None:
     with agent.listening(ServerFiles()) as where:
-        reason, said = refused(where, authority.client())
+        reason, stated = refused(where, authority.client())
         assert reason == Reason.PROTOCOL
-        assert "speaks no TLS" in said
+        assert "speaks no TLS" in stated
     with agent.listening(authority.server()) as where:
-        reason, said = refused(where, NO_FILES, scheme="grpc")
+        reason, stated = refused(where, NO_FILES, scheme="grpc")
         assert reason == Reason.PROTOCOL
-        assert "grpc+tls://" in said
+        assert "grpc+tls://" in stated
 
 
 def test_certificates_are_exchanged_without_a_restart(

@@ -77,7 +77,7 @@ def test_nothing_older_comes_before_the_beginning_of_a_second_consumer(agent: Ag
     assert (rows[0].kind, records(rows)) == (Kind.APPEARED, 5)
 
 
-def test_a_known_consumer_is_greeted_with_a_picture_and_nothing_is_published_again(agent: Agent, log: PartitionLog) -> None:
+def test_a_known_consumer_is_registered_with_a_picture_and_nothing_is_published_again(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
     reader.step()
@@ -96,7 +96,7 @@ def test_a_start_that_does_not_exist_is_an_error_in_words(agent: Agent) -> None:
         agent.service.register(Register("job", "noon", resumed=False))
 
 
-def test_status_tells_who_it_is_and_how_far_it_has_come(agent: Agent, log: PartitionLog) -> None:
+def test_status_shows_who_it_is_and_how_far_it_has_come(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     before = agent.service.status()
     Reader(agent).begin()
@@ -114,7 +114,7 @@ def test_a_budget_reaches_as_far_as_its_bytes_and_at_least_one_event(agent: Agen
     for _ in range(4):
         log.append(batch(1, value_bytes=1000))
         agent.look()
-        agent.journal.reach(0, None)  # told: later appends are events of their own
+        agent.journal.reach(0, None)  # reported: later appends are events of their own
     size = log.active.size // 4
     assert reader.plan(budget=2 * size).total == 2 * size
     assert reader.plan(budget=1).seq > 0
@@ -246,7 +246,7 @@ def test_an_agent_that_starts_anew_between_plan_and_read_sends_the_same_rows(age
 
 
 def test_a_census_of_an_earlier_process_names_the_logs_that_were_there_then(agent: Agent, log: PartitionLog) -> None:
-    """One that has not looked yet knows no log, and what is gone since is told behind the census."""
+    """One that has not looked yet knows no log, and what is gone since is reported behind the census."""
     log.append(batch(3))
     reader = Reader(agent).begin()
     plan = reader.plan()
@@ -256,7 +256,7 @@ def test_a_census_of_an_earlier_process_names_the_logs_that_were_there_then(agen
     assert read_range(agent.service, reader.asked(plan)).to_pylist() == before
 
 
-def test_a_known_consumer_that_says_hello_brings_no_event(agent: Agent, log: PartitionLog) -> None:
+def test_a_known_consumer_that_registers_brings_no_event(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
     reader.step()
@@ -338,7 +338,7 @@ def test_a_job_that_has_read_nothing_yet_may_come_from_any_journal(agent: Agent,
     assert records(reader.begin().step()) == 3
 
 
-def test_a_job_that_knows_another_journal_is_not_told_what_is_for_one_that_knows_nothing(agent: Agent, log: PartitionLog) -> None:
+def test_a_job_that_knows_another_journal_is_not_given_what_is_for_one_that_knows_nothing(agent: Agent, log: PartitionLog) -> None:
     """The journal is a copy from before it read anything: it may know a part of every range."""
     log.append(batch(3))
     reader = Reader(agent).begin()
@@ -366,7 +366,7 @@ def test_what_is_committed_by_all_is_forgotten_and_nothing_else(agent: Agent, lo
     assert events_of(agent.journal, 0, agent.journal.end().seq) == []
 
 
-def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_told_until_it_has_arrived_and_counted_once(
+def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_reported_until_it_has_arrived_and_counted_once(
     agent: Agent, log: PartitionLog
 ) -> None:
     log.append(batch(3))
@@ -394,12 +394,12 @@ def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_told_until_it_has_
     shard = Shard()
     for delivery in (first, second, second, third):
         shard.fold(*delivery)
-    told = sum(state.skipped_bytes[SKIP_REASONS.index("journal_trimmed")] for state in shard.states.values())
+    reported = sum(state.skipped_bytes[SKIP_REASONS.index("journal_trimmed")] for state in shard.states.values())
     appended = sum(state.appended_bytes for state in shard.states.values())
-    assert (told, appended + told) == (lost, log.active.size)
+    assert (reported, appended + reported) == (lost, log.active.size)
 
 
-def test_a_consumer_that_has_missed_something_is_told_again_what_is_open(agent: Agent, log: PartitionLog) -> None:
+def test_a_consumer_that_has_missed_something_is_reported_again_what_is_open(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(producer=4000, transactional=True), batch(producer=4001, transactional=True))
     reader = Reader(agent).begin()
     reader.step()
@@ -454,7 +454,7 @@ def test_a_reader_without_an_id_may_be_the_first(agent: Agent, log: PartitionLog
     assert records(passing.step()) == 2
 
 
-def test_a_reader_without_an_id_is_told_what_was_forgotten_before_it_came_so_far(agent: Agent, log: PartitionLog) -> None:
+def test_a_reader_without_an_id_is_given_what_was_forgotten_before_it_came_so_far(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     job, passing = Reader(agent, "job").begin(), Reader(agent, "")
     passing.step()
@@ -471,7 +471,7 @@ def test_a_reader_without_an_id_is_told_what_was_forgotten_before_it_came_so_far
 # --- anything may be lost on the way
 
 
-def test_a_topic_that_is_deleted_is_told_with_its_events_before(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+def test_a_topic_that_is_deleted_is_reported_with_its_events_before(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
     reader = Reader(agent).begin()
     reader.step()
     log.append(batch(2))
@@ -643,7 +643,7 @@ def test_a_job_that_has_lost_its_offsets_and_its_state_begins_anew(agent: Agent,
     assert sum(row.records for row in emptied.step()) == sum(entry.records for segment in log.segments for entry in segment.entries)
 
 
-def test_a_job_that_said_hello_and_died_before_its_first_micro_batch_has_lost_nothing(agent: Agent, log: PartitionLog) -> None:
+def test_a_job_that_registered_and_died_before_its_first_micro_batch_has_lost_nothing(agent: Agent, log: PartitionLog) -> None:
     Reader(agent).begin()
     before = agent.journal.end().seq
     again = Reader(agent)

@@ -32,7 +32,7 @@ def new_leader(election: Election) -> LogState:
     return election.replicas[1]
 
 
-def told(election: Election) -> tuple[int, int, int]:
+def reported(election: Election) -> tuple[int, int, int]:
     state = new_leader(election)
     return state.unclean_elections, state.unclean_lost_acknowledged, state.unclean_lost_upper
 
@@ -43,7 +43,7 @@ def test_it_is_counted_once_with_what_the_old_leader_had_over_restarts_replays_a
     election.produce(5)
     election.look(NEW)
     election.read(NEW)
-    assert told(election) == (1, 40, 50)
+    assert reported(election) == (1, 40, 50)
     for again in (election.broker(NEW).down, election.broker(NEW).lose_journal):
         again()
         election.broker(NEW).up()
@@ -53,31 +53,31 @@ def test_it_is_counted_once_with_what_the_old_leader_had_over_restarts_replays_a
     election.hear(OLD)
     election.look()
     election.read()
-    assert told(election) == (1, 40, 50)
+    assert reported(election) == (1, 40, 50)
     assert (election.replicas[0].truncations, election.replicas[0].truncated_committed) == (1, 40)
 
 
-def test_what_the_old_leader_s_agent_tells_later_is_lost_too(election: Election) -> None:
+def test_what_the_old_leader_s_agent_shows_later_is_lost_too(election: Election) -> None:
     election.produce(20)
     election.look(OLD)  # published, and not read by the job
     election.elect_uncleanly(NEW)
     election.produce(5)
     election.look(NEW)
     election.read(NEW)
-    assert told(election) == (1, 40, 50)
+    assert reported(election) == (1, 40, 50)
     election.read(OLD)
-    assert told(election) == (1, 40, 70)
+    assert reported(election) == (1, 40, 70)
 
 
 def test_it_waits_for_the_epoch_to_be_written_down_and_goes_without_where_it_is_not(election: Election) -> None:
     election.elect_uncleanly(NEW)
     election.look(NEW, passing_ms=1_000)
     election.read(NEW)
-    assert told(election)[0] == 0
+    assert reported(election)[0] == 0
     election.produce(5)
     election.look(NEW, passing_ms=1_000)
     election.read(NEW)
-    assert told(election) == (1, 40, 50)
+    assert reported(election) == (1, 40, 50)
     election.elect_uncleanly(OLD)
     election.look(OLD, passing_ms=1_000)
     election.look(OLD, passing_ms=EPOCH_MS)
@@ -96,7 +96,7 @@ def test_one_that_was_held_while_the_agent_was_down_is_found_behind_a_newer_snap
     election.read(NEW)
     election.look(NEW)
     election.read(NEW)
-    assert told(election) == (1, 40, 50)
+    assert reported(election) == (1, 40, 50)
 
 
 def test_a_log_that_is_not_there_is_waited_for_and_let_go_of(election: Election, caplog: pytest.LogCaptureFixture) -> None:

@@ -41,8 +41,8 @@ def test_an_agent_needs_no_memory_that_is_written_and_executed(tmp_path: Path) -
     disk = log_dir(tmp_path)
     partition(disk, "orders").append(batch(3))
     options = ("--log-dirs", disk.path, "--journal", tmp_path / "journal", "--listen", "127.0.0.1:0")
-    with segtail("agent", *options, said=tmp_path / "said", before=(sys.executable, "-c", DENY)) as agent:
-        until("it listens", lambda: "agent listens" in agent.said or not agent.running())
-        assert agent.running(), agent.said
+    with segtail("agent", *options, stated=tmp_path / "said", before=(sys.executable, "-c", DENY)) as agent:
+        until("it listens", lambda: "agent listens" in agent.stated or not agent.running())
+        assert agent.running(), agent.stated
         agent.terminate()
         assert agent.wait() == 0

@@ -151,20 +151,20 @@ def free_addresses(count: int) -> list[str]:
 
 
 @contextmanager
-def _running(command: Sequence[str], said: Path, address: str) -> Iterator[None]:
-    with said.open("wb") as log:
+def _running(command: Sequence[str], stated: Path, address: str) -> Iterator[None]:
+    with stated.open("wb") as log:
         process = subprocess.Popen([*_ENDS_WITH_PARENT, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
-        until(f"{command[0]} is ready", lambda: _is_ready(process, command[0], said, address), saw=lambda: witnesses.tail(said))
+        until(f"{command[0]} is ready", lambda: _is_ready(process, command[0], stated, address), saw=lambda: witnesses.tail(stated))
         yield
     finally:
         process.terminate()
         reap(process)
 
 
-def _is_ready(process: subprocess.Popen[bytes], name: str, said: Path, address: str) -> bool:
+def _is_ready(process: subprocess.Popen[bytes], name: str, stated: Path, address: str) -> bool:
     if process.poll() is not None:
-        raise MonitoringError(f"{name} did not start; it said:\n{witnesses.tail(said)}")
+        raise MonitoringError(f"{name} did not start; it said:\n{witnesses.tail(stated)}")
     try:
         with urllib.request.urlopen(f"http://{address}/-/ready", timeout=SECONDS):
             return True

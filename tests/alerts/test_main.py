@@ -41,15 +41,15 @@ def test_it_says_where_it_is_and_leaves_nothing_running(tmp_path: Path) -> None:
     for program in PROGRAMS:
         require_tool(program)
     (nobody,) = free_addresses(1)
-    said = tmp_path / "said"
-    with said.open("wb") as out:
+    stated = tmp_path / "said"
+    with stated.open("wb") as out:
         process = subprocess.Popen([sys.executable, "-m", "tests.alerts", nobody], cwd=ROOT, stdout=out, stderr=out)
     try:
-        until("it is ready", lambda: "Ctrl-C ends it" in said.read_text() or process.poll() is not None, saw=said.read_text)
-        addresses = re.findall(r"at http://(\S+?)(?:,|\s)", said.read_text())
-        assert len(addresses) == 2, said.read_text()
+        until("it is ready", lambda: "Ctrl-C ends it" in stated.read_text() or process.poll() is not None, saw=stated.read_text)
+        addresses = re.findall(r"at http://(\S+?)(?:,|\s)", stated.read_text())
+        assert len(addresses) == 2, stated.read_text()
         assert all(_listens(address) for address in addresses)
-        assert f"nothing listens on {nobody}; start `segtail run` or `make demo`" in said.read_text()
+        assert f"nothing listens on {nobody}; start `segtail run` or `make demo`" in stated.read_text()
     finally:
         process.send_signal(signal.SIGINT)
         status = process.wait(SECONDS)

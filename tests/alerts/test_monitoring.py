@@ -104,12 +104,12 @@ def test_a_hanging_transaction_pages_with_its_id_and_command_and_the_page_resolv
         "severity": "critical",
         "scope": "partition",
     }
-    said = paged.annotations["description"].splitlines()
-    assert said[0].startswith("Open transactions in topic payments.eu that no coordinator will end: 2.")
-    assert said[1].startswith("- partition 7: transactional.id not known, producer id 4712, open for 2h ")
-    assert said[2] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 7 --start-offset 0"
-    assert said[3].startswith("- partition 2: transactional.id billing-eu-1, producer id 4711, open for 1h ")
-    assert said[4] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 2 --start-offset 1042"
+    stated = paged.annotations["description"].splitlines()
+    assert stated[0].startswith("Open transactions in topic payments.eu that no coordinator will end: 2.")
+    assert stated[1].startswith("- partition 7: transactional.id not known, producer id 4712, open for 2h ")
+    assert stated[2] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 7 --start-offset 0"
+    assert stated[3].startswith("- partition 2: transactional.id billing-eu-1, producer id 4711, open for 1h ")
+    assert stated[4] == "  kafka-transactions.sh --bootstrap-server <host:port> abort --topic payments.eu --partition 2 --start-offset 1042"
     assert running.firing() == {"TransactionHanging"}, "one page a topic, and no other alert for the same transactions"
 
     exporter.page = HEALTHY

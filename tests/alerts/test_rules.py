@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from streaming.definitions.sections import METRICS
-from streaming.metrics.thresholds import thresholds
 from streaming.settings import Settings
+from streaming.view.thresholds import thresholds
 from tests.alerts.rendering import CONF
 from tests.tools import require_tool
 
@@ -70,13 +70,13 @@ def test_a_file_holds_one_alert_of_its_own_name_and_begins_with_what_it_means() 
 
 
 def test_an_alert_says_how_bad_it_is_what_it_is_about_and_where_to_read_on() -> None:
-    said = [(path.stem, rule["labels"], rule["annotations"]) for path in ALERTS for rule in _rules(path)]
-    assert said
-    assert [name for name, labels, _ in said if labels.keys() != {"severity", "scope"}] == []
-    assert [name for name, labels, _ in said if labels["severity"] not in {"critical", "warning", "info"}] == []
-    assert [name for name, labels, _ in said if labels["scope"] not in {"partition", "broker", "cluster", "group", "observer"}] == []
-    assert [name for name, _, texts in said if texts.keys() != {"summary", "description", "runbook_url"}] == []
-    assert [name for name, _, texts in said if texts["runbook_url"] != f"docs/runbooks/{name}.md"] == []
+    stated = [(path.stem, rule["labels"], rule["annotations"]) for path in ALERTS for rule in _rules(path)]
+    assert stated
+    assert [name for name, labels, _ in stated if labels.keys() != {"severity", "scope"}] == []
+    assert [name for name, labels, _ in stated if labels["severity"] not in {"critical", "warning", "info"}] == []
+    assert [name for name, labels, _ in stated if labels["scope"] not in {"partition", "broker", "cluster", "group", "observer"}] == []
+    assert [name for name, _, texts in stated if texts.keys() != {"summary", "description", "runbook_url"}] == []
+    assert [name for name, _, texts in stated if texts["runbook_url"] != f"docs/runbooks/{name}.md"] == []
 
 
 def test_alerts_about_transactions_outlast_a_restart_within_five_minutes() -> None:
@@ -175,8 +175,8 @@ def test_there_is_no_test_without_its_alert() -> None:
 
 @pytest.mark.programs
 def test_promtool_takes_the_example_configuration_with_all_rules() -> None:
-    said = _run("promtool", "check", "config", CONF / "prometheus.yml")
-    assert said.count("rules found") == len(ALERTS) + len(RULES)
+    stated = _run("promtool", "check", "config", CONF / "prometheus.yml")
+    assert stated.count("rules found") == len(ALERTS) + len(RULES)
 
 
 @pytest.mark.programs

@@ -1,60 +1,39 @@
-"""docs/api.md names every path and every field, and no other."""
+"""docs/api.md and the JSON Schema name every path and every field, and no other; and what is answered is as they say."""
 
 import dataclasses
+import json
 import re
-import typing
 from pathlib import Path
 
+import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from streaming.api import partition_rows, retention_rows, transaction_rows
-from streaming.protocol.cost_json import COST_PATH, Cost
-from streaming.protocol.disk_json import DISK_PATH, DiskAnswer
-from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
-from streaming.protocol.json_message import Message
-from streaming.protocol.listing_json import (
-    PARTITIONS_PATH,
-    RETENTION_PATH,
-    TRANSACTIONS_PATH,
-    PartitionPage,
-    PartitionRow,
-    RetentionPage,
-    RetentionRow,
-    TransactionPage,
-    TransactionRow,
-)
-from streaming.protocol.partition_json import PartitionDetail
-from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
-from streaming.protocol.status_json import STATUS_PATH, Status
+from streaming.listings.api_reference import write_reference
+from streaming.listings.json_schema import ANSWERS, ROWS, kinds_of, meaning_of, schema
+from streaming.listings.message_meanings import INTRODUCTIONS, MEANINGS
+from streaming.protocol.disk_json import DiskAnswer
+from streaming.protocol.json_message import PublicMessage
+from streaming.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
+from streaming.protocol.problem_json import ProblemPage
+from tests.protocol.built import built
 from tests.tables import each_row
 
-TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
-ANSWERS: dict[str, type[Message]] = {
-    STATUS_PATH: Status,
-    PROBLEMS_PATH: ProblemPage,
-    PARTITIONS_PATH: PartitionPage,
-    f"{PARTITIONS_PATH}/TOPIC/NUMBER": PartitionDetail,
-    TRANSACTIONS_PATH: TransactionPage,
-    RETENTION_PATH: RetentionPage,
-    COST_PATH: Cost,
-    DISK_PATH: DiskAnswer,
-    GROUPS_PATH: GroupPage,
-    f"{GROUPS_PATH}/NAME": GroupDetail,
-}
-ELSEWHERE = (GroupPage, GroupDetail)
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "api.md").read_text()
+MESSAGES = sorted({each for kind in ANSWERS.values() for each in kinds_of(kind)}, key=lambda kind: kind.__name__)
+LISTS = (ProblemPage, PartitionPage, TransactionPage, RetentionPage, DiskAnswer)
 
 
-def held(kind: type[Message]) -> set[type[Message]]:
-    """A message and all that are in it."""
-    hints = [each for hint in typing.get_type_hints(kind).values() for each in (hint, *typing.get_args(hint))]
-    return {kind}.union(*(held(each) for each in hints if isinstance(each, type) and issubclass(each, Message)))
+WHOLE = schema()
 
 
-MESSAGES = sorted({each for kind in ANSWERS.values() if kind not in ELSEWHERE for each in held(kind)}, key=lambda kind: kind.__name__)
-
-
-def section(title: str) -> str:
-    return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+def checked(answer: object, path: str) -> None:
+    """Hold an answer, as JSON has it, against the schema of its path."""
+    paths = WHOLE["paths"]
+    assert isinstance(paths, dict)
+    jsonschema.Draft202012Validator({"$defs": WHOLE["$defs"], **paths[path]}).validate(answer)
 
 
 def test_every_path_is_there_with_its_message() -> None:
@@ -63,19 +42,48 @@ def test_every_path_is_there_with_its_message() -> None:
 
 
 @each_row("kind", MESSAGES)
-def test_every_field_of_a_message_is_there_and_no_other(kind: type[Message]) -> None:
-    heads = re.findall(r"^\| (`[^|]+`) \|", section(kind.__name__), re.MULTILINE)
-    named = [name for head in heads for name in re.findall(r"`(\w+)`", head)]
-    assert sorted(named) == sorted(each.name for each in dataclasses.fields(kind))
+def test_every_field_of_a_message_has_a_meaning_and_there_is_no_other(kind: type[PublicMessage]) -> None:
+    present = [each.name for each in dataclasses.fields(kind)]
+    assert [name for name in present if not meaning_of(kind, name)] == []
+    assert kind in ROWS or sorted(name for names, _ in MEANINGS[kind] for name in names) == sorted(present)
 
 
 def test_there_is_a_section_for_each_message_and_none_more() -> None:
     assert sorted(re.findall(r"^## (\w+)$", TEXT, re.MULTILINE)) == [kind.__name__ for kind in MESSAGES]
+    assert INTRODUCTIONS.keys() <= {kind.__name__ for kind in MESSAGES}
+
+
+def test_the_documents_are_those_that_the_declarations_make() -> None:
+    assert write_reference(TEXT) == TEXT
+    assert json.loads((DOCS / "api.schema.json").read_text()) == schema()
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@settings(max_examples=8, deadline=None)
+@pytest.mark.parametrize("path", ANSWERS)
+@given(data=st.data())
+def test_every_answer_is_as_the_schema_says(path: str, data: st.DataObject) -> None:
+    message = data.draw(built(ANSWERS[path]))
+    checked(json.loads(message.encode()), path)
 
 
 @pytest.mark.parametrize(
-    ("rows", "kind"), [(partition_rows, PartitionRow), (transaction_rows, TransactionRow), (retention_rows, RetentionRow)]
+    ("field", "value"), [("size_bytes", "7"), ("size_bytes", 1.5), ("retention_blocked", 3), ("rates", [None, "x"]), ("partition", None)]
 )
-def test_a_listing_can_be_sorted_by_fields_of_its_rows(rows: typing.Any, kind: type[Message]) -> None:
-    assert set(rows.SORTABLE) <= {each.name for each in dataclasses.fields(kind)}
-    assert rows.DEFAULT_SORT in rows.SORTABLE
+def test_another_answer_is_not(field: str, value: object) -> None:
+    row = {each.name: None for each in dataclasses.fields(ROWS_OF_PARTITIONS)} | {"broker": 1, "topic": "t", "partition": 0, "rates": []}
+    page = {"at_ms": 1, "version": "1", "doubts": [], "total": 1, "matched": 1, "offset": 0, "sort": "topic", "order": "asc"}
+    checked(page | {"rows": [row]}, "/api/v1/partitions")
+    with pytest.raises(jsonschema.ValidationError):
+        checked(page | {"rows": [row | {field: value}]}, "/api/v1/partitions")
+
+
+@each_row("kind", LISTS)
+def test_every_list_says_as_of_when_who_says_it_and_what_cannot_be_reported(kind: type[PublicMessage]) -> None:
+    assert {"at_ms", "version", "doubts", "rows"} <= {each.name for each in dataclasses.fields(kind)}
+
+
+ROWS_OF_PARTITIONS = next(each for each in ROWS if each.__name__ == "PartitionRow")

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from streaming.api.history import MINUTE_MS, MINUTES, History
 from streaming.api.seen import Seen
 from streaming.api.views import KEEP_SECONDS, Views
-from streaming.metrics.table import Table
-from streaming.metrics.view import view
-from tests.metrics.rows import log, new_table, removed, states
+from streaming.view.table import Table
+from streaming.view.view import view
+from tests.view.rows import log, new_table, removed, states
 
 START = 1_700_000_040.0 // 60 * 60
 """The beginning of a minute, Unix seconds."""

@@ -1,6 +1,7 @@
 """What a listing is asked for, and which rows that is: the same as of a list that is sorted, filtered and cut in Python."""
 
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,10 +12,33 @@ from hypothesis import strategies as st
 
 from streaming.api.paging import Asked, Sheet, asked_of, cut, natural_order, parameters_of, ranks
 from streaming.errors import UsageError
+from streaming.listings.list_cells import Unit
+from streaming.listings.listing import Field, Listing
+from streaming.protocol.json_message import PublicMessage
 from streaming.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
 from tests.tables import each_row
 
 SORTABLE = ("topic", "size_bytes", "verdict")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown(PublicMessage):
+    topic: str
+    size_bytes: int
+    verdict: str
+
+
+LISTING = Listing(
+    name="shown",
+    noun="row",
+    row=Shown,
+    default="size_bytes",
+    fields=(
+        Field(name="topic", unit=Unit.NAME, meaning="", sort="asc"),
+        Field(name="size_bytes", unit=Unit.BYTES, meaning="", sort="desc"),
+        Field(name="verdict", unit=Unit.WORD, meaning="", sort="asc"),
+    ),
+)
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "B", "ä", "orders"]), st.integers(0, 3), st.integers(-1, 5), st.sampled_from(["", "open", "hanging"])),
     max_size=30,
@@ -79,7 +103,7 @@ def test_a_rate_that_is_no_number_is_not_known() -> None:
     ],
 )
 def test_what_a_query_asks_for(query: str, asked: Asked) -> None:
-    assert asked_of(query, SORTABLE, "size_bytes") == asked
+    assert asked_of(query, LISTING) == asked
 
 
 @each_row(
@@ -95,19 +119,19 @@ def test_what_a_query_asks_for(query: str, asked: Asked) -> None:
         ("limit=٣", "limit is not"),
         ("offset=99999999999999999999", "offset is not"),
         (f"filter={'x' * 301}", "filter is longer than 300 characters"),
-        ("colour=red", "'colour' is no parameter here; there are sort, order, filter, offset, limit"),
+        ("colour=red", "'colour' is no parameter here; there are sort, order, filter, topic, offset, limit"),
         ("filter=%ff", "the query is not understood"),
-        ("&".join(f"a{each}=1" for each in range(50)), "the query is not understood"),
+        ("&".join(f"a{each}=1" for each in range(1001)), "the query is not understood"),
     ],
 )
 def test_a_bad_parameter_is_named(query: str, named: str) -> None:
     with pytest.raises(UsageError, match=named.replace("(", r"\(")):
-        asked_of(query, SORTABLE, "size_bytes")
+        asked_of(query, LISTING)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
 def test_a_filter_may_hold_anything(text: str) -> None:
-    assert asked_of(urlencode({"filter": text}), SORTABLE, "topic").filter == text
+    assert asked_of(urlencode({"filter": text}), LISTING).filter == text
 
 
 @given(st.text(max_size=60))
@@ -117,4 +141,12 @@ def test_any_query_is_answered_or_refused(query: str) -> None:
 
 
 def test_a_filter_may_be_as_long_as_that() -> None:
-    assert asked_of(f"filter={'x' * 300}", SORTABLE, "topic").filter == "x" * 300
+    assert asked_of(f"filter={'x' * 300}", LISTING).filter == "x" * 300
+
+
+def test_rows_of_some_topics_are_those_with_their_whole_names() -> None:
+    whole = Sheet(columns={}, texts=["a-0", "ab-0", "b-0"], natural=np.arange(3), topics=["a", "ab", "b"])
+    asked = asked_of("topic=a&topic=b", LISTING)
+    assert asked.topics == {"a", "b"}
+    assert cut(whole, replace(asked, sort="topic", order="asc")).items == [0, 2]
+    assert cut(whole, Asked(sort="topic", order="asc", topics=frozenset({"nothing"}))).matched == 0

@@ -64,7 +64,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
 
 def main() -> None:
     """Parse what to run, and run it."""
-    names = "".join(f"\n  {name:12} {told}" for name, (_, told) in BENCHES.items())
+    names = "".join(f"\n  {name:12} {reported}" for name, (_, reported) in BENCHES.items())
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench", description=f"benches:{names}", formatter_class=argparse.RawDescriptionHelpFormatter
     )

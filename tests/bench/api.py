@@ -12,7 +12,7 @@ from streaming.protocol.partition_json import path_of_partition
 from streaming.protocol.problem_json import PROBLEMS_PATH
 from streaming.protocol.status_json import STATUS_PATH
 from streaming.site.exporter import Exporter
-from tests.bench.render import NOW_MS, ROUNDS, new_observer, new_table, states, tell
+from tests.bench.render import NOW_MS, ROUNDS, new_observer, new_table, publish, states
 from tests.bench.table import show
 
 PARTITIONS = 10_000
@@ -47,7 +47,7 @@ def run() -> None:
 @contextmanager
 def _serving(clock: _Clock) -> Iterator[Exporter]:
     table = new_table()
-    tell(table, states(PARTITIONS))
+    publish(table, states(PARTITIONS))
     exporter = Exporter("127.0.0.1", 0, table=table, observer=new_observer(), clock=clock, healthy=lambda: True)
     exporter.start()
     try:

@@ -23,7 +23,7 @@ from streaming.agent.security import ServerFiles, open_security
 from streaming.agent.service import Service
 from streaming.disk.logdirs import LogDir
 from streaming.event_row import Event
-from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.consumers import Consumers, JournalBounds
 from streaming.journal.journal import Journal
 from streaming.log_key import LogKey
 from streaming.rows import Kind
@@ -34,7 +34,7 @@ CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
 TRIM_SECONDS = 10.0
 _BEGINNINGS = ThreadPoolExecutor(1)
-_BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
+_BOUNDS = JournalBounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
 
 
 @dataclass(frozen=True, slots=True)

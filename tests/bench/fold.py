@@ -9,7 +9,7 @@ from typing import Any
 from streaming.event_row import EVENTS, EventRow
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import Kind, Step, unpack_rows
-from streaming.rules.shard import Folded, fold_by_columns, fold_by_rows
+from streaming.rules.shard import FoldResult, fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
@@ -22,7 +22,7 @@ ROUNDS = 7
 RECORDS = 10
 LISTED = listing(*range(8))
 
-Fold = Callable[..., Folded]
+Fold = Callable[..., FoldResult]
 
 
 def run(_: Bounds) -> None:
@@ -79,14 +79,14 @@ class _History:
         self._seq = 1
         self._next = 0
 
-    def _told(self, log: int, part: int = 0) -> dict[str, Any]:
+    def _reported(self, log: int, part: int = 0) -> dict[str, Any]:
         agent = log % AGENTS
         return {"agent": f"a{agent}", "journal": f"j{agent}", "broker": agent, "partition": log, "seq": self._seq, "part": part}
 
     def begins(self) -> Iterator[tuple[int, EventRow]]:
         for log in range(self._logs):
-            yield log % self._shards, row(Kind.APPEARED, **self._told(log, log), next_offset=0)
-            yield log % self._shards, row(Kind.FOUND, **self._told(log, self._logs + log), segments=LISTED)
+            yield log % self._shards, row(Kind.APPEARED, **self._reported(log, log), next_offset=0)
+            yield log % self._shards, row(Kind.FOUND, **self._reported(log, self._logs + log), segments=LISTED)
 
     def ranges(self) -> Iterator[tuple[int, EventRow]]:
         for _ in range(RANGES):
@@ -94,9 +94,9 @@ class _History:
             log, self._next = self._next, (self._next + 1) % self._logs
             end = self._ends[log]
             self._ends[log] = end + RECORDS
-            told = None
+            reported = None
             if self._transactional and not log % self._transactional:
-                told = steps((Step.DATA, log, end, end + RECORDS - 1), (Step.COMMIT, log, end + RECORDS - 1, end + RECORDS))
+                reported = steps((Step.DATA, log, end, end + RECORDS - 1), (Step.COMMIT, log, end + RECORDS - 1, end + RECORDS))
             yield (
                 log % self._shards,
                 appended(
@@ -105,8 +105,8 @@ class _History:
                     leads=1,
                     log_epoch=3,
                     high_watermark=end,
-                    transactions=told,
-                    **self._told(log),
+                    transactions=reported,
+                    **self._reported(log),
                 ),
             )
 

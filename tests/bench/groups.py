@@ -12,19 +12,19 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
+from streaming.consumers.group_listing import Listing
+from streaming.consumers.group_questions import MOST_ASKED
+from streaming.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.consumers.group_snapshot import GroupBoard
+from streaming.consumers.group_tracker import GroupTracker
+from streaming.exposition.render import render
 from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
-from streaming.job.group_rounds import GroupRounds, Surroundings
 from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.metrics.export import EVERYTHING
-from streaming.metrics.group_listing import Listing
-from streaming.metrics.group_questions import MOST_ASKED
-from streaming.metrics.group_snapshot import GroupBoard
-from streaming.metrics.group_tracker import GroupTracker
-from streaming.metrics.render import render
 from streaming.protocol.group_messages import POSITIONS, RECORDS, GroupsRequest, RecordsRequest
 from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer
+from streaming.view.export import EVERYTHING
 from tests.bench.table import show
-from tests.metrics.rows import Row, log, new_observer, new_table, states
+from tests.view.rows import Row, log, new_observer, new_table, states
 
 GROUP_COUNT, TOPICS, PARTITIONS = 1_000, 10, 100
 MOVED = 10_000

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from streaming.disk.log_inventory import Inventory, LogInventory
 from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.metrics.carried import NOTHING_CARRIED
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.config_levels import topic_configs
 from streaming.rules.inventory_changes import listed
@@ -18,6 +17,7 @@ from streaming.rules.limits import effective_limits
 from streaming.rules.log_state import LogState
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.view.carried import NOTHING_CARRIED
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition
@@ -47,12 +47,12 @@ def run(bounds: Bounds) -> None:
         again = _timed(rows, "a look at logs in which nothing has happened", check)
         assert all(one is other for one, other in zip(again, check(), strict=True))
 
-        told = _timed(rows, "lists of all logs as they are published: in the agent", lambda: [one.segments.tobytes() for one in seen])
-        states = [LogState(agent="a", broker=1, topic="bench", partition=item, topic_id="") for item in range(len(told))]
-        _timed(rows, "in the fold, where each is new", lambda: [listed(*each) for each in zip(states, told, strict=True)])
-        known = [replace(state, segments=one) for state, one in zip(states, told, strict=True)]
-        _timed(rows, "in the fold, where it is known", lambda: [listed(*each) for each in zip(known, told, strict=True)])
-        _timed(rows, "in the table", lambda: [NOTHING_CARRIED.updated(None, None, one) for one in told])
+        reported = _timed(rows, "lists of all logs as they are published: in the agent", lambda: [one.segments.tobytes() for one in seen])
+        states = [LogState(agent="a", broker=1, topic="bench", partition=item, topic_id="") for item in range(len(reported))]
+        _timed(rows, "in the fold, where each is new", lambda: [listed(*each) for each in zip(states, reported, strict=True)])
+        known = [replace(state, segments=one) for state, one in zip(states, reported, strict=True)]
+        _timed(rows, "in the fold, where it is known", lambda: [listed(*each) for each in zip(known, reported, strict=True)])
+        _timed(rows, "in the table", lambda: [NOTHING_CARRIED.updated(None, None, one) for one in reported])
         facts = _timed(rows, "all logs as the rules want them", lambda: [_facts(one) for one in seen])
         logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))
         retention = _timed(rows, "what does not depend on the clock", lambda: (RetentionRule(logs), CompactionRule(logs)))

@@ -5,7 +5,7 @@ import statistics
 from time import perf_counter, process_time
 
 from streaming.site.exporter import Exporter
-from tests.bench.render import NOW_MS, ROUNDS, new_observer, new_table, states, tell
+from tests.bench.render import NOW_MS, ROUNDS, new_observer, new_table, publish, states
 from tests.bench.table import show
 
 PARTITIONS = 10_000
@@ -25,7 +25,7 @@ VIEWS = {
 def run() -> None:
     """Print one table: seconds and CPU seconds of each view with a new look at the table, and with one that is there; the bytes sent."""
     table, now = new_table(), [NOW_MS / 1000]
-    tell(table, states(PARTITIONS))
+    publish(table, states(PARTITIONS))
     exporter = Exporter("127.0.0.1", 0, table=table, observer=new_observer(), clock=lambda: now[0], healthy=lambda: True)
     exporter.start()
     rows = []

@@ -89,8 +89,8 @@ def _planned(addresses: str, agents: int) -> Sequence[str]:
         reader.commit(following)
         end = following
         time.sleep(0.5)
-    told = (f"{1000 * each / ROUNDS:.1f}" for each in (planning, cpu, tasks, reading))
-    return (*told, f"{rows / ROUNDS:.0f}", f"{len(json.dumps(end)):,}")
+    reported = (f"{1000 * each / ROUNDS:.1f}" for each in (planning, cpu, tasks, reading))
+    return (*reported, f"{rows / ROUNDS:.0f}", f"{len(json.dumps(end)):,}")
 
 
 def _read(reader: EventStreamReader, start: dict[str, Any], end: dict[str, Any]) -> int:

@@ -14,15 +14,15 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from streaming.catalog.catalog_tables import PARTITIONS, Catalog
 from streaming.definitions.sections import METRICS
-from streaming.metrics.export import EVERYTHING, Export
-from streaming.metrics.observer import Observer, Versions
-from streaming.metrics.render import render
-from streaming.metrics.table import Table
-from streaming.metrics.value_matrix import LISTS
+from streaming.exposition.render import render
 from streaming.rows import SEGMENTS, TRANSACTIONS
 from streaming.state_row import STATES
+from streaming.view.export import EVERYTHING, Export
+from streaming.view.observer import Observer, Versions
+from streaming.view.table import Table
+from streaming.view.value_matrix import LISTS
 from tests.bench.table import show
-from tests.metrics.rows import new_context
+from tests.view.rows import new_context
 
 SERIES = 1_000_000
 PEER_SERIES = 50_000
@@ -49,9 +49,9 @@ def run() -> None:
 def million() -> Table:
     """A table with about `SERIES` series."""
     table = new_table()
-    tell(table, states(1000))
+    publish(table, states(1000))
     logs = round(SERIES / series_in(render(table, new_observer(), NOW_MS / 1000)) * 1000)
-    tell(table, states(logs))
+    publish(table, states(logs))
     return table
 
 
@@ -74,7 +74,7 @@ def new_table(*, series_limit: int = NO_LIMIT, export: Export = EVERYTHING) -> T
 
 
 def new_observer() -> Observer:
-    """An observer that was told nothing."""
+    """An observer that was reported nothing."""
     return Observer(query="segtail", versions=Versions(segtail="", spark="", python=""), thresholds=[])
 
 
@@ -113,7 +113,7 @@ def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
     return pa.table([columns[field.name] for field in STATES], schema=STATES)
 
 
-def tell(table: Table, logs: pa.Table) -> None:
+def publish(table: Table, logs: pa.Table) -> None:
     """Apply what `states` made, with a catalog by which each log leads, in sync."""
     table.apply(logs)
     count = len(logs)

@@ -40,13 +40,13 @@ def run(_: Bounds) -> None:
     filling, logs = _timed(lambda: [_log(number) for number in range(LOGS)])
     held = _resident_bytes() - before
     store, currents = CommitStore(), {(OFFSETS_TOPIC, number): Current("a", 2**62) for number in range(LOGS)}
-    telling, told = _timed(lambda: [log.changes(0) for log in logs])
-    taking, _nothing = _timed(lambda: [store.take("a", changes) for changes in told])
+    telling, reported = _timed(lambda: [log.changes(0) for log in logs])
+    taking, _nothing = _timed(lambda: [store.take("a", changes) for changes in reported])
     joining, _table = _timed(lambda: store.table(currents))
     idle, _table = _timed(lambda: store.table(currents))
     moving, _nothing = _timed(lambda: [_move(log) for log in logs])
-    changing, told = _timed(lambda: [log.changes(store.version("a", (OFFSETS_TOPIC, log.log.partition))[1]) for log in logs])
-    storing, _nothing = _timed(lambda: [store.take("a", changes) for changes in told])
+    changing, reported = _timed(lambda: [log.changes(store.version("a", (OFFSETS_TOPIC, log.log.partition))[1]) for log in logs])
+    storing, _nothing = _timed(lambda: [store.take("a", changes) for changes in reported])
     rejoining, _table = _timed(lambda: store.table(currents))
     show(
         f"{KNOWN:,} known commits in {LOGS} logs; CPU",

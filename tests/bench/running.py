@@ -91,10 +91,10 @@ class RunningJob:
         return held(self._process.pid)
 
     def _says_url(self) -> bool:
-        said = self._messages.read_text(errors="replace")
+        stated = self._messages.read_text(errors="replace")
         if self._process.poll() is not None:
-            raise RuntimeError(f"the job did not start: {said[-2000:]}")
-        found = re.search(r"http://\S+/metrics(?=\s)", said)
+            raise RuntimeError(f"the job did not start: {stated[-2000:]}")
+        found = re.search(r"http://\S+/metrics(?=\s)", stated)
         self.url = found[0] if found else ""
         return found is not None
 

@@ -9,9 +9,9 @@ from time import perf_counter, thread_time
 import numpy as np
 
 from streaming.disk.segment_files import list_segments
-from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
 from streaming.scrub.scrub_pace import CPU_SHARE
+from streaming.scrub.scrub_progress import ScrubProgress
 from streaming.scrub.segment_check import WINDOW_BYTES
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition
@@ -65,7 +65,7 @@ def _measured(path: Path, *, drop: bool) -> tuple[str, str, str]:
 
 def _pass(path: Path) -> tuple[float, float, int]:
     """CPU seconds and seconds of one whole pass without rests, and the bytes that it checked."""
-    scrub = LogDirScrub(path, 1, lambda: NOW, Kept())
+    scrub = LogDirScrub(path, 1, lambda: NOW, ScrubProgress())
     buffer = np.empty(WINDOW_BYTES, np.uint8)
     cpu, began = thread_time(), perf_counter()
     while scrub.progress.ended_ms < 0:

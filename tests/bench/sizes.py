@@ -4,10 +4,10 @@ import re
 
 import cramjam
 
-from streaming.metrics.export import Export
-from streaming.metrics.render import render
+from streaming.exposition.render import render
 from streaming.settings import Settings
-from tests.bench.render import NO_LIMIT, NOW_MS, new_observer, new_table, series_in, states, tell
+from streaming.view.export import Export
+from tests.bench.render import NO_LIMIT, NOW_MS, new_observer, new_table, publish, series_in, states
 from tests.bench.table import show
 
 PARTITIONS = (1_000, 10_000, 50_000, 200_000)
@@ -30,7 +30,7 @@ def run() -> None:
         logs = states(partitions, PARTITIONS_A_TOPIC)
         for row, (export, limit) in zip(rows, CASES.values(), strict=True):
             table = new_table(series_limit=limit, export=export)
-            tell(table, logs)
+            publish(table, logs)
             page = render(table, new_observer(), NOW_MS / 1000)
             row.append(f"{series_in(page):,} / {len(page) / 1e6:.1f} / {len(bytes(cramjam.gzip.compress(page, 1))) / 1e6:.1f}")
     heads = ("", *(f"{partitions:,} partitions" for partitions in PARTITIONS))

@@ -10,10 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from streaming.event_row import EventRow
-from streaming.metrics.observer import Observer, Versions
-from streaming.metrics.page_context import context_of
-from streaming.metrics.render import render
-from streaming.metrics.table import Table
+from streaming.exposition.render import render
 from streaming.query.processor import ShardProcessor
 from streaming.rows import ROWS, SHARD, TRANSACTION_STEPS, Kind, StartSource, Step, pack_rows, unpack_rows
 from streaming.scan.pieces import Piece, scan
@@ -22,6 +19,9 @@ from streaming.scan.transaction_steps import Times, steps_of
 from streaming.settings import Settings
 from streaming.simulator.batch_writer import Batch, Marker, Record, encode
 from streaming.state_row import STATES
+from streaming.view.observer import Observer, Versions
+from streaming.view.page_context import context_of
+from streaming.view.table import Table
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.events import appended, batch_of, row
@@ -181,10 +181,10 @@ def _ending(producers: Iterable[int], ends: list[int], seq: int) -> list[EventRo
     return _ranges([(producer, Step.COMMIT) for producer in producers], ends, seq)
 
 
-def _ranges(told: Sequence[tuple[int, Step]], ends: list[int], seq: int) -> list[EventRow]:
+def _ranges(reported: Sequence[tuple[int, Step]], ends: list[int], seq: int) -> list[EventRow]:
     """A range of each log; producer n writes to log n modulo their number."""
     of: dict[int, list[tuple[int, Step]]] = {}
-    for producer, step in told:
+    for producer, step in reported:
         of.setdefault(producer % len(ends), []).append((producer, step))
     rows = []
     for log, found in of.items():

@@ -1,13 +1,12 @@
 """What segtail says of groups, held against what they consume."""
 
-import json
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from streaming.protocol.group_json import GROUPS_PATH, path_of
+from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, path_of
 from tests.broker.group_consuming import Left
 from tests.broker.group_oracle import Arithmetic
 from tests.broker.group_world import SHARED
@@ -17,7 +16,7 @@ from tests.commands import run_command
 from tests.limits import SECONDS
 from tests.processes import Page, read_page, until
 
-Told = Mapping[str, Any]
+Reported = Mapping[str, Any]
 """One partition of a group as `streaming.protocol.group_json.GroupPartition` goes over the wire."""
 
 Key = tuple[str, str, int]
@@ -25,33 +24,37 @@ _MOST = 20
 _ATTENTION = 3  # the exit status where something needs attention
 
 
-def told_offline(kafka: Kafka) -> dict[Key, Told]:
+def reported_offline(kafka: Kafka) -> dict[Key, Reported]:
     """What `segtail groups` says now from the log dirs alone."""
-    return told_from_disk(kafka.log_dirs, [node.properties for node in kafka.brokers])
+    return reported_from_disk(kafka.log_dirs, [node.properties for node in kafka.brokers])
 
 
-def told_from_disk(log_dirs: Iterable[Path], properties: Iterable[Path], *options: str) -> dict[Key, Told]:
+def reported_from_disk(log_dirs: Iterable[Path], properties: Iterable[Path], *options: str) -> dict[Key, Reported]:
     """What `segtail groups` says from log dirs alone."""
     of, by = (",".join(map(str, each)) for each in (log_dirs, properties))
-    done = run_command("groups", "--log-dirs", of, "--server-properties", by, "--format", "json", *options)
+    given = ("--log-dirs", of, "--server-properties", by, "--format", "json", *options)
+    every = run_command("groups", *given)
+    assert every.returncode in (0, _ATTENTION), every.stderr
+    names = [each.group for each in GroupPage.decode(every.stdout.encode()).rows]
+    done = run_command("groups", *given, "--", *names)
     assert done.returncode in (0, _ATTENTION), done.stderr
-    return by_key(json.loads(done.stdout))
+    return by_key(GroupDetailPage.decode(done.stdout.encode()).rows)
 
 
-def by_key(groups: Iterable[Mapping[str, Any]]) -> dict[Key, Told]:
+def by_key(groups: Iterable[GroupDetail]) -> dict[Key, Reported]:
     """The partitions of groups with a committed offset, or with a start offset."""
     return {
-        (group["summary"]["group"], each["topic"], each["partition"]): {**each, "type": group["summary"]["type"]}
+        (group.summary.group, each.topic, each.partition): {**asdict(each), "type": group.summary.type}
         for group in groups
-        for each in group["partitions"]
-        if each["committed"] >= 0
+        for each in group.partitions
+        if each.committed >= 0
     }
 
 
-def expected(left: Left, arithmetic: Arithmetic) -> Told:
+def expected(left: Left, arithmetic: Arithmetic) -> Reported:
     """What has to be said of one group and partition."""
     commit, ends = left.commit, left.ends
-    told = {
+    reported = {
         "committed": commit.offset,
         "log_start": ends.log_start,
         "high_watermark": ends.high_watermark,
@@ -60,12 +63,12 @@ def expected(left: Left, arithmetic: Arithmetic) -> Told:
     }
     if left.uncommitted.records < 0:  # the broker refuses to read from there
         absent = ("lag_offsets", "lag_records_read_committed", "lag_records_read_uncommitted", "lag_bytes", "next_offset")
-        return {**told, "unknown": "beyond_end", **dict.fromkeys(absent, -1)}
+        return {**reported, "unknown": "beyond_end", **dict.fromkeys(absent, -1)}
     following = arithmetic.next_record(left)
     if left.committed.records:
         assert following == left.committed[1:], left
     return {
-        **told,
+        **reported,
         "unknown": "",
         "lag_offsets": ends.high_watermark - commit.offset,
         "lag_records_read_committed": left.committed.records,
@@ -76,20 +79,17 @@ def expected(left: Left, arithmetic: Arithmetic) -> Told:
     }
 
 
-def told_by_job(url: str) -> dict[Key, Told]:
+def reported_by_job(url: str) -> dict[Key, Reported]:
     """What a running job answers about each of its groups."""
-    base, groups, after = url.removesuffix("/metrics"), [], ""
-    while True:
-        page = _get(f"{base}{GROUPS_PATH}?after={quote(after, safe='')}")
-        groups += [each["group"] for each in page["groups"]]
-        after = page["next"]
-        if not after:
-            return by_key(_get(base + path_of(group)) for group in groups)
+    base = url.removesuffix("/metrics")
+    groups = GroupPage.decode(_get(f"{base}{GROUPS_PATH}?limit=1000")).rows
+    return by_key(GroupDetail.decode(_get(base + path_of(each.group))) for each in groups)
 
 
-def _get(url: str) -> Any:
+def _get(url: str) -> bytes:
     with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-        return json.load(answer)
+        body: bytes = answer.read()
+    return body
 
 
 _OF_PARTITIONS = {
@@ -107,7 +107,7 @@ def page_at(url: str) -> Page:
         return read_page(answer.read().decode())
 
 
-def told_by_page(page: Page) -> dict[Key, Told]:
+def reported_by_page(page: Page) -> dict[Key, Reported]:
     """What a page says of each partition; a value that is absent is -1, as in JSON."""
     found: dict[Key, dict[str, Any]] = {}
     for series, value in page.items():
@@ -137,22 +137,24 @@ def sums(lefts: Sequence[Left], arithmetic: Arithmetic) -> dict[tuple[str, str, 
     """What the sums have to be: of the partitions that are known, and none if none is."""
     found: dict[tuple[str, str, str], int] = {}
     for left in lefts:
-        told = expected(left, arithmetic)
-        fields = {"unknown": 1} if told["unknown"] else {name: told[name] for name in PAGE_FIELDS if name != "committed"}
+        reported = expected(left, arithmetic)
+        fields = {"unknown": 1} if reported["unknown"] else {name: reported[name] for name in PAGE_FIELDS if name != "committed"}
         for name, value in fields.items():
             key = (left.commit.group, left.commit.topic, name)
             found[key] = found.get(key, 0) + value
     return found
 
 
-def agree_on_share_groups(who: str, commits: Iterable[Commit], look: Callable[[], Mapping[Key, Told]], seconds: float = SECONDS) -> None:
+def agree_on_share_groups(
+    who: str, commits: Iterable[Commit], look: Callable[[], Mapping[Key, Reported]], seconds: float = SECONDS
+) -> None:
     """It says of them where they start, and on topics where each offset is a record how many are left, as their coordinator does."""
     right = {(each.group, each.topic, each.partition): (each.offset, each.lag) for each in commits if each.lag >= 0}
 
-    def said() -> dict[Key, tuple[int, int]]:
+    def stated() -> dict[Key, tuple[int, int]]:
         return {key: (each["committed"], each["lag_records_read_uncommitted"]) for key, each in look().items() if key[0] in SHARED}
 
-    until(f"{who} says {right} of share groups", lambda: said() == right, seconds, said)
+    until(f"{who} says {right} of share groups", lambda: stated() == right, seconds, stated)
 
 
 def _field(name: str, labels: Mapping[str, str]) -> str:
@@ -162,18 +164,22 @@ def _field(name: str, labels: Mapping[str, str]) -> str:
 PAGE_FIELDS = ("committed", "lag_offsets", "lag_records_read_committed", "lag_records_read_uncommitted", "lag_bytes")
 
 
-def differences(lefts: Sequence[Left], arithmetic: Arithmetic, told: Mapping[Key, Told], fields: Sequence[str] = ()) -> Iterator[str]:
+def differences(
+    lefts: Sequence[Left], arithmetic: Arithmetic, reported: Mapping[Key, Reported], fields: Sequence[str] = ()
+) -> Iterator[str]:
     """A line for each group and partition of which something else is said than what is so; all is compared, or these fields."""
     led = {left.key[1:] for left in lefts}
-    if extra := {key for key in told if key[1:] in led and key[0] not in SHARED} - {left.key for left in lefts}:
+    if extra := {key for key in reported if key[1:] in led and key[0] not in SHARED} - {left.key for left in lefts}:
         yield f"not committed: {sorted(extra)}"
     for left in lefts:
-        said = told.get(left.key)
-        if said is None:
+        stated = reported.get(left.key)
+        if stated is None:
             yield f"{left.key} is missing"
             continue
         right = expected(left, arithmetic)
-        wrong = {name: (said.get(name), value) for name, value in right.items() if said.get(name) != value and name in (fields or right)}
+        wrong = {
+            name: (stated.get(name), value) for name, value in right.items() if stated.get(name) != value and name in (fields or right)
+        }
         if wrong:
             yield f"{left.key} says, and should say, {wrong}; {left}"
 
@@ -182,7 +188,7 @@ def agree(
     who: str,
     lefts: Sequence[Left],
     arithmetic: Arithmetic,
-    look: Callable[[], Mapping[Key, Told]],
+    look: Callable[[], Mapping[Key, Reported]],
     fields: Sequence[str] = (),
     seconds: float = SECONDS,
 ) -> None:

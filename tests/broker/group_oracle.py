@@ -46,7 +46,7 @@ class Arithmetic:
         return sum(batch.size for batch in self.batches((left.commit.topic, left.commit.partition)) if first <= batch.last < end)
 
 
-def told_by_tool(described: str) -> dict[tuple[str, str, int], tuple[int, int, int]]:
+def reported_by_tool(described: str) -> dict[tuple[str, str, int], tuple[int, int, int]]:
     """Committed offset, log end and lag by (group, topic, partition) as kafka-consumer-groups prints them."""
     found = {}
     for line in described.splitlines():

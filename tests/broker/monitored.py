@@ -83,7 +83,7 @@ def monitored(directory: Path) -> Iterator[Monitored]:
         )
         (directory / "monitoring").mkdir()
         with (
-            segtail("run", *arguments, *sets, said=directory / "said") as job,
+            segtail("run", *arguments, *sets, stated=directory / "said") as job,
             monitoring(directory / "monitoring", addresses, pages.append, hurried=True) as running,
         ):
             _written_while_watched(trader, running)

@@ -43,11 +43,11 @@ def disproved(node: Node, earliest_ms: int, latest_ms: int, *, there_ms: int, go
         gone_ms: when it was first seen to be gone, after which a check has ended.
     """
     done = list(checks(node))
-    said = f"predicted {earliest_ms} to {latest_ms}, last seen {there_ms}, gone {gone_ms}, checks {done}"
+    stated = f"predicted {earliest_ms} to {latest_ms}, last seen {there_ms}, gone {gone_ms}, checks {done}"
     due = next((each for each in done if each.ended >= earliest_ms), None)
     if due is None or due.began > gone_ms:
-        return f"deleted before it was due: {said}"
+        return f"deleted before it was due: {stated}"
     last = next((each for each in done if each.began >= latest_ms), None)
     if last is not None and last.ended < there_ms:
-        return f"not deleted by the check after it was due: {said}"
+        return f"not deleted by the check after it was due: {stated}"
     return ""

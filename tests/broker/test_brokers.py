@@ -10,9 +10,9 @@ from streaming.agent.cluster_view import ClusterView
 from streaming.agent.host_status import CHECK_EVERY_MS, HostStatus
 from streaming.disk.logdirs import open_log_dirs
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.broker_status import broker_phases, unwatched_log_dirs
 from streaming.protocol.cluster_messages import Registered
 from streaming.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.view.broker_status import broker_phases, unwatched_log_dirs
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka, Node
 
@@ -27,14 +27,14 @@ class Observed:
         dirs = open_log_dirs(log_dirs or node.log_dirs)
         self._now = 0
         self._cluster = ClusterView(dirs)
-        self._overview = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now)
+        self._summary = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now)
 
     def look(self) -> tuple[BrokerStatus, list[LogDirStatus]]:
         self._now += CHECK_EVERY_MS
         self._cluster.refresh()
-        self._overview.refresh()
-        (status,) = self._overview.brokers
-        return status, self._overview.log_dirs
+        self._summary.refresh()
+        (status,) = self._summary.brokers
+        return status, self._summary.log_dirs
 
 
 class Three:

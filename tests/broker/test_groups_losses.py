@@ -17,11 +17,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from streaming.disk.logdirs import open_log_dirs
 from streaming.offline.group_reading import read_groups
 from streaming.settings import Settings
-from streaming.verdicts.group_verdicts import Bounds, Kind, judge
 from tests.broker.clients import create_topic
-from tests.broker.group_comparing import Told, told_from_disk
+from tests.broker.group_comparing import Reported, reported_from_disk
 from tests.broker.kafka import Kafka
 from tests.broker.retention_checks import LOGGER, disproved
+from tests.group_answers import detailed, verdicts
 from tests.limits import SECONDS
 from tests.processes import until
 
@@ -40,7 +40,7 @@ _COMMITTED = 75
 
 @pytest.fixture(scope="module")
 def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    kafka = Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, tells=[LOGGER])
+    kafka = Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, shows=[LOGGER])
     try:
         kafka.start()
         yield kafka
@@ -130,9 +130,9 @@ def bases(kafka: Kafka, topic: str) -> list[int]:
     return sorted(int(path.stem) for log_dir in kafka.log_dirs for path in log_dir.glob(f"{topic}-0/*.log"))
 
 
-def told(kafka: Kafka, at_ms: int) -> dict[str, Told]:
+def reported(kafka: Kafka, at_ms: int) -> dict[str, Reported]:
     """What segtail says of the group, by topic."""
-    found = told_from_disk(kafka.log_dirs, [kafka.broker(1).properties], "--at", str(at_ms))
+    found = reported_from_disk(kafka.log_dirs, [kafka.broker(1).properties], "--at", str(at_ms))
     return {topic: partition for (group, topic, _), partition in found.items() if group == _GROUP}
 
 
@@ -145,9 +145,9 @@ class Fate:
 
     there_ms: int = 0
     gone_ms: int = 0
-    said: list[int] = field(default_factory=list)
+    stated: list[int] = field(default_factory=list)
     log_start: int = -1
-    verdicts: frozenset[Kind] = frozenset()
+    verdicts: frozenset[str] = frozenset()
 
 
 def look(kafka: Kafka, appender: Appender, fates: Mapping[str, Fate]) -> None:
@@ -155,17 +155,17 @@ def look(kafka: Kafka, appender: Appender, fates: Mapping[str, Fate]) -> None:
     looked_ms = now_ms()
     settings = Settings(server_properties=(kafka.broker(1).properties,))
     with appender.turn:
-        answer = read_groups(open_log_dirs(kafka.log_dirs), [_GROUP], settings, appender.now_ms)
+        answer = detailed(read_groups(open_log_dirs(kafka.log_dirs), [_GROUP], settings, appender.now_ms))
     assert (answer.missing, answer.doubts) == ((), ())
     (group,) = answer.groups
     for partition in group.partitions:
         fate = fates[partition.topic]
         if not partition.lost_offsets:
             fate.there_ms = looked_ms
-            fate.said.append(partition.loss_ms)
+            fate.stated.append(partition.loss_ms)
         elif not fate.gone_ms:
             fate.gone_ms, fate.log_start = now_ms(), partition.log_start
-            fate.verdicts = frozenset(each.kind for each in judge(group, looked_ms, Bounds()))
+            fate.verdicts = frozenset(verdicts(group))
 
 
 def deleted(kafka: Kafka, appender: Appender) -> dict[str, Fate]:
@@ -187,7 +187,7 @@ def now_ms() -> int:
 def create_topics(kafka: Kafka) -> None:
     """Topics whose records are kept for ten times as long as segtail takes to tell of them on this machine."""
     began = time.monotonic()
-    told(kafka, now_ms())
+    reported(kafka, now_ms())
     seconds = max(_LEAST_SECONDS, round(10 * (time.monotonic() - began)))
     limits = {
         BY_TIME: {"retention.ms": str(1000 * seconds)},
@@ -207,24 +207,24 @@ def test_the_first_unread_record_is_deleted_by_the_check_after_the_time_that_is_
         until("the second segments are closed", lambda: min(ends(admin, OffsetSpec.latest()).values()) > 3 * _COMMITTED)
         commit(kafka, _COMMITTED)
 
-        def predicted() -> dict[str, Told]:
+        def predicted() -> dict[str, Reported]:
             with appender.turn:
-                return told(kafka, appender.now_ms)
+                return reported(kafka, appender.now_ms)
 
         first = until("the commit is replicated", lambda: both if (both := predicted()).keys() == set(TOPICS) else None)
         following = {topic: next(base for base in bases(kafka, topic) if base > _COMMITTED) for topic in TOPICS}
         assert max(ends(admin, OffsetSpec.earliest()).values()) <= _COMMITTED, "it was told before it was gone"
         fates = deleted(kafka, appender)
     for topic, fate in fates.items():
-        said = first[topic]
+        stated = first[topic]
         # at the latest check that deletes it, as far as is known here: without server.properties that is 5 minutes later
-        assert following[topic] - _COMMITTED <= said["loss_records"] <= said["lag_records_read_committed"]
-        assert fate.said, "it was gone before it was looked at"
-        for loss_ms in (said["loss_ms"], fate.said[len(fate.said) // 2]):
+        assert following[topic] - _COMMITTED <= stated["loss_records"] <= stated["lag_records_read_committed"]
+        assert fate.stated, "it was gone before it was looked at"
+        for loss_ms in (stated["loss_ms"], fate.stated[len(fate.stated) // 2]):
             wrong = disproved(kafka.broker(1), *appender.between(topic, loss_ms), there_ms=fate.there_ms, gone_ms=fate.gone_ms)
             assert not wrong, (topic, loss_ms, appender, wrong)
-        assert Kind.LOST in fate.verdicts
+        assert "lost" in fate.verdicts
         assert _COMMITTED < fate.log_start <= ends(admin, OffsetSpec.earliest())[topic]  # asked a moment later, and retention goes on
-    for topic, said in told(kafka, now_ms()).items():
-        assert said["log_start"] > _COMMITTED
-        assert said["lost_offsets"] == said["log_start"] - _COMMITTED, topic
+    for topic, stated in reported(kafka, now_ms()).items():
+        assert stated["log_start"] > _COMMITTED
+        assert stated["lost_offsets"] == stated["log_start"] - _COMMITTED, topic

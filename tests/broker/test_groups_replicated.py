@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.broker import group_world
 from tests.broker.dumped_logs import dumped
-from tests.broker.group_comparing import agree, told_by_job, told_offline
+from tests.broker.group_comparing import agree, reported_by_job, reported_offline
 from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, consumed, leading
 from tests.broker.group_oracle import Arithmetic
 from tests.broker.kafka import Kafka
@@ -38,8 +38,8 @@ def agreed(kafka: Kafka, clients: Lab, job: Segtail) -> int:
     for each in left:
         assert each.committed == arithmetic.consumed(each, COMMITTED), each
         assert each.uncommitted == arithmetic.consumed(each, UNCOMMITTED), each
-    agree("segtail groups", left, arithmetic, lambda: told_offline(kafka))
-    agree("the job", left, arithmetic, lambda: told_by_job(job.url or ""))
+    agree("segtail groups", left, arithmetic, lambda: reported_offline(kafka))
+    agree("the job", left, arithmetic, lambda: reported_by_job(job.url or ""))
     return len(left)
 
 
@@ -53,7 +53,7 @@ def test_groups_have_left_what_they_consume_though_a_broker_is_killed(kafka_jars
         dirs, properties = (",".join(map(str, each)) for each in (kafka.log_dirs, [node.properties for node in kafka.brokers]))
         where = ("--log-dirs", dirs, "--server-properties", properties, "--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
         options = ("--from", "latest", "--set", "state_shards=4")
-        job = stack.enter_context(segtail("run", *where, *options, said=tmp_path / "said"))
+        job = stack.enter_context(segtail("run", *where, *options, stated=tmp_path / "said"))
         clients = stack.enter_context(lab(kafka.bootstrap, tmp_path / "lab.log"))
         filling = group_world.Filling(kafka, clients, seed=2)
         filling.fill()

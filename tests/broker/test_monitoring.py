@@ -10,7 +10,7 @@ from streaming.definitions.sections import METRICS, SECTIONS, Section
 from tests.alerts.monitoring import PROGRAMS
 from tests.broker.monitored import HANGING, TRANSACTIONAL_ID, Monitored, monitored
 from tests.broker.oracle import run_tool
-from tests.broker.transactions import told_by
+from tests.broker.transactions import reported_by
 from tests.dashboards.contract import named, samples
 from tests.dashboards.panels import all_panels
 from tests.processes import until
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 _CORRUPT = "a batch that is damaged"
 _FOLLOWER = "a replica that does not lead"
-_FOLLOWER_IN_TROUBLE = "a replica that does not lead, with something to tell"
+_FOLLOWER_WITH_PROBLEMS = "a replica that does not lead, with something to tell"
 _MISSING = "a replica that is missing"
 _MOVED = "a reassignment"
 _UNCLEAN = "an unclean election"
@@ -40,13 +40,13 @@ NOT_HERE = {metric.name: "a consumer group" for metric in SECTIONS[Section.CONSU
     "segtail_partition_unclean_elections_total": _UNCLEAN,
     "segtail_partition_unclean_lost_offsets_total": _UNCLEAN,
     "segtail_partitions_unobserved": "a second broker",
-    "segtail_replica_cleaner_checkpoint_offset": _FOLLOWER_IN_TROUBLE,
-    "segtail_replica_corrupt_batches": _FOLLOWER_IN_TROUBLE,
-    "segtail_replica_dirty_ratio": _FOLLOWER_IN_TROUBLE,
-    "segtail_replica_retention_overdue_seconds": _FOLLOWER_IN_TROUBLE,
-    "segtail_replica_truncated_committed_offsets_total": _FOLLOWER_IN_TROUBLE,
-    "segtail_replica_truncations_total": _FOLLOWER_IN_TROUBLE,
-    "segtail_replicas_omitted": _FOLLOWER_IN_TROUBLE,
+    "segtail_replica_cleaner_checkpoint_offset": _FOLLOWER_WITH_PROBLEMS,
+    "segtail_replica_corrupt_batches": _FOLLOWER_WITH_PROBLEMS,
+    "segtail_replica_dirty_ratio": _FOLLOWER_WITH_PROBLEMS,
+    "segtail_replica_retention_overdue_seconds": _FOLLOWER_WITH_PROBLEMS,
+    "segtail_replica_truncated_committed_offsets_total": _FOLLOWER_WITH_PROBLEMS,
+    "segtail_replica_truncations_total": _FOLLOWER_WITH_PROBLEMS,
+    "segtail_replicas_omitted": _FOLLOWER_WITH_PROBLEMS,
     "segtail_scrub_blocked_seconds": "a log dir that does not answer",
     "segtail_scrub_corrupt_batch_position_bytes": _CORRUPT,
     "segtail_topic_last_unclean_election_timestamp_seconds": _UNCLEAN,
@@ -112,14 +112,14 @@ def test_the_page_of_a_hanging_transaction_names_it_and_resolves_by_the_command_
     def sent(status: str) -> list[str]:
         return [page.annotations["description"] for page in world.paged("TransactionHanging", status) if page.labels["topic"] == topic]
 
-    (said,) = until("the page arrives", lambda: sent("firing"), saw=world.monitoring.firing)[:1]
-    lines = [line.strip() for line in said.splitlines()]
+    (stated,) = until("the page arrives", lambda: sent("firing"), saw=world.monitoring.firing)[:1]
+    lines = [line.strip() for line in stated.splitlines()]
     (subject,) = (number for number, line in enumerate(lines) if line.startswith(f"- partition {partition}:"))
     assert f"transactional.id {TRANSACTIONAL_ID}, producer id {world.author.id}," in lines[subject]
-    assert told_by(kafka.nodes[0].port, {topic: partition + 1})[HANGING].opened
+    assert reported_by(kafka.nodes[0].port, {topic: partition + 1})[HANGING].opened
 
     program, *arguments = lines[subject + 1].replace("<host:port>", kafka.bootstrap).split()
     assert program == "kafka-transactions.sh"
     run_tool("transactions", *arguments)
-    assert not told_by(kafka.nodes[0].port, {topic: partition + 1})[HANGING].opened
+    assert not reported_by(kafka.nodes[0].port, {topic: partition + 1})[HANGING].opened
     until("the page resolves", lambda: sent("resolved"), saw=world.monitoring.firing)

@@ -11,20 +11,20 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from streaming.metrics.broker_status import newest
 from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, TopicCounts
 from streaming.protocol.status_messages import BrokerStatus
 from streaming.rules.log_state import LogState
 from streaming.rules.row_values import state_rows
+from streaming.view.broker_status import newest
 from tests.agents import Agent, Reader
 from tests.broker.clients import create_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID, Kafka
 from tests.events import Shard
+from tests.exposition.reading import page, samples
 from tests.limits import SECONDS
-from tests.metrics.reading import page, samples
-from tests.metrics.rows import new_table
 from tests.operations import actions
 from tests.processes import until
+from tests.view.rows import new_table
 
 BROKERS = (1, 2, 3, 4)
 """Of three that lose a partition's replicas nobody would be left who hears that nobody leads it."""
@@ -114,8 +114,8 @@ class Hosts:
         """Leader, replicas and in-sync replicas of its partition 0, as brokers tell."""
         client = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         # a broker that has not read of the topic yet tells of it without partitions
-        told = until(f"a broker tells of {topic}", lambda: client.list_topics(topic, timeout=SECONDS).topics[topic].partitions.get(0))
-        return told.leader, list(told.replicas), sorted(told.isrs)
+        reported = until(f"a broker tells of {topic}", lambda: client.list_topics(topic, timeout=SECONDS).topics[topic].partitions.get(0))
+        return reported.leader, list(reported.replicas), sorted(reported.isrs)
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_a_crash_of_the_only_replica_is_no_unclean_election(hosts: Hosts) -> Non
     assert (state.unclean_elections, state.truncations) == (0, 0)
 
 
-def test_a_throttled_reassignment_tells_what_is_left_to_copy_and_nothing_is_missing_meanwhile(hosts: Hosts, tmp_path: Path) -> None:
+def test_a_throttled_reassignment_shows_what_is_left_to_copy_and_nothing_is_missing_meanwhile(hosts: Hosts, tmp_path: Path) -> None:
     kafka = hosts.kafka
     create_topic(kafka.bootstrap, "moving", replicas=1)
     old, _, _ = hosts.replicas("moving")
@@ -249,16 +249,16 @@ def test_a_throttled_reassignment_tells_what_is_left_to_copy_and_nothing_is_miss
         if hosts.counts().reassignments == [moving]:
             before = hosts.size("moving", new)
             hosts.read()
-            told = hosts.remaining("moving", new)
-            if not told:
+            reported = hosts.remaining("moving", new)
+            if not reported:
                 return False  # it has moved meanwhile
-            assert whole - hosts.size("moving", new) - 110_000 <= told["bytes"] <= whole - before + 1_200_000  # within a fetch
-            seen.append(told)
+            assert whole - hosts.size("moving", new) - 110_000 <= reported["bytes"] <= whole - before + 1_200_000  # within a fetch
+            seen.append(reported)
         return bool(seen) and hosts.counts().reassignments == []
 
     hosts.wait("it has moved", copied)
-    left = [told["bytes"] for told in seen]
+    left = [reported["bytes"] for reported in seen]
     assert left == sorted(left, reverse=True)
     assert 0 < left[len(left) // 2] < whole
-    assert any(told.get("seconds", 0) > 0 for told in seen)
+    assert any(reported.get("seconds", 0) > 0 for reported in seen)
     assert hosts.remaining("moving", new) == {}

@@ -36,7 +36,7 @@ Unlike = dict[Key, tuple[object, object]]
 Sizes = dict[frozenset[object], dict[tuple[int, str, int], int]]
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """Of one partition. ``start``, ``end`` and ``size`` are None where nobody leads it; limits are None where there is none."""
 
     leader: int
@@ -51,11 +51,11 @@ class Told(NamedTuple):
     segment_bytes: int
 
 
-def by_kafka(kafka: Kafka) -> dict[Key, Told]:
+def by_kafka(kafka: Kafka) -> dict[Key, Reported]:
     """The answers of brokers that run, for every partition, but for sizes: only a tool of Kafka's asks for these, a JVM each time."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     topics = admin.list_topics(timeout=SECONDS).topics
-    partitions = {(topic, number): state for topic, told in topics.items() for number, state in told.partitions.items()}
+    partitions = {(topic, number): state for topic, reported in topics.items() for number, state in reported.partitions.items()}
     led = [TopicPartition(*key) for key, state in partitions.items() if state.leader >= 0]
     starts = admin.list_offsets(dict.fromkeys(led, OffsetSpec.earliest()))  # type: ignore[no-untyped-call]
     ends = admin.list_offsets(dict.fromkeys(led, OffsetSpec.latest()))  # type: ignore[no-untyped-call]
@@ -66,7 +66,7 @@ def by_kafka(kafka: Kafka) -> dict[Key, Told]:
         given = configs[key[0]]
         limits = [int(given[name]) if "delete" in given["cleanup.policy"] else -1 for name in ("retention.ms", "retention.bytes")]
         asked_for = TopicPartition(*key)
-        found[key] = Told(
+        found[key] = Reported(
             leader=state.leader,
             replicas=len(state.replicas),
             in_sync=len(state.isrs),
@@ -101,17 +101,17 @@ def unlike(page: Page, kafka: Kafka, sizes: Sizes) -> Unlike:
     moment = frozenset(theirs.items())
     if moment not in sizes:
         sizes[moment] = log_sizes(kafka)
-    told = {key: sizes[moment].get((each.leader, *key)) for key, each in ours.items()}
-    return {key: (each.size, told[key]) for key, each in ours.items() if each.size != told[key]}
+    reported = {key: sizes[moment].get((each.leader, *key)) for key, each in ours.items()}
+    return {key: (each.size, reported[key]) for key, each in ours.items() if each.size != reported[key]}
 
 
 def state(kafka: Kafka, topic: str, number: int) -> tuple[int, int]:
     """Leader and how many are in sync: asked of any broker that answers, which Kafka's tools cannot do before one that fell is fenced."""
-    told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[number]
-    return told.leader, len(told.isrs)
+    reported = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[number]
+    return reported.leader, len(reported.isrs)
 
 
-def by_page(page: Page) -> dict[Key, Told]:
+def by_page(page: Page) -> dict[Key, Reported]:
     """The same as the job exports it. Of a topic made anew several brokers may lead a partition for a moment, which none of them tells."""
     rows: dict[Key, dict[str, float]] = {}
     for series, value in page.items():
@@ -126,7 +126,7 @@ def by_page(page: Page) -> dict[Key, Told]:
     found = {}
     for key, row in rows.items():
         leads = row.get("leader") == 1
-        found[key] = Told(
+        found[key] = Reported(
             leader=int(row["broker"]) if leads or row["broker"] == _SEVERAL else -1,
             replicas=int(row.get("replicas", -1)),
             in_sync=int(row.get("in_sync_replicas", -1)),
@@ -194,7 +194,7 @@ def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_ret
 
     given = ("--log-dirs", ",".join(map(str, kafka.log_dirs)), "--server-properties", properties, "--from", "earliest")
     more = ("--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
-    with segtail("run", *given, *more, said=tmp_path / "said") as job:
+    with segtail("run", *given, *more, stated=tmp_path / "said") as job:
 
         def agrees(moment: str) -> Page:
             last: Unlike = {}

@@ -22,7 +22,7 @@ def of_topics(page: Page) -> Counted:
     return {key: counts for key, counts in exported(page).items() if key[0] != METADATA}
 
 
-def said_by_kafka(kafka: Kafka, log_dirs: tuple[Path, ...]) -> Counted:
+def stated_by_kafka(kafka: Kafka, log_dirs: tuple[Path, ...]) -> Counted:
     """Every partition of a cluster at rest, by kafka-dump-log over the log dirs of one broker, and kafka-get-offsets."""
     ends = end_offsets(kafka)
     totals = {key: value for key, value in log_totals(log_dirs).items() if key[0] != METADATA}
@@ -34,7 +34,7 @@ def test_live_metrics_are_what_kafkas_tools_say(kafka: Kafka, tmp_path: Path) ->
     create_topic(kafka.bootstrap, "run.before")
     send(producer(kafka.bootstrap), "run.before", 0, 2, 10)
     arguments = ("--log-dirs", ",".join(map(str, kafka.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
-    with segtail("run", *arguments, "--listen", "127.0.0.1:0", said=tmp_path / "said") as job:
+    with segtail("run", *arguments, "--listen", "127.0.0.1:0", stated=tmp_path / "said") as job:
         until("it exports what was there", lambda: ("run.before", 0) in of_topics(job.page()))
         create_topic(kafka.bootstrap, "run.deleted", partitions=2)
         send(producer(kafka.bootstrap), "run.deleted", 1, 1, 10)
@@ -54,7 +54,7 @@ def test_live_metrics_are_what_kafkas_tools_say(kafka: Kafka, tmp_path: Path) ->
         until("it exports the topic that will be deleted", lambda: of_topics(job.page()).get(("run.deleted", 1)))
         delete_topic(kafka.bootstrap, "run.deleted")
 
-        expected = said_by_kafka(kafka, kafka.log_dirs)
+        expected = stated_by_kafka(kafka, kafka.log_dirs)
         assert {topic for topic, _ in expected} >= {"run.before", "run.txn", "__transaction_state", *(f"run-{codec}" for codec in CODECS)}
         until(f"it exports {expected}", lambda: of_topics(job.page()) == expected, saw=lambda: of_topics(job.page()))
         # What metadata says of it comes by a road of its own, and may leave a page later.

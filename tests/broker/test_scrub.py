@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from streaming.disk.segment_files import list_segments
-from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
+from streaming.scrub.scrub_progress import ScrubProgress
 from tests.broker.clients import create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.limits import SECONDS
@@ -58,7 +58,7 @@ def write(kafka: Kafka, done: threading.Event) -> None:
 def test_a_broker_at_work_damages_nothing_and_a_flipped_bit_is_found(kafka: Kafka) -> None:
     for topic, config in TOPICS.items():
         create_topic(kafka.bootstrap, topic, config=config)
-    scrubs = {log_dir: LogDirScrub(log_dir, 1, now_ms, Kept()) for log_dir in kafka.log_dirs}
+    scrubs = {log_dir: LogDirScrub(log_dir, 1, now_ms, ScrubProgress()) for log_dir in kafka.log_dirs}
     done = threading.Event()
     passes = 0
     with ThreadPoolExecutor(1) as threads:

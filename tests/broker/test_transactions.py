@@ -15,15 +15,14 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as Offset
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.open_transactions import Answer, find_open
 from streaming.settings import Settings
 from tests.broker.clients import create_topic, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
-from tests.broker.transactions import Markers, Told, Topics, Writer, find_hanging, load, markers, opened, told_by
+from tests.broker.transactions import Markers, Reported, Topics, Writer, find_hanging, load, markers, opened, reported_by
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
 from tests.limits import SECONDS
+from tests.offline import lists
 from tests.processes import Page, Segtail, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark
@@ -66,10 +65,10 @@ class Runner:
 
     def start(self, running: ExitStack, name: str, start_from: str, *more: object) -> Segtail:
         arguments = self.job(name, start_from, "--listen", "127.0.0.1:0", *more)
-        return running.enter_context(segtail(*arguments, said=self.directory / f"{name}.said"))
+        return running.enter_context(segtail(*arguments, stated=self.directory / f"{name}.said"))
 
 
-def told_of(page: Page, topics: Topics) -> dict[TopicPartition, Told]:
+def reported_of(page: Page, topics: Topics) -> dict[TopicPartition, Reported]:
     """What a page says, in a broker's words: all open transactions are late ones, so each has its own line."""
     ends, stable = (values(page, f"segtail_partition_{name}") for name in ("high_watermark", "last_stable_offset"))
     lags, counts = (values(page, f"segtail_partition_{name}") for name in ("last_stable_offset_lag", "open_transactions"))
@@ -80,17 +79,17 @@ def told_of(page: Page, topics: Topics) -> dict[TopicPartition, Told]:
             key = (labels["topic"], int(labels["partition"]))
             row = (int(labels["producer_id"]), int(labels["producer_epoch"]), int(labels["first_offset"]))
             found.setdefault(key, set()).add(row)
-    told = {}
+    reported = {}
     for topic, count in topics.items():
         for key in ((topic, partition) for partition in range(count)):
             opened = found.get(key, set())
             if key not in ends or len(opened) != counts.get(key, 0) or lags[key] != ends[key] - stable[key]:
                 return {}  # between two micro-batches, or not begun yet
-            told[key] = (ends[key], stable[key], opened)
-    return told  # type: ignore[return-value]
+            reported[key] = (ends[key], stable[key], opened)
+    return reported  # type: ignore[return-value]
 
 
-def as_page(told: Mapping[TopicPartition, Told]) -> Mapping[TopicPartition, object]:
+def as_page(reported: Mapping[TopicPartition, Reported]) -> Mapping[TopicPartition, object]:
     """A broker's answer in the form of `told_of`: timestamps are no labels."""
     return {
         key: (
@@ -98,7 +97,7 @@ def as_page(told: Mapping[TopicPartition, Told]) -> Mapping[TopicPartition, obje
             each.last_stable_offset,
             {without_time(one) for one in each.opened},
         )
-        for key, each in told.items()
+        for key, each in reported.items()
     }
 
 
@@ -125,58 +124,58 @@ def hanging_of(page: Page) -> Hanging:
     return found
 
 
-def offline(kafka: Kafka, later_ms: int = 0) -> Answer:
+def offline(kafka: Kafka, later_ms: int = 0) -> lists.Opened:
     """What lies on disk, as it will be judged in so many milliseconds if nothing comes to it."""
     settings = Settings(hanging_after=timedelta(milliseconds=1))
-    answer = find_open(open_log_dirs(kafka.log_dirs), None, settings, time.time_ns() // 1_000_000 + later_ms)
-    assert not answer.doubtful
+    answer = lists.opened(kafka.log_dirs, settings, time.time_ns() // 1_000_000 + later_ms)
+    assert not answer.doubts
     return answer
 
 
-def assert_offline(kafka: Kafka, told: Mapping[TopicPartition, Told]) -> None:
+def assert_offline(kafka: Kafka, reported: Mapping[TopicPartition, Reported]) -> None:
     """What lies on disk says the same as the broker, in one look."""
     answer = offline(kafka)
     found: dict[TopicPartition, list[OpenProducer]] = {}
     held: dict[TopicPartition, int] = {}
     for one in answer.transactions:
         key = (one.topic, one.partition)
-        found.setdefault(key, []).append(OpenProducer(one.producer_id, one.producer_epoch, one.first_offset, one.last_ms))
-        held[key] = max(held.get(key, 0), one.holds_offsets or 0)
+        found.setdefault(key, []).append(OpenProducer(one.producer_id, one.producer_epoch, one.first_offset, one.last_append_ms))
+        held[key] = max(held.get(key, 0), one.holds_offsets)
     assert {key: [without_time(one) for one in sorted(each)] for key, each in found.items()} == {
-        key: [without_time(one) for one in each.opened] for key, each in told.items() if each.opened
+        key: [without_time(one) for one in each.opened] for key, each in reported.items() if each.opened
     }
     for key, ours in found.items():  # the clock that files get their times from is a few milliseconds late
-        for mine, theirs in zip(sorted(ours), told[key].opened, strict=True):
+        for mine, theirs in zip(sorted(ours), reported[key].opened, strict=True):
             assert 0 <= theirs.last_timestamp - mine.last_timestamp <= TICK_MS
-    assert held == {key: told[key].high_watermark - told[key].last_stable_offset for key in found}
+    assert held == {key: reported[key].high_watermark - reported[key].last_stable_offset for key in found}
 
 
 def without_time(one: OpenProducer) -> tuple[int, int, int]:
     return one.producer_id, one.producer_epoch, one.first_offset
 
 
-def at_rest(port: int, topics: Topics, opened: int) -> dict[TopicPartition, Told]:
+def at_rest(port: int, topics: Topics, opened: int) -> dict[TopicPartition, Reported]:
     """What the broker says when so many transactions are open, each partition's counted: a client does not wait for its markers."""
 
-    def told() -> dict[TopicPartition, Told] | None:
-        found = told_by(port, topics)
+    def reported() -> dict[TopicPartition, Reported] | None:
+        found = reported_by(port, topics)
         return found if sum(len(each.opened) for each in found.values()) == opened else None
 
-    return until(f"{opened} are open", told, saw=lambda: told_by(port, topics))
+    return until(f"{opened} are open", reported, saw=lambda: reported_by(port, topics))
 
 
 def agree(kafka: Kafka, jobs: Mapping[str, Segtail], *, opened: int) -> None:
     """The broker, the disk and every running job say the same of every partition."""
     (node,) = kafka.nodes
-    told = at_rest(node.port, TOPICS, opened)
-    assert_offline(kafka, told)
-    expected = as_page(told)
+    reported = at_rest(node.port, TOPICS, opened)
+    assert_offline(kafka, reported)
+    expected = as_page(reported)
     for name, job in jobs.items():
-        await_page(f"{name} says what the broker does", job, lambda page: told_of(page, TOPICS), expected)
+        await_page(f"{name} says what the broker does", job, lambda page: reported_of(page, TOPICS), expected)
 
 
 def await_page(what: str, job: Segtail, look: Callable[[Page], object], wanted: object) -> None:
-    """Until a job's page shows that; what it showed last is told beside it if it does not."""
+    """Until a job's page shows that; what it showed last is reported beside it if it does not."""
     until(f"{what}, {wanted}", lambda: look(job.page()) == wanted, saw=lambda: look(job.page()))
 
 
@@ -212,7 +211,7 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         ghost.hang("ghost", 0, 3, producer=ProducerId(777_777, 0))
         ghost.write("ghost", 1, 2)
         ghost.end(commit=True)
-        kafka.until(lambda: not told_by(kafka.nodes[0].port, {"ghost": 3})["ghost", 1].opened, "its marker is written")
+        kafka.until(lambda: not reported_by(kafka.nodes[0].port, {"ghost": 3})["ghost", 1].opened, "its marker is written")
         ghost.hang("ghost", 1, 4)
         short = Writer(kafka, "short", timeout_ms=1_000)
         short.write("pay", 1, 2)
@@ -220,7 +219,7 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         with load(kafka, "pay", 3, "one"):
             for _ in range(3):
                 looked = offline(kafka)
-                assert looked.partitions
+                assert looked.transactions
         agree(kafka, {"before": before}, opened=4)  # the short one has been aborted
         assert_markers(kafka, {"before": (before, {})})
 
@@ -255,15 +254,15 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         assert {each[:2] for each in hangs} == {("ghost", 0), ("ghost", 1)}
         out = tmp_path / "earliest.prom"
         later = ("--once", "--textfile", out, "--at", int(time.time()) + _LATER_SECONDS)  # the others have to wait for that
-        once = running.enter_context(segtail(*runner.job("once", "earliest", *later), said=tmp_path / "once.said"))
+        once = running.enter_context(segtail(*runner.job("once", "earliest", *later), stated=tmp_path / "once.said"))
         for name, job in jobs.items():
             await_page(f"{name} says what hangs", job, hanging_of, hangs)
         answer = offline(kafka)
         assert {(one.topic, one.partition, one.producer_id, one.first_offset) for one in answer.hanging} == hangs
-        assert once.wait() == 0, once.said
+        assert once.wait() == 0, once.stated
         page = read_page(out.read_text())
         assert hanging_of(page) == hangs
-        assert told_of(page, TOPICS) == as_page(told_by(kafka.nodes[0].port, TOPICS))
+        assert reported_of(page, TOPICS) == as_page(reported_by(kafka.nodes[0].port, TOPICS))
         assert totals_of(page) == totals_of(jobs["before"].page())
 
         end_what_hangs(kafka)
@@ -283,7 +282,7 @@ def _answers(reader: Consumer) -> bool:
 
 def open_in_offsets(port: int) -> set[OpenProducer]:
     """What is open in the topic of groups' offsets, as the broker says."""
-    return {one for told in told_by(port, {"__consumer_offsets": 4}).values() for one in told.opened}
+    return {one for reported in reported_by(port, {"__consumer_offsets": 4}).values() for one in reported.opened}
 
 
 def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_aborted(kafka_with_ghosts: Kafka) -> None:
@@ -307,8 +306,8 @@ def test_commits_that_hang_in_the_offsets_name_their_groups_until_they_are_abort
     assert {(one.topic, one.partition, one.producer_id, one.first_offset) for one in own} == hangs
     assert {group for one in own for group in one.groups} == {"billing", "stock"}
     for one in own:
-        assert one.abort_command is not None
-        run_tool("transactions", *one.abort_command.split()[1:])
+        assert one.command
+        run_tool("transactions", *one.command.split()[1:])
     kafka.until(lambda: not open_in_offsets(port) - opened_before, "nothing is open in the offsets", lambda: open_in_offsets(port))
     assert find_hanging(kafka) == before
     assert not [one for one in offline(kafka).transactions if one.topic == "__consumer_offsets"]
@@ -344,7 +343,7 @@ def end_what_hangs(kafka: Kafka) -> None:
     command = [sys.executable, "-m", "streaming.cli", "transactions", "--log-dirs", dirs, "--hanging-after", "1s", "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (3, "")
-    commands = [one["abort_command"] for one in json.loads(done.stdout) if one["abort_command"]]
+    commands = [one["command"] for one in json.loads(done.stdout)["rows"] if one["verdict"] == "hanging"]
     assert len(commands) == 2
     for line in commands:
         program, *arguments = line.split()
@@ -352,7 +351,7 @@ def end_what_hangs(kafka: Kafka) -> None:
         run_tool("transactions", *arguments)
 
 
-def test_every_replica_is_told_as_the_leader_tells_it_over_changes_of_leader_and_a_truncation(kafka_jars: None, tmp_path: Path) -> None:
+def test_every_replica_is_reported_as_the_leader_shows_it_over_changes_of_leader_and_a_truncation(kafka_jars: None, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path / "kafka", nodes=3)
     runner = Runner(kafka, tmp_path)
     with ExitStack() as running:
@@ -380,7 +379,7 @@ def test_every_replica_is_told_as_the_leader_tells_it_over_changes_of_leader_and
         kafka.start(1)
         await_led(kafka, (2, [1, 2]), "node 1 is in sync again")
         agree_on(kafka, job, leader=2, replicas=(1, 2), opened=2)
-        assert "log truncated" in job.said
+        assert "log truncated" in job.stated
 
         kafka.kill(2)
         await_led(kafka, (1, [1]), "node 1 leads again")
@@ -398,10 +397,10 @@ def create_on(kafka: Kafka, topic: str, replicas: list[int]) -> None:
 def in_sync(kafka: Kafka, topic: str) -> tuple[int, list[int]]:
     """Leader and in-sync replicas of the one partition, as any node that is up knows them."""
     try:
-        told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[0]
+        reported = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions[0]
     except KafkaException:
         return -1, []
-    return told.leader, sorted(told.isrs)
+    return reported.leader, sorted(reported.isrs)
 
 
 def await_led(kafka: Kafka, wanted: tuple[int, list[int]], what: str) -> None:
@@ -412,11 +411,11 @@ def await_led(kafka: Kafka, wanted: tuple[int, list[int]], what: str) -> None:
 def agree_on(kafka: Kafka, job: Segtail, *, leader: int, replicas: tuple[int, ...], opened: int) -> None:
     """The leader, the disks and the job say the same, the job of each of these replicas."""
     topics: Topics = {"moved": 1}
-    told = at_rest(kafka.nodes[leader - 1].port, topics, opened)
-    assert_offline(kafka, told)
-    expected = as_page(told)
+    reported = at_rest(kafka.nodes[leader - 1].port, topics, opened)
+    assert_offline(kafka, reported)
+    expected = as_page(reported)
     for replica in replicas:
-        await_page(f"it says of {replica}", job, lambda page, replica=replica: told_of(of_broker(page, replica), topics), expected)  # type: ignore[misc]
+        await_page(f"it says of {replica}", job, lambda page, replica=replica: reported_of(of_broker(page, replica), topics), expected)  # type: ignore[misc]
 
 
 def of_broker(page: Page, broker: int) -> Page:

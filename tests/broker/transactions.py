@@ -33,7 +33,7 @@ _LEAST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Reported:
     """What a broker says of one partition: its high watermark, its last stable offset, and what is open."""
 
     high_watermark: int
@@ -50,7 +50,7 @@ class Markers:
     empty: int = 0
 
 
-def told_by(port: int, topics: Topics) -> dict[TopicPartition, Told]:
+def reported_by(port: int, topics: Topics) -> dict[TopicPartition, Reported]:
     """DescribeProducers and ListOffsets of all partitions of some topics, which the broker at that port has to lead."""
     found = {}
     with Wire(port) as wire:
@@ -58,7 +58,7 @@ def told_by(port: int, topics: Topics) -> dict[TopicPartition, Told]:
             opened = wire.open_producers(topic, range(count))
             ends, stable = (wire.end_offsets(topic, range(count), committed=committed) for committed in (False, True))
             for partition in range(count):
-                found[topic, partition] = Told(
+                found[topic, partition] = Reported(
                     high_watermark=ends[partition], last_stable_offset=stable[partition], opened=tuple(opened[partition])
                 )
     return found
@@ -73,7 +73,7 @@ def find_hanging(kafka: Kafka, broker: int = 1) -> set[tuple[str, int, int, int]
 
 
 def markers(log_dirs: Iterable[Path], topics: Iterable[str], begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, Markers]:
-    """The markers from an offset on (0 where none is given), told apart by going through every batch that kafka-dump-log prints."""
+    """The markers from an offset on (0 where none is given), distinguished by going through every batch that kafka-dump-log prints."""
     wanted = set(topics)
     segments = sorted(path for each in log_dirs for path in each.glob("*-*/*.log") if path.parent.name.rpartition("-")[0] in wanted)
     counts: dict[TopicPartition, dict[str, int]] = {}

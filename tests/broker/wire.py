@@ -117,7 +117,7 @@ class Wire:
         return answer.int64()
 
     def commit_in_transaction(self, transactional_id: str, producer: ProducerId, group: str, topic: str, partition: int) -> None:
-        """Commits an offset of a group in a transaction that the broker believes was told of it, if it does not verify that."""
+        """Commits an offset of a group in a transaction that the broker believes was reported it, if it does not verify that."""
         commit = struct.pack(">iqi", partition, 1, -1) + _text("") + _TAGS
         head = _text(transactional_id) + _text(group) + struct.pack(">qhi", producer.id, producer.epoch, -1) + _text("") + _varint(0)
         answer = self._ask(_TXN_OFFSET_COMMIT, 3, head + _array([_text(topic) + _array([commit]) + _TAGS]) + _TAGS)

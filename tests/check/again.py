@@ -32,7 +32,7 @@ class Second:
     """How a test ended that was run again: ``outcome`` is pytest's word for it, ``said`` all that the second run printed."""
 
     outcome: str
-    said: str
+    stated: str
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -119,8 +119,8 @@ def run_again(tests: Sequence[str], root: Path, scratch: Path) -> Mapping[str, S
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--outcomes={written}", "--quiet", *tests]
     done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     outcomes = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
-    said = done.stdout.decode(errors="replace")
-    return {test: Second(outcomes.get(test, "failed"), said) for test in tests}
+    stated = done.stdout.decode(errors="replace")
+    return {test: Second(outcomes.get(test, "failed"), stated) for test in tests}
 
 
 def _failures(reporter: TerminalReporter) -> list[pytest.TestReport]:
@@ -129,14 +129,14 @@ def _failures(reporter: TerminalReporter) -> list[pytest.TestReport]:
 
 def _sort(reporter: TerminalReporter, second: Mapping[str, Second]) -> None:
     """Takes who passed alone from the failures; the others keep both failures."""
-    said = set[str]()
+    stated = set[str]()
     for kind in ("failed", "error"):
         for report in reporter.stats.pop(kind, []):
             again = second[name_of(report.nodeid)]
             if again.outcome == "passed":
                 reporter.stats.setdefault(PASSED_ALONE, []).append(report)
                 continue
-            if again.said not in said:  # one run was for all of them
-                report.sections.append(("run again, alone", again.said))
-                said.add(again.said)
+            if again.stated not in stated:  # one run was for all of them
+                report.sections.append(("run again, alone", again.stated))
+                stated.add(again.stated)
             reporter.stats.setdefault(kind, []).append(report)

@@ -79,11 +79,10 @@ class Seen:
 
     def note_jvms(self) -> None:
         """Count the JVMs of Spark that were started since the last time."""
-        with self._jvms.open(encoding="utf-8") as file:
-            file.seek(self._read)
-            for line in file.read().splitlines():
-                self._note(SPARK, line)
-            self._read = file.tell()
+        lines = self._jvms.read_text(encoding="utf-8").splitlines()
+        for line in lines[self._read :]:
+            self._note(SPARK, line)
+        self._read = len(lines)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "subprocess.Popen" and (what := started([os.fsdecode(word) for word in arguments[1]])):

@@ -48,7 +48,7 @@ def test_who_passes_alone_is_listed_with_the_failure_and_the_run_is_green(tmp_pa
     assert "failed, then passed; 2 times in the last 2 runs here: it has to be mended, or to go" in again.stdout
 
 
-def test_what_cannot_be_remembered_is_said_and_makes_nothing_red(tmp_path: Path) -> None:
+def test_what_cannot_be_remembered_is_stated_and_makes_nothing_red(tmp_path: Path) -> None:
     """A cache that is read-only, or that another version has written."""
     (tmp_path / ".pytest_cache/v/segtail").mkdir(parents=True)
     (tmp_path / ".pytest_cache/v/segtail/again").touch()

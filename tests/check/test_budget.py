@@ -1,4 +1,4 @@
-"""No test begins behind the end of the minute, and each that did not begin is told of."""
+"""No test begins behind the end of the minute, and each that did not begin is reported."""
 
 import os
 import subprocess
@@ -32,5 +32,5 @@ def test_tests_behind_the_moment_do_not_run_and_are_counted_by_file(
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert summary in done.stdout.splitlines()[-1]
-    told = sorted(line.strip() for line in done.stdout.splitlines() if " tests of " in line)
-    assert told == late
+    reported = sorted(line.strip() for line in done.stdout.splitlines() if " tests of " in line)
+    assert reported == late

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.limits import SECONDS
-from tests.processes import heed_interrupts, until
+from tests.processes import take_interrupts, until
 
 _ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ def started(directory: Path, *, waits: bool) -> Iterator[subprocess.Popen[bytes]
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=heed_interrupts,
+        preexec_fn=take_interrupts,
     ) as run:
         try:
             yield run

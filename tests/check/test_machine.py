@@ -1,4 +1,4 @@
-"""What a machine lacks is told in one line, and decides how many tests run side by side."""
+"""What a machine lacks is reported in one line, and decides how many tests run side by side."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ def test_live_tests_wait_more_and_so_run_one_more_side_by_side() -> None:
 
 def test_a_full_folder_for_temporary_files_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100 << 20))
-    said = too_little_room(ROOM_MIB)
-    assert said.startswith(f"{tempfile.gettempdir()} has 100 MiB free")
-    assert "TMPDIR" in said
+    stated = too_little_room(ROOM_MIB)
+    assert stated.startswith(f"{tempfile.gettempdir()} has 100 MiB free")
+    assert "TMPDIR" in stated
     assert too_little_room(100) == ""

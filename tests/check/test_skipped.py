@@ -1,4 +1,4 @@
-"""What is missing on a machine is told with what brings it, and with the tests that need it."""
+"""What is missing on a machine is reported with what brings it, and with the tests that need it."""
 
 import ast
 from pathlib import Path

@@ -35,13 +35,13 @@ def disk(tmp_path: Path) -> Path:
 
 
 def address(agent: Segtail) -> str | None:
-    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.said)
+    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.stated)
     return found[1] if found else None
 
 
-def test_listens_until_it_is_told_to_end(tmp_path: Path, disk: Path) -> None:
+def test_listens_until_it_is_reported_to_end(tmp_path: Path, disk: Path) -> None:
     arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         assert client.status().agent == "n1"
         assert client.status().scrubs == []  # it was given no rate for that
@@ -49,7 +49,7 @@ def test_listens_until_it_is_told_to_end(tmp_path: Path, disk: Path) -> None:
         assert agent.wait() == 0
         with pytest.raises(AgentError):
             client.status()
-    assert "Traceback" not in agent.said
+    assert "Traceback" not in agent.stated
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_a_log_dir_that_fails_does_not_keep_an_agent_from_starting_and_is_taken_
     empty.mkdir()
     dirs = f"{disk},{empty}"
     arguments = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         client.register(Register("job", "earliest", resumed=False))
 
@@ -66,14 +66,14 @@ def test_a_log_dir_that_fails_does_not_keep_an_agent_from_starting_and_is_taken_
             return [(each.broker, each.up) for each in client.status().log_dirs]
 
         until("it tells of both", lambda: up() == [(1, True), (1, False)])
-        assert re.search(rf"log dir cannot be read\S* log_dir={empty} error=.*meta.properties", agent.said)
+        assert re.search(rf"log dir cannot be read\S* log_dir={empty} error=.*meta.properties", agent.stated)
         empty.rmdir()
         partition(log_dir(tmp_path, "d1"), "payments").append(batch(2))
         until("both are up", lambda: up() == [(1, True), (1, True)])
         until("its log is watched", lambda: client.status().logs == 2)
 
 
-def test_child_tells_its_address_and_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
+def test_child_shows_its_address_and_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
     command = [SEGTAIL, "agent", "--child", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as agent:
         assert agent.stdin is not None
@@ -85,12 +85,12 @@ def test_child_tells_its_address_and_ends_with_its_parent(tmp_path: Path, disk: 
 
 def test_journal_has_one_holder_and_a_child_that_waits_for_it_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
     arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, stated=tmp_path / "said") as agent:
         until("it listens", lambda: address(agent))
-        with segtail(*arguments, said=tmp_path / "second") as second:
+        with segtail(*arguments, stated=tmp_path / "second") as second:
             assert second.wait() == 1
             assert (
-                second.said
+                second.stated
                 == f"segtail: error: the journal in {tmp_path / 'j'} is held by another agent: stop it, or name another directory\n"
             )
         child = subprocess.run([SEGTAIL, *arguments, "--child"], stdin=subprocess.DEVNULL, capture_output=True, check=True)
@@ -100,7 +100,7 @@ def test_journal_has_one_holder_and_a_child_that_waits_for_it_ends_with_its_pare
 def test_killed_agent_leaves_its_journal_free(tmp_path: Path, disk: Path) -> None:
     arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
     for _ in range(2):
-        with segtail(*arguments, said=tmp_path / "said") as agent:
+        with segtail(*arguments, stated=tmp_path / "said") as agent:
             until("it listens", lambda: address(agent))
             agent.kill()
             assert agent.wait() == -signal.SIGKILL
@@ -163,7 +163,7 @@ def get(url: str, path: str) -> tuple[int, str]:
 
 
 def url(agent: Segtail) -> str | None:
-    found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.said)
+    found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.stated)
     return found[1] if found else None
 
 
@@ -178,7 +178,7 @@ def written(disk: Path) -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in [disk, *disk.rglob("*")]}
 
 
-def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(tmp_path: Path, disk: Path) -> None:
+def test_shows_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(tmp_path: Path, disk: Path) -> None:
     before = written(disk)
     secrets = Authority(tmp_path / "tls").server(token_file=token_file(tmp_path / "token"))
     arguments = (
@@ -194,7 +194,7 @@ def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
             secrets.token_file,
         ),
     )
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, stated=tmp_path / "said") as agent:
         page = until("it tells of itself", lambda: url(agent))
         until("it is ready", lambda: get(page, "/-/ready") == (200, "ready\n"))
         assert get(page, "/-/healthy") == (200, "healthy\n")
@@ -206,20 +206,22 @@ def test_tells_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
         until("it has read everything", lambda: client.status().caught_up)
         text = get(page, "/metrics")[1]
         assert families(text) == {(metric.name, metric.help, metric.type) for metric in SECTIONS[Section.AGENT]}
-        told = read_page(text)
-        labels = {each.name: {label for label, _ in each.labels} for each in told}
+        reported = read_page(text)
+        labels = {each.name: {label for label, _ in each.labels} for each in reported}
         assert labels["segtail_agent_build_info"] == set(BUILD.labels)
-        assert told[Sample("segtail_agent_unauthorized_total", frozenset())] == 1
-        assert told[Sample("segtail_agent_calls_total", frozenset({("call", "register"), ("result", "ok")}))] == 1
-        assert told[Sample("segtail_agent_published_bytes_total", frozenset())] == sum(each.stat().st_size for each in disk.rglob("*.log"))
-        assert told[Sample("segtail_agent_certificate_end_timestamp_seconds", frozenset())] > time.time()
-        assert told[Sample("segtail_agent_unreadable_files", frozenset())] == 0
+        assert reported[Sample("segtail_agent_unauthorized_total", frozenset())] == 1
+        assert reported[Sample("segtail_agent_calls_total", frozenset({("call", "register"), ("result", "ok")}))] == 1
+        assert reported[Sample("segtail_agent_published_bytes_total", frozenset())] == sum(
+            each.stat().st_size for each in disk.rglob("*.log")
+        )
+        assert reported[Sample("segtail_agent_certificate_end_timestamp_seconds", frozenset())] > time.time()
+        assert reported[Sample("segtail_agent_unreadable_files", frozenset())] == 0
         assert TOKEN not in "".join(process.command for process in agent.family)
         agent.terminate()
         assert agent.wait() == 0
     assert written(disk) == before
-    assert 'message="agent stops" agent=n1 seq=' in agent.said.splitlines()[-1]
-    assert TOKEN not in agent.said
+    assert 'message="agent stops" agent=n1 seq=' in agent.stated.splitlines()[-1]
+    assert TOKEN not in agent.stated
 
 
 @pytest.mark.parametrize(
@@ -256,7 +258,7 @@ def test_the_scrub_runs_where_it_has_a_rate_and_goes_on_after_a_restart(tmp_path
     arguments = ("agent", "--log-dirs", made.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
     ended = []
     for attempt in ("first", "second"):
-        with segtail(*arguments, "--scrub-rate", "100MiB", said=tmp_path / attempt) as agent:
+        with segtail(*arguments, "--scrub-rate", "100MiB", stated=tmp_path / attempt) as agent:
             client = AgentClient(until("it listens", lambda: address(agent)))
             until("it tells of the damage", partial(_damaged, client))
             (scrub,) = client.status().scrubs

@@ -26,7 +26,7 @@ def segtail_count(log_dirs: tuple[Path, ...], *arguments: str) -> subprocess.Com
 def rows(log_dirs: tuple[Path, ...], *arguments: str) -> dict[tuple[str, int], dict[str, int]]:
     done = segtail_count(log_dirs, "--by", "partition", "--format", "json", *arguments)
     assert done.returncode == 0, done.stderr
-    return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)}
+    return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)["rows"]}
 
 
 def note_high_watermarks(disk: LogDir, **offsets: int) -> None:
@@ -53,15 +53,15 @@ def test_the_table_has_a_line_a_topic(tmp_path: Path) -> None:
     done = segtail_count(cluster.log_dirs, "pay", "ghost")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        "topic  partitions  data  aborted  control  readable",
+        "Topic  Partitions  Data  Aborted  Control  Readable",
         "ghost           4    87        0        1         5",
         "pay             2   548       84       40       406",
         "",
         "635 data records in 6 partitions, 84 of them aborted, and 41 control records",
         "140 wait for open transactions (see `segtail transactions`): ghost-0, ghost-1, ghost-2, ghost-3, pay-0 and 1 more",
     ]
-    sums = json.loads(segtail_count(cluster.log_dirs, "pay", "ghost", "--json").stdout)
-    assert sums[1] == {
+    sums = json.loads(segtail_count(cluster.log_dirs, "pay", "ghost", "--json").stdout)["rows"]
+    assert {name: value for name, value in sums[1].items() if value is not None and value is not False} == {
         "topic": "pay",
         "partitions": 2,
         "data": 548,
@@ -85,7 +85,7 @@ def test_between_the_log_start_and_the_high_watermark(tmp_path: Path) -> None:
     done = segtail_count((disk.path,), "--by", "partition")
     assert done.returncode == 4  # nothing shows which partitions there are
     assert done.stdout.splitlines() == [
-        "partition  broker  from  to  data  aborted  control  readable",
+        "Partition  Broker  From  To  Data  Aborted  Control  Readable",
         "orders-0        1     3  25    20        4        2        16",
         "",
         "20 data records in 1 partition, 4 of them aborted, and 2 control records",
@@ -98,13 +98,13 @@ def test_partitions_that_the_metadata_log_knows_and_that_are_not_here_are_named(
     cluster = unpack("transactions_v2", tmp_path)
     for directory in [found for path in cluster.log_dirs for found in (*path.glob("ghost-[12]"), *path.glob("pay-*"))]:
         shutil.rmtree(directory)
-    said = "that the metadata log knows are not here, and not counted: "
+    stated = "that the metadata log knows are not here, and not counted: "
     done = segtail_count(cluster.log_dirs, "ghost", "pay")
     assert (done.returncode, done.stderr) == (4, "")
-    assert f"- 4 partitions {said}ghost-1, ghost-2, pay-0, pay-1; name the log dirs of the brokers" in done.stdout
+    assert f"- 4 partitions {stated}ghost-1, ghost-2, pay-0, pay-1; name the log dirs of the brokers" in done.stdout
     with_json = segtail_count(cluster.log_dirs, "--format", "json")
     assert with_json.returncode == 4
-    assert f"segtail: 4 partitions {said}ghost-1" in with_json.stderr
+    assert f"segtail: 4 partitions {stated}ghost-1" in with_json.stderr
     assert segtail_count(cluster.log_dirs, "ghost", "nothing").returncode == 2
 
 
@@ -116,7 +116,7 @@ def test_a_topic_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "no partition of order lies in these log dirs" in done.stderr
 
 
-def test_damage_is_told_and_nothing_is_counted_across_it(tmp_path: Path) -> None:
+def test_damage_is_reported_and_nothing_is_counted_across_it(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     log = partition(disk, "orders")
     log.append(batch(2), batch(3))
@@ -138,7 +138,7 @@ def test_damage_is_told_and_nothing_is_counted_across_it(tmp_path: Path) -> None
     assert "- orders-0 of broker 1 cannot be counted: 00000000000000000000.log: bad magic byte" in done.stdout
     assert f"at position {position}" in done.stdout
     with_json = segtail_count((disk.path,), "--format", "json")
-    assert json.loads(with_json.stdout)[0]["data"] is None
+    assert json.loads(with_json.stdout)["rows"][0]["data"] is None
     assert "orders-0 of broker 1 cannot be counted" in with_json.stderr
 
 
@@ -153,8 +153,8 @@ def test_a_log_whose_first_bytes_are_damaged_has_no_counts_and_is_named_once(tmp
     done = segtail_count((disk.path,))
     assert done.returncode == 4
     assert done.stdout.splitlines()[1].split() == ["orders", "1", *"----"]
-    (told,) = (line for line in done.stdout.splitlines() if "orders-0" in line)
-    assert told.startswith("- orders-0 of broker 1 cannot be counted: 00000000000000000000.log: bad magic byte")
+    (reported,) = (line for line in done.stdout.splitlines() if "orders-0" in line)
+    assert reported.startswith("- orders-0 of broker 1 cannot be counted: 00000000000000000000.log: bad magic byte")
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def counts_with_closed(log_dirs: tuple[Path, ...], closed: Path, *asked: tuple[s
     return [(status, output) for status, output in json.loads(done.stdout)]
 
 
-def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_said_to_be_elsewhere(reachable: Path) -> None:
+def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_stated_to_be_elsewhere(reachable: Path) -> None:
     cluster = unpack("transactions_v2", reachable)
     for path in reachable.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -204,9 +204,9 @@ def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_s
     )
     assert both[0] == 4
     assert [line.split() for line in both[1].splitlines()[1:3]] == [["pay", "2", *"----"], ["ship", "1", "102", "26", "20", "74"]]
-    told = [line for line in both[1].splitlines() if line.startswith("- ")]
-    assert len(told) == 1
-    assert told[0].startswith(f"- pay-0 of broker 1 cannot be counted: {closed}: partition.metadata: ")
-    row, _, _ = json.loads(by_partition[1])
+    reported = [line for line in both[1].splitlines() if line.startswith("- ")]
+    assert len(reported) == 1
+    assert reported[0].startswith(f"- pay-0 of broker 1 cannot be counted: {closed}: partition.metadata: ")
+    row, _, _ = json.loads(by_partition[1])["rows"]
     assert (row["partition"], row["first_offset"], row["data"]) == (0, None, None)
     assert (other[0], [line for line in other[1].splitlines() if line.startswith("- ")]) == (0, [])

@@ -110,8 +110,8 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", url)
         seen: list[int] = []
         for line in lines:
-            told = re.match(r"[\d,]+ partitions, ([\d,]+) batches, .*/s, [\d,]+ records/s", line)
-            seen += [int(told[1].replace(",", ""))] if told else []
+            reported = re.match(r"[\d,]+ partitions, ([\d,]+) batches, .*/s, [\d,]+ records/s", line)
+            seen += [int(reported[1].replace(",", ""))] if reported else []
             if len(seen) >= 3 and seen[-1] > seen[0]:
                 break
         with urllib.request.urlopen(url, timeout=SECONDS) as answer:

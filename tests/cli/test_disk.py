@@ -22,7 +22,7 @@ def segtail_disk(*arguments: object) -> subprocess.CompletedProcess[str]:
     return run_command("disk", *arguments, "--set", "topic_config={.*: {retention.ms: 604800000}}", environ={"NO_COLOR": "1"})
 
 
-def told(*arguments: object, status: int = 0) -> dict[str, Any]:
+def reported(*arguments: object, status: int = 0) -> dict[str, Any]:
     done = segtail_disk(*arguments, "--json")
     assert done.returncode == status, (done.stdout, done.stderr)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -34,7 +34,7 @@ def test_what_is_freed_is_what_segtail_retention_says_and_the_sum_is_that_of_du(
     name = request.node.callspec.params["case"]
     here = ("--server-properties", properties(case), "--at", FROZEN[name])
     kept = found("--log-dirs", dirs(case), *here)
-    answer = told(case, *here, "--by", "partition")
+    answer = reported(case, *here, "--by", "partition")
     frees = {(row["topic"], row["partition"], row["broker"]): row["frees_now"] for row in answer["rows"]}
     compared = Counter[bool]()
     for (topic, number), row in kept.items():
@@ -52,9 +52,9 @@ def test_log_dirs_without_any_segment_are_shown_with_all_others(tmp_path: Path) 
     empty = log_dir(tmp_path, "empty")
     empty.release()
     grows = _grows(tmp_path)
-    answer = told(empty.path, "--at", NOW)
+    answer = reported(empty.path, "--at", NOW)
     assert [(each["replicas"], each["outlook"], each["up"]) for each in answer["log_dirs"]] == [(0, "never", True)]
-    assert [each["replicas"] for each in told(empty.path, grows, "--at", NOW)["log_dirs"]] == [0, 1]
+    assert [each["replicas"] for each in reported(empty.path, grows, "--at", NOW)["log_dirs"]] == [0, 1]
 
 
 def _grows(tmp_path: Path, hours: int = 48) -> Path:
@@ -69,21 +69,21 @@ def _grows(tmp_path: Path, hours: int = 48) -> Path:
     return disk.path
 
 
-def test_a_disk_that_is_full_soon_is_found_and_said_first(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_soon_is_found_and_stated_first(tmp_path: Path) -> None:
     path = _grows(tmp_path)
     done = segtail_disk(path, "--at", NOW, "--free", "1MiB")
     assert done.returncode == 3
     first, *_ = done.stdout.splitlines()
     assert first.startswith(f"{path} is full in 10h")
     assert "What the next check frees" in done.stdout
-    assert told(path, "--at", NOW, "--free", "1GiB")["log_dirs"][0]["outlook"] == "never"  # 7 days of it are 17 MiB
-    assert told(path, "--at", NOW, "--free", "1MiB", "--full-within", "9h")["log_dirs"][0]["outlook"] == "full"
+    assert reported(path, "--at", NOW, "--free", "1GiB")["log_dirs"][0]["outlook"] == "never"  # 7 days of it are 17 MiB
+    assert reported(path, "--at", NOW, "--free", "1MiB", "--full-within", "9h")["log_dirs"][0]["outlook"] == "full"
 
 
 def test_growth_a_day_and_the_sum_over_log_dirs_of_one_file_system(tmp_path: Path) -> None:
     paths = [_grows(tmp_path / name) for name in "ab"]
-    alone = told(paths[0], "--at", NOW, "--free", "8MiB")["log_dirs"][0]
-    together = told(tmp_path, "--at", NOW, "--free", "8MiB")["log_dirs"]
+    alone = reported(paths[0], "--at", NOW, "--free", "8MiB")["log_dirs"][0]
+    together = reported(tmp_path, "--at", NOW, "--free", "8MiB")["log_dirs"]
     assert alone["growth_day"] == pytest.approx(24 * 102_400, rel=0.02)
     assert [each["file_system"] for each in together] == [0, 0]
     for each in together:
@@ -93,8 +93,8 @@ def test_growth_a_day_and_the_sum_over_log_dirs_of_one_file_system(tmp_path: Pat
 def test_replicas_are_counted_as_kafka_log_dirs_does_without_that_of_the_metadata_log() -> None:
     path = Path(__file__).parents[1] / "data" / "log_dirs" / "overdue" / "n1" / "d0"
     assert (path / "__cluster_metadata-0").is_dir()
-    assert [each["replicas"] for each in told(path)["log_dirs"]] == [3]
-    assert [each["replicas"] for each in told(path, "--by", "dir")["rows"]] == [3]
+    assert [each["replicas"] for each in reported(path)["log_dirs"]] == [3]
+    assert [each["replicas"] for each in reported(path, "--by", "dir")["rows"]] == [3]
 
 
 def test_a_policy_that_is_assumed_is_marked_and_the_mark_is_explained(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_policy_that_is_assumed_is_marked_and_the_mark_is_explained(tmp_path: 
 
 def test_what_if_says_what_would_be_free_and_when_it_would_be_full_then(tmp_path: Path) -> None:
     path = _grows(tmp_path)
-    answer = told(path, "--at", NOW + 1, "--free", "1MiB", "--what-if", "orders:retention.ms=10h", "--what-if", "segment.ms=1h")
+    answer = reported(path, "--at", NOW + 1, "--free", "1MiB", "--what-if", "orders:retention.ms=10h", "--what-if", "segment.ms=1h")
     assert answer["in_force"][0]["outlook"] == "full"
     assert answer["log_dirs"][0]["outlook"] == "never"
     assert answer["in_force"][0]["frees_now"] == 0
     segments = sorted(path.glob("orders-0/*.log"))
     assert answer["log_dirs"][0]["frees_now"] == sum(segment.stat().st_size for segment in segments[:39])
-    by_size = told(path, "--at", NOW, "--free", "1MiB", "--what-if", "retention.bytes=600KiB")
+    by_size = reported(path, "--at", NOW, "--free", "1MiB", "--what-if", "retention.bytes=600KiB")
     assert by_size["log_dirs"][0]["frees_now"] == sum(segment.stat().st_size for segment in segments[:-6])
     shown = segtail_disk(path, "--at", NOW, "--free", "1MiB", "--what-if", "ord*:retention.ms=10h", "--what-if", "segment.ms=1h")
     assert "as it is configured: full in 10h" in shown.stdout
@@ -125,7 +125,7 @@ def test_what_if_says_what_would_be_free_and_when_it_would_be_full_then(tmp_path
 def test_a_shorter_segment_time_lets_the_active_segment_go_earlier(tmp_path: Path) -> None:
     path = _grows(tmp_path, 24)
     longer, shorter = (
-        told(path, "--at", NOW, "--what-if", "retention.ms=2h", "--what-if", f"segment.ms={each}")["log_dirs"][0]["frees_day"]
+        reported(path, "--at", NOW, "--what-if", "retention.ms=2h", "--what-if", f"segment.ms={each}")["log_dirs"][0]["frees_day"]
         for each in ("7d", "1h")
     )
     assert shorter > longer - 24 * 102_400
@@ -141,7 +141,7 @@ def test_a_what_if_that_cannot_be_tried_is_refused_with_a_sentence(tmp_path: Pat
     assert "--what-if" in done.stderr
 
 
-def test_a_stray_is_found_and_what_to_do_is_said(tmp_path: Path) -> None:
+def test_a_stray_is_found_and_what_to_do_is_stated(tmp_path: Path) -> None:
     path = _grows(tmp_path)
     stray = path / f"old-0.{0:032x}-stray"
     stray.mkdir()
@@ -150,7 +150,7 @@ def test_a_stray_is_found_and_what_to_do_is_said(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert done.stdout.startswith("stray: ")
     assert "may be deleted by hand" in done.stdout
-    assert told(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"][0]["path"] == str(stray)
+    assert reported(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"][0]["path"] == str(stray)
 
 
 def test_what_is_young_and_on_its_way_out_is_no_problem_and_later_it_is_one(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_what_is_young_and_on_its_way_out_is_no_problem_and_later_it_is_one(tmp_
     deleted = path / "orders-0" / f"{0:020}.log.deleted"
     deleted.write_bytes(b"x" * 100)
     at = deleted.stat().st_ctime_ns // 1_000_000
-    assert told(path, "--at", at + 60_000, "--free", "1GiB")["leftovers"] == []
-    later = told(path, "--at", at + 2 * HOUR, "--free", "1GiB", status=3)["leftovers"]
+    assert reported(path, "--at", at + 60_000, "--free", "1GiB")["leftovers"] == []
+    later = reported(path, "--at", at + 2 * HOUR, "--free", "1GiB", status=3)["leftovers"]
     assert [(each["kind"], each["path"]) for each in later] == [("deleted", str(path / "orders-0"))]
 
 
@@ -199,15 +199,15 @@ def test_without_a_log_dir_it_says_how_it_is_called(tmp_path: Path) -> None:
     assert "cannot be given with --job" in segtail_disk("--job", "http://127.0.0.1:1", "--what-if", "retention.ms=1d").stderr
 
 
-@pytest.mark.parametrize(("by", "head"), [("topic", "topic "), ("partition", "partition "), ("dir", "log dir "), ("kind", "kind ")])
+@pytest.mark.parametrize(("by", "head"), [("topic", "Topic "), ("partition", "Partition "), ("dir", "Log dir "), ("kind", "Kind ")])
 def test_rows_are_by_what_was_asked_for(tmp_path: Path, by: str, head: str) -> None:
     path = _grows(tmp_path)
     lines = segtail_disk(path, "--at", NOW, "--free", "1GiB", "--by", by).stdout.splitlines()
     assert any(line.startswith(head) for line in lines)
-    whole = told(path, "--at", NOW, "--free", "1GiB", "--by", by)
+    whole = reported(path, "--at", NOW, "--free", "1GiB", "--by", by)
     if by in ("dir", "kind"):
         assert sum(row["taken"] for row in whole["rows"]) == whole["log_dirs"][0]["taken"]
-    limited = told(path, "--at", NOW, "--free", "1GiB", "--by", by, "--limit", 1)
+    limited = reported(path, "--at", NOW, "--free", "1GiB", "--by", by, "--limit", 1)
     assert (limited["rows"], limited["total"]) == (whole["rows"][:1], whole["total"])
 
 

@@ -23,7 +23,7 @@ def answer(*dirs: LogDirUse, rows: tuple[DiskRow, ...] = (), by: str = "topic", 
     return DiskAnswer(**{"at_ms": NOW_MS, "by": by, "total": len(rows), "log_dirs": [*dirs], "rows": [*rows]} | values)
 
 
-def said(each: LogDirUse, **values: Any) -> list[str]:
+def stated(each: LogDirUse, **values: Any) -> list[str]:
     """What is said of one log dir."""
     return list(report(answer(each, **values), []))[2:-2]
 
@@ -66,18 +66,18 @@ def test_when_a_log_dir_is_full(values: dict[str, Any], text: str) -> None:
     assert outlook(use(**values), NOW_MS) == text
 
 
-def test_what_is_said_of_a_log_dir() -> None:
-    assert said(use())[:2] == ["/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB of 8.0 MiB free", "  not full within a year"]
-    assert said(use(free=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas"
-    assert said(use(capacity=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB free"
-    assert said(LogDirUse(broker=1, log_dir="/d", up=False, problem="gone"))[0] == "/d: cannot be read: gone"
+def test_what_is_stated_of_a_log_dir() -> None:
+    assert stated(use())[:2] == ["/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB of 8.0 MiB free", "  not full within a year"]
+    assert stated(use(free=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas"
+    assert stated(use(capacity=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB free"
+    assert stated(LogDirUse(broker=1, log_dir="/d", up=False, problem="gone"))[0] == "/d: cannot be read: gone"
     kinds = [KindUse(kind=kind, taken=taken, apparent=0) for kind, taken in (("index", MIB), ("segment", 3 * MIB), ("stray", 0))]
-    assert said(use(kinds=kinds))[2] == "  segments 3.0 MiB, indexes 1.0 MiB"
+    assert stated(use(kinds=kinds))[2] == "  segments 3.0 MiB, indexes 1.0 MiB"
 
 
-def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_said() -> None:
+def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_stated() -> None:
     def more(**values: Any) -> list[str]:
-        return [line for line in said(use(**values))[2:] if line.startswith("  ")]
+        return [line for line in stated(use(**values))[2:] if line.startswith("  ")]
 
     assert more(apparent=2 * MIB, checkpoint_ms=NOW_MS - 60_000) == []
     assert more(taken=100, apparent=110) == []
@@ -90,7 +90,7 @@ def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_said() -> None:
 
 def test_what_is_tried_is_compared_with_what_is_in_force() -> None:
     tried, in_force = use(frees_now=3 * MIB), use(outlook="full", full_ms=NOW_MS + HOUR, frees_now=MIB)
-    assert said(tried, in_force=[in_force], what_if=["retention.ms=1h"])[1:4] == [
+    assert stated(tried, in_force=[in_force], what_if=["retention.ms=1h"])[1:4] == [
         "  as it is configured: full in 1h (2023-11-14T23:13:20Z)",
         "  with retention.ms=1h: not full within a year",
         "  the next check would free 3.0 MiB instead of 1.0 MiB",

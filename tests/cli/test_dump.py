@@ -12,7 +12,7 @@ import pytest
 from tests.builders import batch
 from tests.dump.writing import log_of
 from tests.limits import SECONDS
-from tests.processes import SEGTAIL, heed_interrupts
+from tests.processes import SEGTAIL, take_interrupts
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 PAY = LOGS / "transactions" / "pay-0"
@@ -94,7 +94,7 @@ def test_a_pipe_that_is_closed_early_is_no_error(large: Path, extra: tuple[str, 
 
 
 @pytest.mark.parametrize("directory", [PAY, PAY.parent], ids=["little", "more"])
-def test_an_output_that_is_full_is_told_once_and_as_such(directory: Path) -> None:
+def test_an_output_that_is_full_is_reported_once_and_as_such(directory: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             command(*directory.parent.glob(f"{directory.name}*")), stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -117,7 +117,7 @@ def test_what_is_nothing_of_kafkas_is_not_possible_as_asked(tmp_path: Path) -> N
         (("--format", "csv", str(PAY / f"{0:020}.index")), "rows of one kind"),
     ],
 )
-def test_what_cannot_be_asked_is_told(arguments: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_asked_is_reported(arguments: tuple[str, ...], message: str) -> None:
     done = segtail_dump(PAY / SEGMENT, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -126,7 +126,7 @@ def test_what_cannot_be_asked_is_told(arguments: tuple[str, ...], message: str) 
 def test_ctrl_c_ends_it_at_once(large: Path) -> None:
     # python -m says that a signal killed it (-2) where Ctrl-C came while Python ran a string, as it does for each dataclass of an import
     with subprocess.Popen(
-        [SEGTAIL, "dump", large, "--records"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts
+        [SEGTAIL, "dump", large, "--records"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=take_interrupts
     ) as process:
         assert process.stdout is not None
         process.stdout.read(100)  # it is at work, and waits for somebody to read on

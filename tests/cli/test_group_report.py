@@ -1,16 +1,18 @@
 """How consumer groups are printed: each column its own value, the order of lines, and what is said where nothing is known."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from streaming.cli.group_report import as_json, assumed, groups_table, no_groups, partitions_table, reasons
-from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
-from streaming.verdicts.group_verdicts import Bounds
+from streaming.cli.group_report import assumed, assumed_groups, no_groups, partition_tables, reasons
+from streaming.listings.group_list import GROUPS
+from streaming.listings.list_cells import Times
+from streaming.listings.text_table import text_table
+from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
-BOUNDS = Bounds()
 
 SUMS: dict[str, Any] = {
     "type": "Classic",
@@ -22,6 +24,7 @@ SUMS: dict[str, Any] = {
     "lag_bytes": 6 << 20,
     "oldest_append_ms": NOW_MS - HOUR,
     "last_commit_ms": NOW_MS - 2 * HOUR,
+    "verdict": "fine",
 }
 PART: dict[str, Any] = {
     "committed": 7,
@@ -33,11 +36,13 @@ PART: dict[str, Any] = {
     "next_offset": 8,
     "next_timestamp_ms": NOW_MS - 9 * HOUR,
     "next_append_ms": NOW_MS - HOUR,
+    "verdict": "fine",
 }
 
 
-def group(name: str = "g", *partitions: GroupPartition, **values: Any) -> GroupDetail:
-    return GroupDetail(at_ms=NOW_MS, summary=GroupSummary(group=name, **SUMS | values), partitions=list(partitions))
+def group(name: str = "g", *partitions: GroupPartition, findings: Sequence[GroupFinding] = (), **values: Any) -> GroupDetail:
+    summary = GroupSummary(group=name, **SUMS | values)
+    return GroupDetail(at_ms=NOW_MS, summary=summary, partitions=list(partitions), findings=[*findings])
 
 
 def part(topic: str = "t", number: int = 0, **values: Any) -> GroupPartition:
@@ -50,44 +55,32 @@ def cells(lines: list[str]) -> list[list[str]]:
 
 
 def listed(*groups: GroupDetail) -> list[list[str]]:
-    return cells(list(groups_table(groups, NOW_MS, BOUNDS)))[1:]
+    return cells(text_table(GROUPS, [each.summary for each in groups], Times(NOW_MS)))[1:]
 
 
 def test_each_column_of_groups_shows_its_own_value() -> None:
-    assert listed(group()) == [["g", "Classic", "Stable", "2", "3", "4", "5", "6.0 MiB", "1h ago", "-", "fine"]]
-    assert listed(group(oldest_append_ms=-1, oldest_timestamp_ms=NOW_MS - 3 * HOUR))[0][8] == "3h ago"
+    assert listed(group()) == [["g", "fine", "4", "1h ago", "-", "6.0 MiB", "2", "5", "Stable", "Classic", "3"]]
+    assert listed(group(oldest_append_ms=-1, oldest_timestamp_ms=NOW_MS - 3 * HOUR))[0][3] == "3h ago"
 
 
 def test_a_sum_of_which_parts_are_not_known_is_a_lower_bound_and_what_limits_decide_has_a_question_mark() -> None:
-    (line,) = listed(group(unknown=1, limits_assumed=True, loss_ms=NOW_MS + 48 * HOUR))
-    assert (line[5], line[9], line[10]) == ("4+", "in 2d?", "unknown?")
-    assert listed(group(held=1, limits_assumed=True))[0][10] == "held"
-
-
-def test_groups_come_by_verdict_and_then_by_lag_and_name() -> None:
-    rows = listed(
-        group("few", lag_records_read_committed=1),
-        group("b", lag_records_read_committed=9),
-        group("a", lag_records_read_committed=9),
-        group("held", held=1),
-        group("lost", below_start=1),
-    )
-    assert [row[0] for row in rows] == ["lost", "held", "a", "b", "few"]
+    (line,) = listed(group(unknown=1, limits_assumed=True, loss_ms=NOW_MS + 48 * HOUR, verdict="unknown"))
+    assert (line[2], line[4], line[1]) == ("4+", "in 2d?", "unknown?")
+    assert listed(group(limits_assumed=True, verdict="held"))[0][1] == "held"
 
 
 def test_each_column_of_partitions_shows_its_own_value() -> None:
-    (line,) = cells(list(partitions_table([group("g", part())], NOW_MS, BOUNDS)))[1:]
-    assert line == ["g", "t-0", "7", "12", "4", "5", "6.0 MiB", "1h ago", "-", "fine"]
-    (line,) = cells(list(partitions_table([group("g", part(next_append_ms=-1))], NOW_MS, BOUNDS)))[1:]
-    assert line[7] == "9h ago"
+    (line,) = cells(list(partition_tables([group("g", part())])))[2:]
+    assert line == ["t-0", "fine", "4", "1h ago", "-", "6.0 MiB", "5", "7", "12", "-", "-"]
 
 
-def test_partitions_come_by_verdict_and_lag_and_then_what_is_about_a_whole_group() -> None:
-    held = part("t", 2, held=True, lag_records_read_committed=0)
-    deserted = group("g", part(), held, part("t", 1, lag_records_read_committed=5), members=0, state="Empty", epoch=3)
-    *rows, whole = list(partitions_table([deserted], NOW_MS, BOUNDS))[1:]
-    assert [row[1] for row in cells(rows)] == ["t-2", "t-1", "t-0"]
-    assert whole == "g: no member, and not everything is read"
+def test_each_group_has_a_head_its_partitions_as_they_come_and_what_is_about_the_whole_of_it() -> None:
+    whole = GroupFinding(verdict="no_members", severity="info", text="no member, and not everything is read")
+    deserted = group("g", part("t", 2, verdict="held"), part("t", 1), findings=[whole])
+    lines = list(partition_tables([deserted, group("h")]))
+    assert lines[0] == next(reasons(deserted))
+    assert [row[0] for row in cells(lines[1:4])] == ["Partition", "t-2", "t-1"]
+    assert lines[4:] == ["the group: no member, and not everything is read", "", next(reasons(group("h")))]
 
 
 @pytest.mark.parametrize(
@@ -103,43 +96,37 @@ def test_partitions_come_by_verdict_and_lag_and_then_what_is_about_a_whole_group
         ),
     ],
 )
-def test_the_head_of_what_is_said_about_a_group(values: dict[str, Any], head: str) -> None:
-    assert next(reasons(group(**values), NOW_MS, BOUNDS)) == head
+def test_the_head_of_what_is_stated_about_a_group(values: dict[str, Any], head: str) -> None:
+    assert next(reasons(group(**values))) == head
 
 
 def test_each_finding_has_its_command_or_the_reason_why_there_is_none_and_what_is_calm_comes_together_at_last() -> None:
-    lost = part("t", 1, lost_offsets=3, lost_records=3, log_start=10)
-    calm = [part("t", number, lag_records_read_committed=0, lag_offsets=0, next_offset=-1) for number in (2, 3)]
-    held = part("t", 4, held=True, lag_records_read_committed=0)
-    lines = list(reasons(group("g", lost, *calm, held), NOW_MS, BOUNDS))
-    assert lines[1].startswith("- t-1: already deleted: 3 records ")
-    assert lines[2].startswith("    kafka-consumer-groups.sh ")
-    assert lines[-3].startswith("- t-4: held up by an open transaction")
-    assert lines[-2] == "    no command: the transaction is not known"
-    assert lines[-1] == "- t-2, t-3: nothing to do: everything is read."
+    findings = [
+        GroupFinding(verdict="lost", severity="warning", topic="t", partition=1, text="deleted", command="reset"),
+        GroupFinding(verdict="held", topic="t", partition=4, text="held up", no_command="not known"),
+        *(GroupFinding(verdict="fine", topic="t", partition=number, text="everything is read") for number in (2, 3)),
+    ]
+    assert list(reasons(group("g", findings=findings)))[1:] == [
+        "- t-1: deleted.",
+        "    reset",
+        "- t-4: held up.",
+        "    no command: not known",
+        "- t-2, t-3: everything is read.",
+    ]
 
 
 def test_limits_that_are_assumed_are_explained_once_with_their_partitions() -> None:
     assert list(assumed([group("g", part())])) == []
+    (line,) = assumed_groups([group("a").summary, group("b", limits_assumed=True).summary])
+    assert line.startswith("\nassumed: b: ")
     (line,) = assumed([group("g", part("t", 1, limits_assumed=True)), group("h", part("t", 1, limits_assumed=True), part("t", 2))])
-    assert line.startswith("assumed: t-1: ")
+    assert line.startswith("\nassumed: t-1: ")
 
 
-def test_what_is_said_instead_of_a_table_without_a_line() -> None:
+def test_what_is_stated_instead_of_a_table_without_a_line() -> None:
     assert no_groups(None) == "no consumer groups are known"
     assert no_groups(0).endswith("no log of a coordinator (__consumer_offsets) was read here")
     assert [no_groups(logs) for logs in (1, 2)] == [
         "no consumer groups: 1 log of coordinators was read",
         "no consumer groups: 2 logs of coordinators were read",
     ]
-
-
-def test_json_has_no_verdicts_where_only_sums_are_there() -> None:
-    whole, sums = (as_json(each, NOW_MS, BOUNDS) for each in (group("g", part(held=True)), group("g", held=1)))
-    assert (whole["verdict"], sums["verdict"], sums["partitions"], sums["verdicts"]) == ("held", "held", None, None)
-    (verdict,) = whole["verdicts"]  # type: ignore[misc]
-    assert (verdict["verdict"], verdict["topic"], verdict["partition"], verdict["command"]) == ("held", "t", 0, None)
-    assert verdict["no_command"] == "the transaction is not known"
-    nothing = as_json(group("g", partitions=0), NOW_MS, BOUNDS)
-    (verdict,) = nothing["verdicts"]  # type: ignore[misc]
-    assert (verdict["topic"], verdict["partition"]) == (None, None)

@@ -1,4 +1,4 @@
-"""What the live table is told: rates from two looks, and the partitions worth a row."""
+"""What the live table is reported: rates from two looks, and the partitions worth a row."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from streaming.cli.livetable import WINDOW_SECONDS, Doubles, Pace, Sample, rates, report, sample
-from streaming.metrics.view import Logs, view
-from tests.metrics.rows import Row, log, new_table
+from streaming.view.view import Logs, view
+from tests.view.rows import Row, log, new_table
 
 
 def logs(*rows: Row) -> Logs:
@@ -45,7 +45,7 @@ def test_counters_that_begin_anew_have_no_rate() -> None:
     assert bytes_rates(rates(look_at(0.0, grown(9)), look_at(1.0, grown(1)))) == [None]
 
 
-def test_two_looks_at_one_moment_tell_no_rate() -> None:
+def test_two_looks_at_one_moment_show_no_rate() -> None:
     assert bytes_rates(rates(look_at(5.0, grown(1)), look_at(5.0, grown(2)))) == [None]
 
 
@@ -76,20 +76,20 @@ def test_a_partition_that_joins_later_is_measured_from_its_own_first_look() -> N
 
 def test_report_has_the_largest_partitions_in_the_order_of_the_page() -> None:
     shown = logs(*(log(topic, appended_bytes=size, appended_batches=2) for topic, size in (("c", 7), ("a", 5), ("b", 1), ("d", 9))))
-    said = report(shown, np.full((2, 4), np.nan), 3)
-    assert [row.topic for row in said.rows] == ["a", "c", "d"]
-    assert (said.partitions, said.batches, said.bytes_rate, said.records_rate) == (4, 8, 0.0, 0.0)
+    stated = report(shown, np.full((2, 4), np.nan), 3)
+    assert [row.topic for row in stated.rows] == ["a", "c", "d"]
+    assert (stated.partitions, stated.batches, stated.bytes_rate, stated.records_rate) == (4, 8, 0.0, 0.0)
 
 
-def test_a_row_tells_the_partition_and_sums_are_over_all_of_them() -> None:
+def test_a_row_shows_the_partition_and_sums_are_over_all_of_them() -> None:
     rows = (
         log("orders.eu-1", 3, broker=2, log_end_offset=12, appended_bytes=10, appended_batches=4, last_append_ms=1_700_000_000_000),
         log("quiet", 0, broker=2),
     )
-    (row,) = (said := report(logs(*rows), np.array([[100.0, 20.0], [5.0, np.nan]]), 1)).rows
+    (row,) = (stated := report(logs(*rows), np.array([[100.0, 20.0], [5.0, np.nan]]), 1)).rows
     assert (row.broker, row.topic, row.partition, row.end_offset, row.batches) == (2, "orders.eu-1", 3, 12, 4)
     assert (row.bytes_rate, row.records_rate, row.last_append_ms) == (100.0, 5.0, 1_700_000_000_000)
-    assert (said.bytes_rate, said.records_rate) == (120.0, 5.0)
+    assert (stated.bytes_rate, stated.records_rate) == (120.0, 5.0)
 
 
 def test_a_rate_that_is_not_known_is_none() -> None:
@@ -98,5 +98,5 @@ def test_a_rate_that_is_not_known_is_none() -> None:
 
 
 def test_nothing_watched_yet_is_an_empty_report() -> None:
-    said = report(logs(), Pace().rates(sample(logs(), 0.0)), 5)
-    assert (said.rows, said.partitions, said.bytes_rate) == ((), 0, 0.0)
+    stated = report(logs(), Pace().rates(sample(logs(), 0.0)), 5)
+    assert (stated.rows, stated.partitions, stated.bytes_rate) == ((), 0, 0.0)

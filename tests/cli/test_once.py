@@ -52,8 +52,8 @@ def test_a_log_that_is_not_understood_is_counted_and_the_others_go_on(
     assert of_topics(page, "log_end_offset") == {"good": 9, "length": 5, "magic": 5, "shrinks": 9}
     assert of_topics(page, "appended_bytes_total") == {"good": whole, "length": sound["length"], "magic": sound["magic"], "shrinks": whole}
     assert page[series("segtail_skipped_bytes_total", broker=1, reason="corrupt")] == 2 * whole - sound["length"] - sound["magic"]
-    said = capfd.readouterr().err
-    assert all(f"path={files[topic]} position={sound[topic]}" in said for topic in ("length", "magic"))
+    stated = capfd.readouterr().err
+    assert all(f"path={files[topic]} position={sound[topic]}" in stated for topic in ("length", "magic"))
     assert page[series("segtail_tail_lag_bytes", broker=1)] == page[series("segtail_tail_lag_seconds", broker=1)] == 0
     assert page[series("segtail_query_last_look_timestamp_seconds", query="segtail")] == AT
 
@@ -76,8 +76,8 @@ def test_all_replicas_and_an_empty_log_dir_by_the_command_itself(tmp_path: Path)
     partition(two, "orders").append(batch(3))
     out = tmp_path / "page.prom"
     arguments = ("--log-dirs", f"{one.path},{two.path},{empty.path}", "--replicas", "all", "--checkpoint", tmp_path / "c")
-    with segtail("run", *arguments, "--from", "earliest", "--once", "--at", AT, "--textfile", out, said=tmp_path / "said") as started:
-        assert started.wait() == 0, started.said
+    with segtail("run", *arguments, "--from", "earliest", "--once", "--at", AT, "--textfile", out, stated=tmp_path / "said") as started:
+        assert started.wait() == 0, started.stated
     page = read_page(out.read_text())
     records = "segtail_partition_appended_records_total"
     assert {key: value for key, value in page.items() if key.name == records} == {of_broker(records, 1): 5, of_broker(records, 2): 3}
@@ -85,7 +85,7 @@ def test_all_replicas_and_an_empty_log_dir_by_the_command_itself(tmp_path: Path)
     assert page[series("segtail_query_last_look_timestamp_seconds", query="segtail")] == AT
 
 
-def test_fresh_log_dir_without_partitions(tmp_path: Path, spark: SparkSession) -> None:
+def test_new_log_dir_without_partitions(tmp_path: Path, spark: SparkSession) -> None:
     ended = run_once(spark, tmp_path / "c", log_dir(tmp_path).path)
     assert (ended.status, ended.error) == (0, "")
     page = ended.page

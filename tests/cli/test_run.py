@@ -53,8 +53,8 @@ def refused(tmp_path: Path, *arguments: object, environ: dict[str, str] | None =
     return ended.stderr
 
 
-def says(said: str, *words: object) -> bool:
-    return said.startswith("segtail: error: ") and said.count("\n") == 1 and all(str(word) in said for word in words)
+def says(stated: str, *words: object) -> bool:
+    return stated.startswith("segtail: error: ") and stated.count("\n") == 1 and all(str(word) in stated for word in words)
 
 
 # --- refused
@@ -82,8 +82,8 @@ def test_log_dir_without_meta_properties(tmp_path: Path) -> None:
 
 def test_log_dirs_of_two_clusters(tmp_path: Path, disk: Path) -> None:
     other = log_dir(tmp_path, "other", cluster_id="ZZZZZZZZZZZZZZZZZZZZZZ")
-    said = refused(tmp_path, "--log-dirs", f"{disk},{other.path}")
-    assert says(said, disk, CLUSTER_ID, other.path, "ZZZZZZZZZZZZZZZZZZZZZZ", "one job per cluster")
+    stated = refused(tmp_path, "--log-dirs", f"{disk},{other.path}")
+    assert says(stated, disk, CLUSTER_ID, other.path, "ZZZZZZZZZZZZZZZZZZZZZZ", "one job per cluster")
 
 
 def test_port_in_use(tmp_path: Path, disk: Path) -> None:
@@ -94,8 +94,8 @@ def test_port_in_use(tmp_path: Path, disk: Path) -> None:
 
 def test_checkpoint_of_another_cluster(tmp_path: Path, disk: Path) -> None:
     Checkpoint(tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", 64).close()
-    said = refused(tmp_path, "--log-dirs", disk, "--once")
-    assert says(said, tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", CLUSTER_ID, "--checkpoint DIR")
+    stated = refused(tmp_path, "--log-dirs", disk, "--once")
+    assert says(stated, tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", CLUSTER_ID, "--checkpoint DIR")
 
 
 def test_checkpoint_that_cannot_be_written(tmp_path: Path, disk: Path) -> None:
@@ -112,8 +112,8 @@ def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_no_java(tmp_path: Path, disk: Path, no_java: dict[str, str]) -> None:
-    said = refused(tmp_path, "--log-dirs", disk, "--once", environ=no_java)
-    assert says(said, "Java 17", "JAVA_HOME is not set", "Install one")
+    stated = refused(tmp_path, "--log-dirs", disk, "--once", environ=no_java)
+    assert says(stated, "Java 17", "JAVA_HOME is not set", "Install one")
     assert not (tmp_path / "c").exists()
 
 
@@ -126,8 +126,8 @@ def test_java_too_old(tmp_path: Path, disk: Path, no_java: dict[str, str]) -> No
 
 @pytest.mark.parametrize("time", ["yesterday", "nan", "inf"])
 def test_time_that_is_none(tmp_path: Path, disk: Path, time: str) -> None:
-    said = refused(tmp_path, "--log-dirs", disk, "--once", "--at", time)
-    assert all(words in said for words in ("--at", time))
+    stated = refused(tmp_path, "--log-dirs", disk, "--once", "--at", time)
+    assert all(words in stated for words in ("--at", time))
 
 
 def test_textfile_in_a_missing_directory(tmp_path: Path, disk: Path) -> None:
@@ -170,9 +170,9 @@ def test_files_that_cannot_be_used_are_named_and_not_shown(tmp_path: Path) -> No
         (("--agent-ca", authority.ca, "--agent-cert", cert.cert), "--agent-cert and --agent-key belong together"),
         (("--agent-ca", authority.ca, "--agent-token-file", short), "the token in line 1 is too short"),
     ):
-        said = refused(tmp_path, "--agents", AGENT, *options)
-        assert says(said, words)
-        assert "geheim" not in said
+        stated = refused(tmp_path, "--agents", AGENT, *options)
+        assert says(stated, words)
+        assert "geheim" not in stated
 
 
 def test_once_ends_where_no_agent_answers(
@@ -190,46 +190,46 @@ def test_once_ends_where_no_agent_answers(
 def test_a_checkpoint_of_another_cluster_than_the_agents(tmp_path: Path, disk: Path) -> None:
     Checkpoint(tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", 64).close()
     listen = ("--listen", "127.0.0.1:0")
-    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, said=tmp_path / "agent.said") as agent:
-        (address,) = until("it listens", lambda: re.findall(r'message="agent listens" address=(\S+)', agent.said))
-        with segtail("run", "--agents", address, "--checkpoint", tmp_path / "c", *listen, said=tmp_path / "said") as started:
+    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, stated=tmp_path / "agent.said") as agent:
+        (address,) = until("it listens", lambda: re.findall(r'message="agent listens" address=(\S+)', agent.stated))
+        with segtail("run", "--agents", address, "--checkpoint", tmp_path / "c", *listen, stated=tmp_path / "said") as started:
             assert started.wait() == 2
-        last = started.said.splitlines()[-1]
+        last = started.stated.splitlines()[-1]
         assert says(f"{last}\n", tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", address, "--checkpoint DIR")
 
 
-def test_a_job_whose_agents_are_all_away_waits_and_tells(tmp_path: Path) -> None:
+def test_a_job_whose_agents_are_all_away_waits_and_shows(tmp_path: Path) -> None:
     """Before it knows its cluster, and so before it starts Spark."""
     agents = "grpc://127.0.0.1:1,dns:///agents.invalid:8815"
     where = ("--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
-    with segtail("run", "--agents", agents, *where, said=tmp_path / "said") as started:
-        said = until("it tells where", lambda: re.search(r'message="metrics are served" url=(\S+)', started.said))
+    with segtail("run", "--agents", agents, *where, stated=tmp_path / "said") as started:
+        stated = until("it tells where", lambda: re.search(r'message="metrics are served" url=(\S+)', started.stated))
 
         def page() -> Page:
-            with urllib.request.urlopen(said[1]) as answer:
+            with urllib.request.urlopen(stated[1]) as answer:
                 return read_page(answer.read().decode())
 
         up = series("segtail_agent_up", broker="", agent="127.0.0.1:1")
         until("it has asked", lambda: up in page())
         assert page()[up] == 0
-        until("it has looked", lambda: "agents.invalid" in started.said)
+        until("it has looked", lambda: "agents.invalid" in started.stated)
         started.terminate()
         assert started.wait() == 0
-        assert "Traceback" not in started.said
+        assert "Traceback" not in started.stated
 
 
 def test_an_option_of_sparks_is_one(tmp_path: Path, disk: Path) -> None:
-    said = refused(tmp_path, "--log-dirs", disk, "--spark", "fs.s3a.secret.key=geheim")
-    assert "fs.s3a.secret.key is not spark.NAME=VALUE" in said
-    assert "geheim" not in said
+    stated = refused(tmp_path, "--log-dirs", disk, "--spark", "fs.s3a.secret.key=geheim")
+    assert "fs.s3a.secret.key is not spark.NAME=VALUE" in stated
+    assert "geheim" not in stated
 
 
 def test_a_web_config_that_cannot_be_used(tmp_path: Path, disk: Path) -> None:
     config = tmp_path / "web.yml"
     config.write_text("basic_auth_users: {prometheus: geheim}")
-    said = refused(tmp_path, "--log-dirs", disk, "--web-config", config)
-    assert says(said, config, "prometheus has no bcrypt hash")
-    assert "geheim" not in said
+    stated = refused(tmp_path, "--log-dirs", disk, "--web-config", config)
+    assert says(stated, config, "prometheus has no bcrypt hash")
+    assert "geheim" not in stated
 
 
 def series(name: str, **labels: object) -> Sample:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import streaming
 from tests.commands import run_command
 from tests.frozen import Frozen, unpack
 
@@ -24,34 +25,46 @@ def at(cluster: Frozen, seconds: int = 0) -> tuple[str, str]:
     return "--at", str(cluster.frozen_ms + seconds * 1000)
 
 
-def test_the_table_tells_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
+def test_the_table_shows_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
     done = segtail_transactions(cluster.log_dirs, *at(cluster))
     assert (done.returncode, done.stderr) == (3, "")
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:3] == ["partition", "broker", "first"]
+    assert lines[0].split()[:2] == ["Partition", "Verdict"]
     assert [line.split()[0] for line in lines[1:8]] == ["ghost-1", "ghost-0", "ghost-2", "ghost-3", "pay-1", "pay-0", "ship-0"]
-    assert [line.split()[-1] for line in lines[1:8]] == ["hanging"] * 3 + ["unclaimed"] + ["open"] * 3
+    assert [line.split()[1] for line in lines[1:8]] == ["hanging"] * 3 + ["unclaimed"] + ["open"] * 3
     assert "2h 25m" in lines[1]
     assert [line for line in lines if line.startswith("kafka-transactions.sh")] == [
         f"kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition {partition} --start-offset {offset}"
         for partition, offset in ((1, 0), (0, 0), (2, 6))
     ]
-    assert lines[-1] == "7 open in 19 partitions, 3 hanging"
+    assert lines[-1] == "7 open, 3 hanging"
 
 
 def test_a_log_dir_that_cannot_be_read_leaves_open_what_hangs_there(cluster: Frozen, tmp_path: Path) -> None:
     topic = segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster), "--topic", "nowhere")
     counted, doubt = topic.stdout.splitlines()[-2:]
-    assert (topic.returncode, counted) == (4, "0 open in 0 partitions, 0 hanging, as far as is known here:")
+    assert (topic.returncode, counted) == (4, "0 open, 0 hanging, as far as is known here:")
     assert doubt.startswith(f"- log dir {tmp_path}/away does not exist")
     assert f"log dir {tmp_path}/away does not exist" in topic.stderr
     assert segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster)).returncode == 3
 
 
-def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
+def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
     done = segtail_transactions(cluster.log_dirs, *at(cluster), "--format", "json", "--topic", "ghost")
     assert done.returncode == 3
-    found = json.loads(done.stdout)
+    page = json.loads(done.stdout)
+    assert {name: value for name, value in page.items() if name != "rows"} == {
+        "at_ms": cluster.frozen_ms,
+        "version": streaming.__version__,
+        "doubts": [],
+        "total": 4,
+        "matched": 4,
+        "offset": 0,
+        "sort": "start_ms",
+        "order": "asc",
+        "omitted": 0,
+    }
+    found = page["rows"]
     assert found[2] == {
         "broker": 1,
         "topic": "ghost",
@@ -59,18 +72,22 @@ def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
         "producer_id": 9,
         "producer_epoch": 1,
         "first_offset": 6,
-        "start_timestamp": 1795143131813 - 3,
-        "last_timestamp": 1795143131813,
+        "start_ms": 1795143131813 - 3,
+        "last_append_ms": 1795143131813,
         "holds_offsets": 34,
         "transactional_id": "late",
         "coordinator_state": "CompleteCommit",
         "verdict": "hanging",
         "stuck": False,
-        "abort_command": "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition 2 --start-offset 6",
+        "no_command": None,
+        "kind": "transaction_hanging",
+        "severity": "critical",
+        "since_ms": 1795143131813 - 3,
+        "command": "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition 2 --start-offset 6",
         "groups": [],
     }
     assert (found[0]["transactional_id"], found[0]["coordinator_state"]) == (None, None)
-    assert (found[3]["verdict"], found[3]["abort_command"]) == ("unclaimed", None)
+    assert (found[3]["verdict"], found[3]["command"]) == ("unclaimed", None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +99,7 @@ def test_json_is_an_array_of_objects(cluster: Frozen) -> None:
         (("--set", "hanging_after=36m"), 1),
     ],
 )
-def test_the_status_tells_whether_something_hangs(cluster: Frozen, arguments: tuple[str, ...], hanging: int) -> None:
+def test_the_status_shows_whether_something_hangs(cluster: Frozen, arguments: tuple[str, ...], hanging: int) -> None:
     done = segtail_transactions(cluster.log_dirs, *at(cluster), *arguments)
     assert done.returncode == (3 if hanging else 0)
     assert done.stdout.splitlines()[-1].endswith(f"{hanging} hanging")
@@ -90,18 +107,18 @@ def test_the_status_tells_whether_something_hangs(cluster: Frozen, arguments: tu
 
 def test_now_is_the_default(cluster: Frozen) -> None:
     done = segtail_transactions(cluster.log_dirs, "--format", "json")
-    verdicts = {(one["topic"], one["partition"]): one["verdict"] for one in json.loads(done.stdout)}
+    verdicts = {(one["topic"], one["partition"]): one["verdict"] for one in json.loads(done.stdout)["rows"]}
     assert (verdicts["ghost", 3], verdicts["pay", 0]) == ("hanging", "overdue")
 
 
 def test_nothing_open_is_an_empty_answer(tmp_path: Path) -> None:
     cluster = unpack("truncated", tmp_path)
-    assert segtail_transactions(cluster.log_dirs, "--format", "json").stdout == "[]\n"
+    assert json.loads(segtail_transactions(cluster.log_dirs, "--format", "json").stdout)["rows"] == []
     done = segtail_transactions(cluster.log_dirs)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "0 open in 5 partitions, 0 hanging")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "0 open, 0 hanging")
 
 
-def test_what_cannot_be_told_has_its_own_status(cluster: Frozen) -> None:
+def test_what_cannot_be_reported_has_its_own_status(cluster: Frozen) -> None:
     (_, second) = cluster.log_dirs
     done = segtail_transactions((second,), *at(cluster, 3600))
     assert done.returncode == 4
@@ -117,7 +134,7 @@ def test_what_cannot_be_told_has_its_own_status(cluster: Frozen) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--topic", "typo"), "--topic typo: no partition of it lies in these log dirs"),
+        (("--topic", "typo"), "no partition of typo lies in these log dirs"),
         (("--at", "soon"), "'soon' is none of ISO 8601"),
         (("--hanging-after", "long"), "hanging_after"),
         (("--format", "xml"), "--format"),

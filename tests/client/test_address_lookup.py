@@ -73,7 +73,7 @@ def test_addresses_of_all_kinds_come_once_each() -> None:
     assert addresses(targets, tls=True)[2] == "grpc+tls://127.0.0.1:3/127.0.0.1"
 
 
-def test_a_name_that_leads_nowhere_is_told() -> None:
+def test_a_name_that_leads_nowhere_is_reported() -> None:
     nowhere = Target.parse("dns:///nowhere.invalid:8815")
     assert addresses([nowhere], tls=False) == ()
     assert unresolved([nowhere, Target.parse("dns:///127.0.0.1:1"), Target.parse("a:1")]) == ["dns:///nowhere.invalid:8815"]

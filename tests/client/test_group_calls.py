@@ -48,7 +48,7 @@ CALLS: dict[str, Callable[[AgentClient], object]] = {
 
 
 @each_row("call", CALLS)
-def test_an_agent_of_an_earlier_version_is_told_apart(call: str) -> None:
+def test_an_agent_of_an_earlier_version_is_distinguished(call: str) -> None:
     with served({}) as address, pytest.raises(AgentError, match=address) as refused:
         CALLS[call](AgentClient(address))
     assert refused.value.reason == Reason.AGENT_VERSION

@@ -255,7 +255,7 @@ def test_the_image_is_an_executor_of_that_spark(kubernetes: Cluster, namespace: 
 def test_the_image_understands_what_spark_submit_hands_to_a_driver(
     kubernetes: Cluster, namespace: str, tmp_path: Path, java_home: Path
 ) -> None:
-    """Cluster mode, as operators use it: what the driver's pod is told becomes segtail with Spark's options."""
+    """Cluster mode, as operators use it: what the driver's pod is reported becomes segtail with Spark's options."""
     home = Path(_find_spark_home())
     options = {
         "spark.kubernetes.namespace": namespace,
@@ -283,12 +283,12 @@ def test_the_image_understands_what_spark_submit_hands_to_a_driver(
     arguments = [str(tmp_path / "spark.properties") if word.endswith("/spark.properties") else word for word in spec["args"]]
     environment = {variable["name"]: variable.get("value", "10.0.0.8") for variable in spec["env"]}
 
-    said = command(arguments, environment)
+    stated = command(arguments, environment)
 
-    assert said[:3] == [SEGTAIL, "run", "--config=/a b"]
-    assert said[3:5] == ["--master", f"k8s://{kubernetes.server}"]
-    assert said[5:7] == ["--spark-properties", str(tmp_path / "spark.properties")]
-    assert "spark.driver.bindAddress=10.0.0.8" in said[8::2]
+    assert stated[:3] == [SEGTAIL, "run", "--config=/a b"]
+    assert stated[3:5] == ["--master", f"k8s://{kubernetes.server}"]
+    assert stated[5:7] == ["--spark-properties", str(tmp_path / "spark.properties")]
+    assert "spark.driver.bindAddress=10.0.0.8" in stated[8::2]
     written = dict(parse_properties((tmp_path / "spark.properties").read_bytes()))
     assert (written["spark.executor.instances"], written["spark.kubernetes.namespace"]) == ("3", namespace)
 

@@ -19,7 +19,7 @@ class Standalone:
     """Where the cluster is, and what its parts have printed."""
 
     master: str
-    said: tuple[Path, ...]
+    stated: tuple[Path, ...]
 
 
 @contextmanager
@@ -29,8 +29,8 @@ def standalone(directory: Path, java_home: Path, *, workers: int = 2) -> Iterato
     port, *ports = free_ports(workers + 1)
     master = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
-        said = [_start(stack, directory / "master", java_home, "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0)]
-        until("the master listens", lambda: "I have been elected leader" in said[0].read_text())
+        stated = [_start(stack, directory / "master", java_home, "master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0)]
+        until("the master listens", lambda: "I have been elected leader" in stated[0].read_text())
         for number, of_worker in enumerate(ports):
             work = directory / f"worker-{number}"
             options = (
@@ -48,22 +48,22 @@ def standalone(directory: Path, java_home: Path, *, workers: int = 2) -> Iterato
                 work,
                 master,
             )
-            said.append(_start(stack, work, java_home, "worker.Worker", *options))
-        for worker in said[1:]:
+            stated.append(_start(stack, work, java_home, "worker.Worker", *options))
+        for worker in stated[1:]:
             until("the worker is registered", lambda worker=worker: "Successfully registered with master" in worker.read_text())
-        yield Standalone(master, tuple(said))
+        yield Standalone(master, tuple(stated))
 
 
 def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, *arguments: object) -> Path:
     directory.mkdir()
-    said = directory / "said"
+    stated = directory / "said"
     environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
     home = Path(spec.origin).parent
     command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{main_class}", *arguments]
-    with said.open("wb") as output:
+    with stated.open("wb") as output:
         process = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.DEVNULL,
@@ -81,11 +81,11 @@ def _start(stack: ExitStack, directory: Path, java_home: Path, main_class: str, 
             },
             start_new_session=True,
         )
-    witnesses.call(f"Spark's {main_class}", lambda: witnesses.tail(said), lambda: process.poll() is None)
+    witnesses.call(f"Spark's {main_class}", lambda: witnesses.tail(stated), lambda: process.poll() is None)
 
     def stop() -> None:
         process.terminate()
         reap(process)
 
     stack.callback(stop)
-    return said
+    return stated

@@ -65,7 +65,7 @@ def test_a_spread_job_counts_what_the_brokers_have_through_every_mishap(world: S
     assert world.job.wait() == 0
     world.agents[1].terminate()
     assert world.agents[1].wait() == 0
-    assert "agent stops" in world.agents[1].said.splitlines()[-1]
+    assert "agent stops" in world.agents[1].stated.splitlines()[-1]
 
 
 def grown(before: Counted, now: Counted, partitions: list[int]) -> bool:
@@ -78,9 +78,13 @@ def no_secret_shows(world: SpreadJob) -> None:
     seen = world.commands()
     assert TOKEN not in seen
     assert "never-shown" not in seen
-    for said in (world.job.said, *(agent.said for agent in world.agents.values()), *(path.read_text() for path in world.spark.said)):
-        assert TOKEN not in said
-        assert "never-shown" not in said
+    for stated in (
+        world.job.stated,
+        *(agent.stated for agent in world.agents.values()),
+        *(path.read_text() for path in world.spark.stated),
+    ):
+        assert TOKEN not in stated
+        assert "never-shown" not in stated
     for where in ("checkpoint", "state", "journal-1"):
         written = world.written(world.directory / where)
         assert token not in written

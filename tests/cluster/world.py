@@ -42,13 +42,13 @@ class SpreadJob:
             *("--spark", "spark.driver.bindAddress=127.0.0.1", "--config", config, "--from", "earliest"),
             *("--spark-checkpoint", (directory / "state").as_uri(), "--checkpoint", directory / "checkpoint", "--listen", "127.0.0.1:0"),
         )
-        self.job = stack.enter_context(segtail(*arguments, said=directory / "job.said"))
+        self.job = stack.enter_context(segtail(*arguments, stated=directory / "job.said"))
 
     def until(self, what: str, look: Callable[[], object]) -> None:
         """Look again and again, as long as the job runs."""
 
         def look_on() -> object:
-            assert self.job.running(), self.job.said
+            assert self.job.running(), self.job.stated
             return look()
 
         until(what, look_on, saw=self.counted)
@@ -62,13 +62,13 @@ class SpreadJob:
             *("--name", f"agent-{number}", "--listen", f"127.0.0.1:{self._ports[number]}", "--metrics-listen", "127.0.0.1:0"),
             *("--tls-cert", own.cert, "--tls-key", own.key, "--tls-client-ca", self._authority.ca, "--token-file", self._token),
         )
-        return self._stack.enter_context(segtail(*arguments, said=self.directory / f"agent-{number}.said"))
+        return self._stack.enter_context(segtail(*arguments, stated=self.directory / f"agent-{number}.said"))
 
     def counted(self, page: Page | None = None) -> Counted:
         """What the job exports."""
         return {key: counts for key, counts in exported(self.job.page() if page is None else page).items() if key[0] != METADATA}
 
-    def said_by_kafka(self, number: int) -> Counted:
+    def stated_by_kafka(self, number: int) -> Counted:
         """Every partition of a cluster at rest, by Kafka's own tools, over the log dirs of one broker."""
         ends = end_offsets(self.kafka)
         (node,) = (node for node in self.kafka.nodes if node.node_id == number)
@@ -77,8 +77,8 @@ class SpreadJob:
 
     def leaders(self, topic: str) -> dict[int, int]:
         """The leader of each partition, as the brokers tell."""
-        told = AdminClient({"bootstrap.servers": self.kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
-        return {partition: state.leader for partition, state in told.items()}
+        reported = AdminClient({"bootstrap.servers": self.kafka.bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
+        return {partition: state.leader for partition, state in reported.items()}
 
     def exported_from(self, topic: str) -> dict[int, int]:
         """The broker from which each partition is exported."""
@@ -96,7 +96,7 @@ class SpreadJob:
 
     def until_counted(self, number: int) -> None:
         """Wait until what is exported is what the tools say."""
-        expected = self.said_by_kafka(number)
+        expected = self.stated_by_kafka(number)
         assert expected
         self.until(f"the job exports {expected}", lambda: self.counted() == expected)
 

@@ -77,9 +77,9 @@ def serving(programs: tuple[Path, Path], cluster: Cluster, folder: Path) -> Iter
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            said: list[str] = []
-            address = _address(process.stderr, said)
-            assert address, "".join(said)
+            stated: list[str] = []
+            address = _address(process.stderr, stated)
+            assert address, "".join(stated)
             reader = threading.Thread(target=process.stderr.read, daemon=True)
             reader.start()
             yield Prometheus(f"http://{address}")
@@ -87,11 +87,11 @@ def serving(programs: tuple[Path, Path], cluster: Cluster, folder: Path) -> Iter
             process.terminate()
 
 
-def _address(log: Any, said: list[str]) -> str:
+def _address(log: Any, stated: list[str]) -> str:
     """The address out of the log, when it is ready, which may be said first; "" if the log ends before."""
     address, ready = "", False
     for line in log:
-        said.append(line)
+        stated.append(line)
         message = json.loads(line)
         if message.get("msg") == "Listening on":
             address = message["address"]

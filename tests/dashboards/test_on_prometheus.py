@@ -55,7 +55,7 @@ def wrong(prometheus: Prometheus, cluster: Cluster, panel: Panel) -> str:
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
 def test_no_query_is_empty_and_no_panel_has_more_series_than_can_be_read(prometheus: Prometheus, cluster: Cluster, dashboard: str) -> None:
-    assert {panel.title: told for panel in panels(dashboard) if (told := wrong(prometheus, cluster, panel))} == {}
+    assert {panel.title: reported for panel in panels(dashboard) if (reported := wrong(prometheus, cluster, panel))} == {}
 
 
 def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus: Prometheus, cluster: Cluster) -> None:

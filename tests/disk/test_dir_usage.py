@@ -9,7 +9,7 @@ import pytest
 
 from streaming.disk import dir_usage
 from streaming.disk.dir_usage import DirUsage, read_usage
-from streaming.disk.file_kinds import Kind
+from streaming.disk.file_kinds import DiskFileKind
 from streaming.disk.finding_log_dirs import find_log_dirs
 from streaming.errors import LogDirError
 from tests.builders import batch, delete, log_dir, partition
@@ -27,11 +27,11 @@ def check(found: DirUsage) -> None:
     assert found.taken.sum() == du(found.path, "-B1")
 
 
-def taken(found: DirUsage, kind: Kind) -> int:
+def taken(found: DirUsage, kind: DiskFileKind) -> int:
     return int(found.taken[:, kind].sum())
 
 
-def apparent(found: DirUsage, kind: Kind) -> int:
+def apparent(found: DirUsage, kind: DiskFileKind) -> int:
     return int(found.apparent[:, kind].sum())
 
 
@@ -55,7 +55,7 @@ def disk(tmp_path: Path) -> Path:
     return here.path
 
 
-def test_every_kind_of_file_is_told_apart_and_the_sum_is_that_of_du(disk: Path) -> None:
+def test_every_kind_of_file_is_distinguished_and_the_sum_is_that_of_du(disk: Path) -> None:
     orders = disk / "orders-0"
     sizes = {
         disk / f"orders-2.{HEX}-future" / f"{0:020}.log": 10_000,
@@ -76,22 +76,22 @@ def test_every_kind_of_file_is_told_apart_and_the_sum_is_that_of_du(disk: Path) 
         write(path, size)
     found = read_usage(disk)
     check(found)
-    added = {kind: apparent(found, kind) - apparent(before, kind) for kind in Kind if kind is not Kind.DIRECTORY}
+    added = {kind: apparent(found, kind) - apparent(before, kind) for kind in DiskFileKind if kind is not DiskFileKind.DIRECTORY}
     assert added == {
-        Kind.SEGMENT: 0,
-        Kind.INDEX: 0,
-        Kind.SNAPSHOT: 0,
-        Kind.CHECKPOINT: 0,
-        Kind.METADATA: 7000,
-        Kind.FUTURE: 10_000,
-        Kind.DELETED: 5012,
-        Kind.DELETE: 30_000,
-        Kind.CLEANER: 6008,
-        Kind.STRAY: 20_000,
-        Kind.OTHER: 999 + 777 + 50_000,
+        DiskFileKind.SEGMENT: 0,
+        DiskFileKind.INDEX: 0,
+        DiskFileKind.SNAPSHOT: 0,
+        DiskFileKind.CHECKPOINT: 0,
+        DiskFileKind.METADATA: 7000,
+        DiskFileKind.FUTURE: 10_000,
+        DiskFileKind.DELETED: 5012,
+        DiskFileKind.DELETE: 30_000,
+        DiskFileKind.CLEANER: 6008,
+        DiskFileKind.STRAY: 20_000,
+        DiskFileKind.OTHER: 999 + 777 + 50_000,
     }
     left = {(Path(each.path).name, each.kind) for each in found.leftovers}
-    assert left >= {("orders-0", Kind.DELETED), ("orders-0", Kind.CLEANER), (f"orders-3.{HEX}-stray", Kind.STRAY)}
+    assert left >= {("orders-0", DiskFileKind.DELETED), ("orders-0", DiskFileKind.CLEANER), (f"orders-3.{HEX}-stray", DiskFileKind.STRAY)}
 
 
 def test_segments_are_listed_in_order_and_what_is_preallocated_takes_less_than_its_length(disk: Path) -> None:
@@ -111,7 +111,7 @@ def test_between_the_renames_of_a_compaction_a_segment_is_one_under_its_other_na
     found = read_usage(disk)
     check(found)
     assert len(found.segments) == 5
-    assert apparent(found, Kind.CLEANER) == 100
+    assert apparent(found, DiskFileKind.CLEANER) == 100
 
 
 def test_links_are_not_followed_and_a_file_with_two_names_counts_once(disk: Path, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_log_dirs_are_found_below_a_directory_and_not_inside_each_other(tmp_path
     assert find_log_dirs([tmp_path / "nothing"]) == [tmp_path / "nothing"]
 
 
-def test_a_log_dir_that_may_not_be_read_is_found_so_that_it_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_dir_that_may_not_be_read_is_found_so_that_it_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As root everything can be read, so the system says so."""
     one, two = log_dir(tmp_path / "data", "d0"), log_dir(tmp_path / "data", "d1")
     for other in ("lost+found", "deep"):

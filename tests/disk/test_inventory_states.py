@@ -62,7 +62,7 @@ class KeptInventory(RuleBasedStateMachine):
         kept, anew = self.kept.look(self.partition), Inventory(thorough=True).look(self.partition)
         assert kept is not None
         assert anew is not None
-        assert _told(kept) == _told(anew)
+        assert _reported(kept) == _reported(anew)
         largest = [max((entry.max_timestamp for entry in segment.entries), default=-1) for segment in self.log.segments]
         assert kept.segments["largest_timestamp"].tolist() == largest
         assert kept.segments["base_offset"].tolist() == [segment.base_offset for segment in self.log.segments]
@@ -74,7 +74,7 @@ class KeptInventory(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
-def _told(seen: LogInventory) -> tuple[object, ...]:
+def _reported(seen: LogInventory) -> tuple[object, ...]:
     names = [name for name in LogInventory.__dataclass_fields__ if name not in ("partition", "segments")]
     return (seen.segments.tolist(), *(getattr(seen, name) for name in names))
 

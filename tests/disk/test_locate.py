@@ -17,7 +17,7 @@ from tests.legacy_messages import Messages
 BUFFER = window()
 
 
-def spots(log: PartitionLog) -> dict[int, tuple[int, int, int]]:
+def places(log: PartitionLog) -> dict[int, tuple[int, int, int]]:
     """For every offset a batch may end before: (segment, position, next offset) of what must be found."""
     found: dict[int, tuple[int, int, int]] = {}
     for segment in log.segments:
@@ -56,7 +56,7 @@ def test_every_offset_is_found_whatever_the_index_says(
     for _ in range(regrown):
         log.append(batch(3, value_bytes=31), leader_epoch=1)
     segments = list_segments(log.directory)
-    expected = spots(log)
+    expected = places(log)
     for offset in range(segments[0].base_offset, log.log_end_offset + 3):
         boundary = find_offset(segments, offset, BUFFER)
         assert shown(boundary) == expected.get(offset, expected[log.log_end_offset])
@@ -128,7 +128,7 @@ def test_an_index_that_leads_into_the_middle_of_a_batch_is_not_believed(tmp_path
         entries[entry * 8 + 7] ^= 3
     log.active.path("index").write_bytes(entries)
     for offset in range(20):
-        assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == spots(log)[offset]
+        assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == places(log)[offset]
 
 
 def test_old_messages_are_found_though_their_index_cannot_be_used(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_old_messages_are_found_though_their_index_cannot_be_used(tmp_path: Path
     for _ in range(10):
         log.append(Messages(magic=1, records=(Record(value=b"x" * 50, timestamp=NOW),)))
     for offset in range(11):
-        assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == spots(log)[offset]
+        assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == places(log)[offset]
 
 
 def test_a_segment_walked_window_by_window(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def without_times(directory: LogDir, *, segments: int = 3, batches: int = 20) ->
     return log
 
 
-def test_segments_whose_time_index_tells_nothing_are_scanned_in_pieces_and_unknown_until_then(directory: LogDir) -> None:
+def test_segments_whose_time_index_shows_nothing_are_scanned_in_pieces_and_unknown_until_then(directory: LogDir) -> None:
     log = without_times(directory)
     kept = ScannedTimes()
     looking = inventory(scanned=kept)
@@ -372,7 +372,7 @@ def test_a_batch_that_is_none_ends_what_is_known_of_the_active_segment(log: Part
     assert len([record for record in caplog.records if "not understood" in record.message]) == 1
 
 
-def test_a_log_dir_tells_what_takes_its_space(directory: LogDir, log: PartitionLog) -> None:
+def test_a_log_dir_shows_what_takes_its_space(directory: LogDir, log: PartitionLog) -> None:
     gone = partition(directory, "gone", topic_id=2)
     gone.append(batch(5))
     delete(directory, gone)

@@ -23,7 +23,7 @@ def test_whose_a_log_dir_is(tmp_path: Path) -> None:
     assert found.directory_id == uuid_text(disk.directory_id)
 
 
-def test_a_fresh_log_dir_without_a_partition_is_valid(tmp_path: Path) -> None:
+def test_a_new_log_dir_without_a_partition_is_valid(tmp_path: Path) -> None:
     (found,) = open_log_dirs([log_dir(tmp_path).path])
     assert list_partitions(found) == ()
 
@@ -123,7 +123,7 @@ def test_no_log_dir_at_all() -> None:
         open_log_dirs([])
 
 
-def test_partitions_are_told_by_the_names_of_their_directories(tmp_path: Path) -> None:
+def test_partitions_are_reported_by_the_names_of_their_directories(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "with.dots-and-dashes-7", 3, topic_id=5)
     partition(disk, "__consumer_offsets", 12, topic_id=6)
@@ -150,7 +150,7 @@ def test_partitions_are_told_by_the_names_of_their_directories(tmp_path: Path) -
     assert listed["older", 0].topic_id == ""
 
 
-def test_a_directory_whose_topic_id_cannot_be_read_is_passed_over_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_whose_topic_id_cannot_be_read_is_passed_over_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     disk = log_dir(tmp_path)
     log = partition(disk, "t")
     (log.directory / "partition.metadata").write_text("version: 9\n")

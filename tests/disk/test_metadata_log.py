@@ -14,6 +14,7 @@ from streaming.simulator.batch_writer import encode
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import metadata_batch, snapshot_footer_batch, snapshot_header_batch, topic_record
 from tests.builders import NOW, log_dir, partition
+from tests.simulated import write_part
 
 
 def topic(name: str) -> bytes:
@@ -60,7 +61,7 @@ def test_it_goes_on_where_the_last_look_ended(log: PartitionLog, follower: Metad
 def test_a_batch_that_is_not_whole_yet_waits(log: PartitionLog, follower: MetadataLog) -> None:
     write(log, "first")
     image = follower.advance(None)
-    log.write_part(metadata_batch([topic("second")], NOW), size=40, leader_epoch=1)
+    write_part(log, metadata_batch([topic("second")], NOW), size=40, leader_epoch=1)
     assert topics(follower.advance(image)) == {"first"}
     write(log, "second")
     assert topics(follower.advance(image)) == {"first", "second"}
@@ -142,7 +143,7 @@ def test_a_log_whose_beginning_is_deleted_needs_its_snapshot(log: PartitionLog, 
     assert topics(follower.advance(None)) == {"first", "second", "third"}
 
 
-def test_a_broker_without_a_metadata_log_is_told_by_name(tmp_path: Path) -> None:
+def test_a_broker_without_a_metadata_log_is_reported_by_name(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     with pytest.raises(FileNotFoundError, match="no __cluster_metadata-0 in"):
         MetadataLog(open_log_dirs([directory.path])).advance(None)

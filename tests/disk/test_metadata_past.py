@@ -45,7 +45,7 @@ def whole(cluster: str) -> ClusterImage:
 
 
 @pytest.mark.parametrize("cluster", ["node_down", "three_nodes", "unclean_election", "with_snapshots"])
-def test_an_image_from_the_newest_snapshot_learns_all_that_the_log_tells(tmp_path: Path, cluster: str) -> None:
+def test_an_image_from_the_newest_snapshot_learns_all_that_the_log_shows(tmp_path: Path, cluster: str) -> None:
     folder = metadata_of(tmp_path, cluster)
     log = MetadataLog(open_log_dirs([folder.parent]))
     image, past = log.advance(None), log.past()
@@ -70,7 +70,7 @@ def test_it_is_worked_off_in_slices(tmp_path: Path) -> None:
     assert older.next_offset >= 103
 
 
-def test_where_the_disk_tells_nothing_of_before_nothing_is_learnt(tmp_path: Path) -> None:
+def test_where_the_disk_shows_nothing_of_before_nothing_is_learnt(tmp_path: Path) -> None:
     folder = metadata_of(tmp_path, "with_snapshots")
     (folder / SEGMENT).rename(folder / "00000000000000000103.log")
     for snapshot in sorted(folder.glob("*.checkpoint"))[:-1]:

@@ -135,7 +135,7 @@ def test_an_epoch_that_begins_behind_old_messages_moves_no_log_start(tmp_path: P
     assert log_start_offset(log.directory, list_segments(log.directory)) == 0
 
 
-def test_leader_epochs_that_cannot_be_read_are_none_and_told(log: PartitionLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_leader_epochs_that_cannot_be_read_are_none_and_reported(log: PartitionLog, caplog: pytest.LogCaptureFixture) -> None:
     assert read_leader_epochs(log.directory) == (EpochEntry(0, 0),)
     (log.directory / "leader-epoch-checkpoint").write_text("nonsense")
     assert read_leader_epochs(log.directory) == ()

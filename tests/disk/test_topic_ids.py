@@ -49,7 +49,7 @@ def test_no_file_and_no_directory_have_no_topic_id(directory: Path) -> None:
     assert ids.unreadable == {}
 
 
-def test_what_cannot_be_read_is_told_once_until_it_changes(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_read_is_reported_once_until_it_changes(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
     ids, file = TopicIds(), directory / "partition.metadata"
     good = file.read_text()
     file.write_text("version: 9\n")

@@ -70,7 +70,7 @@ def test_a_large_log_dir_is_read_by_two_processes(disk: Path, caplog: pytest.Log
     assert caplog.records == []
 
 
-def test_a_second_process_that_fails_is_said_and_its_half_is_read_all_the_same(
+def test_a_second_process_that_fails_is_stated_and_its_half_is_read_all_the_same(
     disk: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(two_readers, "__name__", "no.such.module")

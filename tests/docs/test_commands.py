@@ -82,14 +82,14 @@ def test_a_command_that_reads_the_disk_does_what_is_shown(command: Command, worl
 
 
 @each(AGENTS)
-def test_an_agent_starts_as_it_is_shown_and_ends_when_it_is_told(command: Command, world: Sandbox, tmp_path: Path) -> None:
+def test_an_agent_starts_as_it_is_shown_and_ends_when_it_is_reported(command: Command, world: Sandbox, tmp_path: Path) -> None:
     arguments = [re.sub(r"^[\d.]+:\d+$", "127.0.0.1:0", word) for word in command.words[1:]]
     arguments = [_place(world.here(word), world) for word in arguments]
-    with segtail(*arguments, said=tmp_path / "said", environ=world.environment()) as agent:
-        until("it listens", lambda: _LISTENS.search(agent.said) or not agent.running())
-        assert agent.running(), agent.said
+    with segtail(*arguments, stated=tmp_path / "said", environ=world.environment()) as agent:
+        until("it listens", lambda: _LISTENS.search(agent.stated) or not agent.running())
+        assert agent.running(), agent.stated
         agent.terminate()
-        assert agent.wait() == 0, agent.said
+        assert agent.wait() == 0, agent.stated
 
 
 def _place(word: str, world: Sandbox) -> str:
@@ -114,7 +114,7 @@ def test_a_job_serves_what_is_asked_of_it(world: Sandbox, tmp_path: Path, java_h
     arguments = {tuple(world.here(word) for word in command.words[1:]) for command in shown}
     assert len(arguments) == 1, "one example is enough: each takes half a minute here"
     environment = world.environment() | {"SEGTAIL_LISTEN": "127.0.0.1:0", "SEGTAIL_CHECKPOINT": str(tmp_path / "checkpoint")}
-    with segtail(*arguments.pop(), said=tmp_path / "said", environ=environment) as job:
+    with segtail(*arguments.pop(), stated=tmp_path / "said", environ=environment) as job:
         until("it is ready", lambda: any(name.startswith("segtail_partition_") for name, _ in job.page()))
         assert job.url is not None
         for command in ASKING:
@@ -216,9 +216,9 @@ def test_rows_are_read_as_it_is_shown(world: Sandbox, tmp_path: Path, spark: obj
         tmp_path,
         "--listen",
         "127.0.0.1:0",
-        said=tmp_path / "said",
+        stated=tmp_path / "said",
         environ=world.environment(),
     ) as agent:
-        found = until("it listens", lambda: _LISTENS.search(agent.said))
+        found = until("it listens", lambda: _LISTENS.search(agent.stated))
         for text in shown:
             exec(text.replace("127.0.0.1:8815", found[1]), {})

@@ -13,7 +13,13 @@ from uuid import UUID
 from streaming.kafka import names
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
-from streaming.simulator.coordinator_records import State, TransactionState, offset_commit_record, partition_for, transaction_record
+from streaming.simulator.coordinator_records import (
+    IdState,
+    TransactionState,
+    offset_commit_record,
+    partition_for,
+    transaction_record,
+)
 from streaming.simulator.file_writer import replace_file
 from streaming.simulator.group_writer import Member, classic_group_record, consumer_group_records
 from streaming.simulator.log import PartitionLog
@@ -95,8 +101,8 @@ class ShownBroker:
         first.append(batch(1, timestamp=began))
         first.append(batch(12, timestamp=began, producer=9, sequence=280, transactional=True))
         second.append(batch(4, timestamp=began, producer=777_777, transactional=True))
-        self._coordinate("transfers", 9, State.EMPTY, NOW - 40 * MINUTE)
-        self._coordinate("payouts", 12, State.COMPLETE_COMMIT, NOW - 3 * HOUR)
+        self._coordinate("transfers", 9, IdState.EMPTY, NOW - 40 * MINUTE)
+        self._coordinate("payouts", 12, IdState.COMPLETE_COMMIT, NOW - 3 * HOUR)
 
     def _orders(self) -> None:
         """A transaction that is at work, and a group that reads."""
@@ -106,7 +112,7 @@ class ShownBroker:
         first.append(batch(10, value_bytes=500, timestamp=NOW - 81 * MINUTE))
         second.append(batch(5, timestamp=NOW - HOUR))
         second.append(batch(3, timestamp=NOW - 12 * SECOND, producer=1, transactional=True))
-        self._coordinate("checkout", 1, State.ONGOING, NOW - 12 * SECOND, (("orders", 1),))
+        self._coordinate("checkout", 1, IdState.ONGOING, NOW - 12 * SECOND, (("orders", 1),))
 
     def _clicks(self) -> None:
         """A day of clicks, of which a group without members has not read the last 19 hours."""
@@ -207,7 +213,7 @@ class ShownBroker:
         return self._logs[topic, partition_for(identity, _COORDINATOR_PARTITIONS)]
 
     def _coordinate(
-        self, transactional_id: str, producer: int, state: State, at: int, partitions: tuple[tuple[str, int], ...] = ()
+        self, transactional_id: str, producer: int, state: IdState, at: int, partitions: tuple[tuple[str, int], ...] = ()
     ) -> None:
         of = TransactionState(
             transactional_id=transactional_id,

@@ -13,7 +13,7 @@ import pytest
 from streaming.agent.security import ServerFiles
 from streaming.agent.service import Service
 from streaming.doctor import agents_check, certificates_check, clocks_check, listening_check
-from streaming.doctor.diagnosis import Asked, Finding
+from streaming.doctor.diagnosis import Diagnosis, Subject
 from streaming.doctor.job_check import of_job
 from streaming.protocol.status_json import AgentState, Status
 from streaming.settings import Settings
@@ -28,7 +28,7 @@ from tests.limits import SECONDS
 DAY = 86_400.0
 
 
-def asked(address: str, now: float = NOW, **files: Path | None) -> list[Finding]:
+def asked(address: str, now: float = NOW, **files: Path | None) -> list[Diagnosis]:
     return examined(agents_check.check, now=now, agents=(Target.parse(address),), **files)
 
 
@@ -157,7 +157,7 @@ def test_an_address_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         found = only(listening_check.check, listen=address, checkpoint=tmp_path)
         assert (found.state, found.command) == (FAULT, f"ss -ltnp 'sport = :{address.port}'")
         for job, state in ((f"http://localhost:{address.port}", FINE), ("http://localhost:1", FAULT), ("http://localhost:x", FAULT)):
-            asked = Asked(settings=Settings(listen=address, checkpoint=tmp_path), environ={}, now=NOW, log_dirs=None, job=job)
+            asked = Subject(settings=Settings(listen=address, checkpoint=tmp_path), environ={}, now=NOW, log_dirs=None, job=job)
             assert [each.state for each in listening_check.check(asked)] == [state]
         monkeypatch.setattr(listening_check, "holder_of", lambda _: 1234)
         assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE
@@ -178,12 +178,12 @@ def test_a_web_config_file_and_its_certificate(authority: Authority, tmp_path: P
 
 def test_what_a_job_says() -> None:
     agents = [
-        AgentState(name="a1", up=True, behind_seconds=1.0),
-        AgentState(name="a2", up=True, behind_seconds=121.0),
+        AgentState(name="a1", up=True, behind_ms=1_000),
+        AgentState(name="a2", up=True, behind_ms=121_000),
         AgentState(name="a3", up=True, problems=["clock"], explanation="its clock is ahead"),
         AgentState(name="a4", up=False),
     ]
-    status = Status(at_ms=0, version="9", ready=True, verdict="", freshness="newest 1s ago", logs=3, agents=agents, unknown=["who leads"])
+    status = Status(at_ms=0, version="9", ready=True, verdict="", freshness="newest 1s ago", logs=3, agents=agents, doubts=["who leads"])
     found = list(of_job("http://job", status))
     assert [each.state for each in found] == [FINE, UNKNOWN, FINE, WARNING, WARNING, FAULT]
     assert found[0].what == "the job at http://job is segtail 9 and watches 3 logs; newest 1s ago"
@@ -203,7 +203,7 @@ def test_of_several_certificates_the_first_end_counts(authority: Authority) -> N
 
 
 def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_of(address: str, _files: object, _job_id: str, _now: float, clusters: dict[str, str]) -> Iterator[Finding]:
+    def one_of(address: str, _files: object, _job_id: str, _now: float, clusters: dict[str, str]) -> Iterator[Diagnosis]:
         clusters.setdefault(ids[address], address)
         return iter(())
 
@@ -215,7 +215,7 @@ def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_agent_lags_that_is_more_than_two_minutes_behind() -> None:
-    agents = [AgentState(name="a1", up=True, behind_seconds=seconds) for seconds in (120.0, 120.5)]
+    agents = [AgentState(name="a1", up=True, behind_ms=waited) for waited in (120_000, 120_500)]
     status = Status(at_ms=0, version="9", ready=True, verdict="", freshness="", logs=3, agents=agents, omitted_agents=2)
     found = list(of_job("http://job", status))
     assert [each.state for each in found] == [FINE, FINE, WARNING, UNKNOWN]

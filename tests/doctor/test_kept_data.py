@@ -13,6 +13,7 @@ from streaming.doctor import checkpoint_check, journal_check, space_check
 from streaming.doctor.locks import holder_of
 from streaming.job.checkpoint import Checkpoint
 from streaming.journal.database import Database
+from streaming.journal.schema import VERSION
 from tests.builders import CLUSTER_ID, log_dir
 from tests.doctor.examined import FAULT, FINE, UNKNOWN, WARNING, examined, only
 
@@ -89,14 +90,17 @@ def test_a_journal_and_its_holder(tmp_path: Path) -> None:
     assert (version.state, holder.state) == (FINE, FINE)
     assert f"process {os.getpid()} holds {tmp_path / 'agent' / 'journal.db'}" in holder.what
     journal.close()
-    assert "is of version 9 and has" in only(journal_check.check, checkpoint=tmp_path).what
+    assert f"is of version {VERSION} and has" in only(journal_check.check, checkpoint=tmp_path).what
     small = only(journal_check.check, checkpoint=tmp_path, journal_max_bytes="1KiB")
     assert (small.state, "more than journal_max_bytes, 1.0 KiB" in small.what) == (WARNING, True)
 
 
 @pytest.mark.parametrize(
     ("position", "data", "part"),
-    [(0, b"no database", "journal.db is damaged"), (60, b"\0\0\0\x63", "is of version 99, this segtail reads 3 to 9")],
+    [
+        (0, b"no database", "journal.db is damaged"),
+        (60, b"\0\0\0\x63", f"is of version 99, this segtail reads {VERSION}: use the segtail that wrote it, or put its"),
+    ],
 )
 def test_a_journal_that_cannot_be_used(tmp_path: Path, position: int, data: bytes, part: str) -> None:
     Database(tmp_path / "agent", CLUSTER_ID).close()
@@ -121,7 +125,7 @@ def test_who_holds_a_lock(tmp_path: Path) -> None:
     assert holder_of(path, tmp_path / "none") is None
 
 
-def test_a_kernel_that_does_not_tell_of_locks(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_does_not_report_locks(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint_check, "holder_of", lambda _: None)
     assert examined(checkpoint_check.check, checkpoint=checkpoint)[-1].state is UNKNOWN
 

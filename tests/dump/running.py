@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streaming.dump.finding import Finding
+from streaming.dump.finding import FormatFlaw
 from streaming.dump.output import dump
 from streaming.dump.request import Format, Request
 from streaming.progress_line import ProgressLine
@@ -19,7 +19,7 @@ class Dumped:
     """What a dump wrote, what it found and its exit status."""
 
     output: bytes
-    findings: tuple[Finding, ...]
+    findings: tuple[FormatFlaw, ...]
     status: int
 
     @property
@@ -30,7 +30,7 @@ class Dumped:
 
 def dumped(*paths: Path, **asked: Any) -> Dumped:
     """A dump as text, or as ``format`` says."""
-    out, findings = io.BytesIO(), list[Finding]()
+    out, findings = io.BytesIO(), list[FormatFlaw]()
     status = dump(Request(paths=paths, **asked), out, findings.append, ProgressLine(None))
     return Dumped(out.getvalue(), tuple(findings), status)
 

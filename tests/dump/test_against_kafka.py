@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tests.dump.reported import aborted_fields, batch_fields, fields, record_fields, snapshot_fields
 from tests.dump.running import LOGS, dumped, rows
-from tests.dump.told import aborted_fields, batch_fields, fields, record_fields, snapshot_fields
 from tests.tables import each_row
 
 
@@ -13,7 +13,7 @@ def files(suffix: str) -> Any:
     return each_row("name", names)
 
 
-def told(name: str) -> list[dict[str, str]]:
+def reported(name: str) -> list[dict[str, str]]:
     return [fields(line) for line in (LOGS / f"{name}.txt").read_text().splitlines()]
 
 
@@ -46,34 +46,34 @@ def test_records(name: str) -> None:
             del old["crc"]
     found = rows(LOGS / name, records=True)
     assert len(found) == len(expected)
-    for row, told_fields in zip(found, expected, strict=True):
-        ours = record_fields(row, told_fields)
-        told_fields.pop("isValid", None)
-        assert ours == told_fields
+    for row, reported_fields in zip(found, expected, strict=True):
+        ours = record_fields(row, reported_fields)
+        reported_fields.pop("isValid", None)
+        assert ours == reported_fields
 
 
 @files(".snapshot")
 def test_producer_snapshots(name: str) -> None:
-    assert [snapshot_fields(row) for row in rows(LOGS / name)] == told(name)
+    assert [snapshot_fields(row) for row in rows(LOGS / name)] == reported(name)
 
 
 @files(".txnindex")
 def test_aborted_transactions(name: str) -> None:
-    assert [aborted_fields(row) for row in rows(LOGS / name)] == told(name)
+    assert [aborted_fields(row) for row in rows(LOGS / name)] == reported(name)
 
 
 @files(".index")
 def test_offset_indexes_also_where_kafkas_tool_crashed(name: str) -> None:
     found = [{"offset": str(row["offset"]), "position": str(row["position"])} for row in rows(LOGS / name)]
-    fresh = [{"offset": str(int(Path(name).stem)), "position": "0"}]  # Kafka prints one entry of the zeros of a new index
-    assert found == ([] if told(name) == fresh else told(name))
+    new = [{"offset": str(int(Path(name).stem)), "position": "0"}]  # Kafka prints one entry of the zeros of a new index
+    assert found == ([] if reported(name) == new else reported(name))
 
 
 @files(".timeindex")
 def test_time_indexes(name: str) -> None:
     found = [{"timestamp": str(row["timestamp"]), "offset": str(row["offset"])} for row in rows(LOGS / name)]
-    expected = told(name)
+    expected = reported(name)
     if "truncation" in name:  # Kafka prints the entries of the log that was cut off, too; the log proves the first alone
         expected = expected[:1]
-    fresh = [{"timestamp": "0", "offset": str(int(Path(name).stem))}]
-    assert found == ([] if expected == fresh else expected)
+    new = [{"timestamp": "0", "offset": str(int(Path(name).stem))}]
+    assert found == ([] if expected == new else expected)

@@ -1,4 +1,4 @@
-"""What is not as Kafka writes it: the file, the place and what was expected are told, and the rest of the work goes on."""
+"""What is not as Kafka writes it: the file, the place and what was expected are reported, and the rest of the work goes on."""
 
 import os
 import struct
@@ -26,7 +26,7 @@ def test_a_sound_log_has_nothing_to_find(log: Path) -> None:
     assert len(rows(log, verify=True)) == 60
 
 
-def test_a_batch_that_is_cut_off_is_told_and_those_before_it_are_shown(log: Path) -> None:
+def test_a_batch_that_is_cut_off_is_reported_and_those_before_it_are_shown(log: Path) -> None:
     positions = batch_positions(log / SEGMENT)
     cut(log / SEGMENT, positions[-1] + 30)
     done = dumped(log, format="json")
@@ -35,7 +35,7 @@ def test_a_batch_that_is_cut_off_is_told_and_those_before_it_are_shown(log: Path
     assert "found 30 up to the end" in done.findings[0].what
 
 
-def test_a_beginning_of_a_header_is_told(log: Path) -> None:
+def test_a_beginning_of_a_header_is_reported(log: Path) -> None:
     positions = batch_positions(log / SEGMENT)
     cut(log / SEGMENT, positions[-1] + 5)
     assert findings_at(dumped(log)) == [(SEGMENT, positions[-1])]
@@ -69,7 +69,7 @@ def test_a_wrong_length_costs_few_batches_where_there_is_an_index(log: Path, len
     assert set(positions[:20]) | set(positions[23:]) <= {row["position"] for row in done.rows}
 
 
-def test_a_magic_that_does_not_exist_is_told(log: Path) -> None:
+def test_a_magic_that_does_not_exist_is_reported(log: Path) -> None:
     positions = batch_positions(log / SEGMENT)
     damage(log / SEGMENT, positions[20] + 16, b"\x07")
     done = dumped(log)
@@ -86,7 +86,7 @@ def test_every_bit_under_the_crc_is_verified(log: Path) -> None:
     assert dumped(log).status == 0
 
 
-def test_an_offset_that_goes_back_is_told(log: Path) -> None:
+def test_an_offset_that_goes_back_is_reported(log: Path) -> None:
     positions = batch_positions(log / SEGMENT)
     damage(log / SEGMENT, positions[30], struct.pack(">q", 3))
     done = dumped(log)
@@ -144,7 +144,7 @@ def test_stale_entries_behind_a_truncation_are_nothing_wrong(directory: Path) ->
     assert [finding for finding in found if finding.path.suffix.endswith("index")] == []
 
 
-def test_a_producer_snapshot_with_a_wrong_crc_is_told_and_the_next_file_is_shown(tmp_path: Path) -> None:
+def test_a_producer_snapshot_with_a_wrong_crc_is_reported_and_the_next_file_is_shown(tmp_path: Path) -> None:
     good = LOGS / "truncation" / "tr-0" / f"{32:020}.snapshot"
     bad = tmp_path / good.name
     data = bytearray(good.read_bytes())
@@ -156,7 +156,7 @@ def test_a_producer_snapshot_with_a_wrong_crc_is_told_and_the_next_file_is_shown
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 30, 55])
-def test_a_producer_snapshot_that_is_cut_off_is_told(tmp_path: Path, size: int) -> None:
+def test_a_producer_snapshot_that_is_cut_off_is_reported(tmp_path: Path, size: int) -> None:
     path = tmp_path / f"{32:020}.snapshot"
     path.write_bytes((LOGS / "truncation" / "tr-0" / path.name).read_bytes()[:size])
     done = dumped(path)
@@ -176,7 +176,7 @@ def test_a_producer_snapshot_that_is_cut_off_is_told(tmp_path: Path, size: int) 
         (f"{0:020}-{1:010}.checkpoint", b""),
     ],
 )
-def test_a_small_file_that_is_damaged_is_told_by_name(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_small_file_that_is_damaged_is_reported_by_name(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     done = dumped(tmp_path / name)
     assert ([finding.path.name for finding in done.findings], done.status) == ([name], 1)
@@ -212,7 +212,7 @@ def test_a_metadata_snapshot_that_this_user_may_not_read_holds_up_nothing(tmp_pa
     assert "expected a file that this user may read" in done.findings[0].what
 
 
-def test_a_metadata_snapshot_without_its_footer_is_told(tmp_path: Path) -> None:
+def test_a_metadata_snapshot_without_its_footer_is_reported(tmp_path: Path) -> None:
     source = max((LOGS.parent / "metadata" / "with_snapshots").glob("*.checkpoint"))
     path = tmp_path / source.name
     path.write_bytes(source.read_bytes()[: batch_positions(source)[-1]])
@@ -220,7 +220,7 @@ def test_a_metadata_snapshot_without_its_footer_is_told(tmp_path: Path) -> None:
     assert findings_at(done) == [(path.name, path.stat().st_size)]
 
 
-def test_a_batch_whose_records_are_damaged_is_told_and_the_next_one_is_shown(log: Path) -> None:
+def test_a_batch_whose_records_are_damaged_is_reported_and_the_next_one_is_shown(log: Path) -> None:
     positions = batch_positions(log / SEGMENT)
     damage(log / SEGMENT, positions[1] + 61, b"\x7f")  # the length of its first record
     done = dumped(log, format="json", records=True)

@@ -43,9 +43,9 @@ def test_committed_offsets() -> None:
     found = [row for row in rows(LOGS / name, records=True) if row["control"] is None and row["value"] is not None]
     commits = [(row["key"], row["value"]) for row in found if row["key"]["type"] == "OFFSET_COMMIT"]
     assert len(commits) == len(expected) > 0
-    for (key, value), (told_key, told_value) in zip(commits, expected, strict=True):
-        assert (key["group"], key["topic"], key["partition"]) == (told_key["group"], told_key["topic"], told_key["partition"])
-        assert (value["offset"], value["commit_timestamp"]) == (told_value["offset"], told_value["commitTimestamp"])
+    for (key, value), (reported_key, reported_value) in zip(commits, expected, strict=True):
+        assert (key["group"], key["topic"], key["partition"]) == (reported_key["group"], reported_key["topic"], reported_key["partition"])
+        assert (value["offset"], value["commit_timestamp"]) == (reported_value["offset"], reported_value["commitTimestamp"])
 
 
 def test_metadata_snapshots_are_opened_whatever_their_directory(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_value_is_shown_as_asked(tmp_path: Path, payload: Payload, shown: obje
     assert [row["value"] for row in rows(tmp_path / "t-0", records=True, payload=payload)] == [shown]
 
 
-def test_bytes_that_are_no_text_are_shown_and_stay_told_apart(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_shown_and_stay_distinguished(tmp_path: Path) -> None:
     segment_of_values(tmp_path / "t-0", [b"\xff\x00", None, b""])
     assert [row["value"] for row in rows(tmp_path / "t-0", records=True)] == ["\\xff\x00", None, ""]
     assert [row["value"] for row in rows(tmp_path / "t-0", records=True, payload=Payload.JSON)] == ["\\xff\x00", None, ""]

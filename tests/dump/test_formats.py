@@ -87,7 +87,7 @@ def test_a_format_of_one_kind_of_rows_takes_no_two(form: Format) -> None:
         dumped(log, log.with_suffix(".index"), format=form)
 
 
-def test_one_json_object_tells_its_kind_and_file() -> None:
+def test_one_json_object_shows_its_kind_and_file() -> None:
     log = LOGS / "transactions" / "pay-0" / f"{201:020}.log"
     kinds = {(row["kind"], row["file"]) for row in rows(log, log.with_suffix(".txnindex"), log.with_suffix(".snapshot"))}
     assert kinds == {

@@ -13,7 +13,7 @@ import pytest
 
 from streaming.disk.kafka_files import find_files
 from streaming.dump import ahead, segment_walk
-from streaming.dump.finding import Finding
+from streaming.dump.finding import FormatFlaw
 from streaming.dump.segment_walk import SegmentReader
 from streaming.scan.walk import Positions
 from tests.builders import NOW, batch
@@ -43,7 +43,7 @@ class Found:
     positions: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FormatFlaw] = field(default_factory=list)
     ahead: int = 0
     """Windows that another process found."""
 
@@ -73,7 +73,7 @@ def test_all_batches_are_found_once_and_in_order_by_other_processes(log: Path) -
     assert alone.ahead == 0
 
 
-def test_old_messages_are_told_by_all_of_their_bytes(tmp_path: Path, parts: None) -> None:
+def test_old_messages_are_reported_by_all_of_their_bytes(tmp_path: Path, parts: None) -> None:
     log = tmp_path / "t-0"
     log.mkdir()
     messages = [old_message(offset) for offset in range(600)]
@@ -102,7 +102,7 @@ def test_an_index_that_ends_early_changes_nothing(log: Path) -> None:
 
 
 @pytest.mark.parametrize("item", [0, 1, 150, 298, 299])
-def test_damage_is_told_as_one_after_the_other_tells_it(log: Path, item: int) -> None:
+def test_damage_is_reported_as_one_after_the_other_shows_it(log: Path, item: int) -> None:
     position = batch_positions(log / SEGMENT)[item]
     damage(log / SEGMENT, position + 16, b"\x09")
     found, alone = found_in(log), found_in(log, whole=True)

@@ -66,9 +66,9 @@ def _mounted(script: str, *arguments: str) -> Iterator[int]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None
-        said = holder.stdout.readline().strip()
-        if said != "ready":
-            missing(f"nothing can be mounted: {said}")
+        stated = holder.stdout.readline().strip()
+        if stated != "ready":
+            missing(f"nothing can be mounted: {stated}")
         try:
             yield holder.pid
         finally:

@@ -29,12 +29,12 @@ def running(*first: str) -> tuple[str, ...]:
 
 
 def address(agent: Segtail) -> str | None:
-    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.said)
+    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.stated)
     return found[1] if found else None
 
 
 def health(agent: Segtail) -> str:
-    found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.said)
+    found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.stated)
     assert found is not None
     with urllib.request.urlopen(f"{found[1]}/-/healthy", timeout=SECONDS) as answer:
         return str(answer.read().decode())
@@ -64,7 +64,7 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
     file = second.active.path("log")
     unanswering = Unanswering(file, tmp_path / "gate")
     arguments = ("agent", "--log-dirs", f"{good.path},{bad.path}", "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", said=tmp_path / "said", before=running(unanswering.code)) as agent:
+    with segtail(*arguments, "--metrics-listen", "127.0.0.1:0", stated=tmp_path / "said", before=running(unanswering.code)) as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("the file is named", lambda: [each.path for each in registered(client).blocked] == [str(file)])
         until("the other log dir is read", lambda: registered(client).total == first.active.size)
@@ -79,17 +79,17 @@ def test_a_file_that_does_not_answer_holds_up_its_log_dir_alone(tmp_path: Path) 
         assert registered(client).blocked == []
         agent.terminate()
         assert agent.wait() == 0
-    assert "Traceback" not in agent.said
+    assert "Traceback" not in agent.stated
 
 
 @pytest.mark.slow
-def test_an_agent_that_waits_in_a_call_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_an_agent_that_waits_in_a_call_ends_when_it_is_asked_to(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     log = partition(disk, "t")
     log.append(batch(1))
     unanswering = Unanswering(log.active.path("log"), tmp_path / "gate")
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said", before=running(unanswering.code, LITTLE_TIME)) as agent:
+    with segtail(*arguments, stated=tmp_path / "said", before=running(unanswering.code, LITTLE_TIME)) as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("the file is named", lambda: registered(client).blocked)
         agent.terminate()

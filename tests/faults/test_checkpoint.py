@@ -74,7 +74,7 @@ def test_what_can_be_made_good_is(
     assert ended.status == 0, ended.error
 
 
-def test_what_cannot_be_made_good_is_told(spark: SparkSession, world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
+def test_what_cannot_be_made_good_is_reported(spark: SparkSession, world: tuple[WritingBroker, Path], tmp_path: Path) -> None:
     broker, whole = world
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(whole, checkpoint)

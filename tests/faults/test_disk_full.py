@@ -48,10 +48,10 @@ def test_an_agent_goes_on_where_it_was_when_its_journal_has_room_again(tmp_path:
 
         until("the agent ends, because it cannot write", ends)
         until("it is started again in vain", lambda: ended_again(agent) and agent.starts > 2)
-        said = "\n".join(agent.messages())
-        assert "is its disk full" in said
-        assert "damaged" not in said.replace("full or damaged?", "")
-        assert "Traceback" not in said
+        stated = "\n".join(agent.messages())
+        assert "is its disk full" in stated
+        assert "damaged" not in stated.replace("full or damaged?", "")
+        assert "Traceback" not in stated
         broker.write_on(500)
         disk.free()
         until("everything is published, once", lambda: ended_again(agent) and consumer.bytes() == sizes(broker))

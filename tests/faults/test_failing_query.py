@@ -1,5 +1,6 @@
 """A query that fails: the job starts it again, and says when it is not well, or why it gave up."""
 
+import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -9,11 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streaming.job import job
-from streaming.job.wellness import FAILURES
+from streaming.job.restarts import FAILURES
 from tests.builders import batch, log_dir, partition
 from tests.jobs import run_once, serving
 from tests.processes import Page, read_page, until, values
-from tests.upgrade import before
 
 pytestmark = pytest.mark.spark
 
@@ -31,12 +31,24 @@ def page(job: str) -> Page:
         return read_page(answer.read().decode())
 
 
+def moved_checkpoint(directory: Path, spark: SparkSession) -> Path:
+    """A checkpoint that is not where it was made, so that Spark does not find the schema of the state; returns its log dir."""
+    disk = log_dir(directory)
+    log = partition(disk, "orders")
+    log.append(batch(5))
+    ended = run_once(spark, directory / "made", disk.path)
+    assert ended.status == 0, ended.error
+    shutil.move(directory / "made", directory / "checkpoint")
+    log.append(batch(5))
+    return disk.path
+
+
 def test_it_is_not_well_after_a_few_failures(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(job, "_BACK_OFF_SECONDS", (0.1,))
-    before.unpack("job", tmp_path)  # not where it was made: Spark does not find the schema of the state
-    with serving(spark, tmp_path / "checkpoint", tmp_path / "d1") as url:
+    disk = moved_checkpoint(tmp_path, spark)
+    with serving(spark, tmp_path / "checkpoint", disk) as url:
         assert health(url) == 200
         until("it is not well", lambda: health(url) == 503, saw=lambda: caplog.messages)
         found = page(url)
@@ -58,9 +70,9 @@ def test_a_run_that_ends_by_itself_outlives_a_worker_that_did_not_start(
     assert "not everything was processed: the query is started again" in caplog.messages
 
 
-def test_a_run_that_ends_by_itself_tells_why_it_gave_up(tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
-    before.unpack("job", tmp_path)
-    ended = run_once(spark, tmp_path / "checkpoint", tmp_path / "d1")
+def test_a_run_that_ends_by_itself_shows_why_it_gave_up(tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    disk = moved_checkpoint(tmp_path, spark)
+    ended = run_once(spark, tmp_path / "checkpoint", disk)
     assert ended.status == 1
     assert ended.error.startswith("the query failed: ")
     assert "_stateSchema" in ended.error

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
+from streaming.scrub.scrub_progress import ScrubProgress
 from streaming.scrub.segment_check import WINDOW_BYTES
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.log_dir import LogDir
@@ -44,7 +44,7 @@ def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_foll
             broker.write_on(300)
             until("what is new, too", lambda: consumer.bytes() == sizes(broker))
             consumer.close()
-            assert not any("level=error" in said for said in agent.messages())
+            assert not any("level=error" in stated for stated in agent.messages())
 
 
 def dropped(files: list[Path]) -> int:
@@ -92,7 +92,7 @@ def _scrubbed(disk: LogDir, files: list[Path], control: Path) -> float:
     size = dropped([*files, control]) - control.stat().st_size
     for path in (files[0], control):
         path.read_bytes()
-    scrub = LogDirScrub(disk.path, 1_000_000, lambda: NOW, Kept())
+    scrub = LogDirScrub(disk.path, 1_000_000, lambda: NOW, ScrubProgress())
     buffer = np.empty(WINDOW_BYTES, np.uint8)
     while scrub.progress.ended_ms < 0:
         scrub.step(buffer)

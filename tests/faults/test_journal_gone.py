@@ -56,14 +56,14 @@ def test_an_agent_whose_journal_is_deleted_ends_and_the_next_one_publishes_every
     log = partition(disk, "t")
     log.append(batch(1))
     arguments = ("agent", "--log-dirs", disk.path, "--journal", journal, "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("everything is read", lambda: registered(client).total == log.active.size)
         shutil.rmtree(journal)
         assert agent.wait() == 1
-        assert "was deleted while the agent ran: start the agent again" in agent.said
-        assert "Traceback" not in agent.said
+        assert "was deleted while the agent ran: start the agent again" in agent.stated
+        assert "Traceback" not in agent.stated
     log.append(batch(1))
-    with segtail(*arguments, said=tmp_path / "said2") as agent:
+    with segtail(*arguments, stated=tmp_path / "said2") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         until("everything is read", lambda: registered(client).total == log.active.size)

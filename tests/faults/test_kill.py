@@ -48,7 +48,7 @@ def test_totals_are_those_of_an_undisturbed_run_whatever_is_killed_when(tmp_path
         disturb(run, tmp_path, checkpoint, when_it_starts, kill_driver)
         disturb(run, tmp_path, checkpoint, when_spark_starts, Segtail.kill_group)
         disturb(run, tmp_path, checkpoint, after_the_first_commit, kill_driver)
-        with segtail(*run, said=tmp_path / "said") as job:
+        with segtail(*run, stated=tmp_path / "said") as job:
             while_batches_run(job, checkpoint)
             outlive_the_agent(job)
             job.kill_family()
@@ -61,7 +61,7 @@ def test_totals_are_those_of_an_undisturbed_run_whatever_is_killed_when(tmp_path
 def disturb(
     run: tuple[object, ...], directory: Path, checkpoint: Path, moment: Callable[[Segtail, Path], None], kill: Callable[[Segtail], None]
 ) -> None:
-    with segtail(*run, said=directory / "said") as job:
+    with segtail(*run, stated=directory / "said") as job:
         moment(job, checkpoint)
         kill(job)
         assert job.wait() != 0  # and nothing is left of it
@@ -74,23 +74,23 @@ def outlive_the_agent(job: Segtail) -> None:
     job.kill(killed)
     until("another agent is started", lambda: job.agent not in (None, killed))
     until(f"more than {before} records are exported", lambda: records(job) > before, saw=lambda: records(job))
-    assert "the job's own agent ended, it is started again" in job.said
+    assert "the job's own agent ended, it is started again" in job.stated
 
 
 def kill_jvm(job: Segtail) -> None:
     assert job.jvm is not None
     job.kill(job.jvm)
     until("the driver gives up", lambda: not job.running())
-    assert "Traceback" not in job.said or "connect back" in job.said  # a worker that came too late: see test_stop.py
-    assert "segtail: error: Spark's JVM does not answer any more" in job.said
+    assert "Traceback" not in job.stated or "connect back" in job.stated  # a worker that came too late: see test_stop.py
+    assert "segtail: error: Spark's JVM does not answer any more" in job.stated
 
 
 def once(broker: WritingBroker, checkpoint: Path, directory: Path) -> Page:
     """What a run to the end of what is there counts, after it was held against what the broker wrote."""
     out = directory / "out.prom"
     arguments = ("--from", "earliest", "--once", "--textfile", out, "--checkpoint", checkpoint)
-    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, said=directory / "said") as job:
-        assert job.wait() == 0, job.said
+    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, stated=directory / "said") as job:
+        assert job.wait() == 0, job.stated
     page = read_page(out.read_text())
     assert exported(page) == written(broker)
     return counted(page)

@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.live]
 
 
 def ends_well(job: Segtail) -> None:
-    assert job.wait() == 0, job.said
-    assert "Traceback" not in job.said or _TOO_SLOW in job.said
+    assert job.wait() == 0, job.stated
+    assert "Traceback" not in job.stated or _TOO_SLOW in job.stated
 
 
 _TOO_SLOW = "connect back"
@@ -22,14 +22,14 @@ _TOO_SLOW = "connect back"
 
 def says_little(job: Segtail) -> bool:
     """Nothing but where its metrics are, and its own log."""
-    if _TOO_SLOW in job.said:
+    if _TOO_SLOW in job.stated:
         return True
-    lines = job.said.splitlines()
+    lines = job.stated.splitlines()
     lines.remove(f"segtail: metrics at {job.url}")
     return all(line.startswith("time=") and "level=info logger=streaming." in line for line in lines)
 
 
-def test_two_jobs_count_the_same_and_end_when_they_are_told(tmp_path: Path) -> None:
+def test_two_jobs_count_the_same_and_end_when_they_are_asked(tmp_path: Path) -> None:
     with writing_broker(tmp_path / "broker") as broker:
 
         def job(name: str, *more: str) -> tuple[str | Path, ...]:
@@ -37,9 +37,9 @@ def test_two_jobs_count_the_same_and_end_when_they_are_told(tmp_path: Path) -> N
 
         live = ("--listen", "127.0.0.1:0", "--trigger", "200ms", "--set", "state_shards=2")
         with (
-            segtail(*job("one", *live), said=tmp_path / "one.said") as one,
-            segtail(*job("two", *live), said=tmp_path / "two.said") as two,
-            segtail(*job("three", *live), said=tmp_path / "three.said") as three,
+            segtail(*job("one", *live), stated=tmp_path / "one.said") as one,
+            segtail(*job("two", *live), stated=tmp_path / "two.said") as two,
+            segtail(*job("three", *live), stated=tmp_path / "three.said") as three,
         ):
             until("the JVM is being started", lambda: three.jvm)
             three.terminate()
@@ -58,20 +58,20 @@ def test_two_jobs_count_the_same_and_end_when_they_are_told(tmp_path: Path) -> N
                 saw=lambda: differences(counted(one.page()), counted(two.page())),
             )
 
-            with segtail(*job("one", "--once"), said=tmp_path / "second.said") as second:
+            with segtail(*job("one", "--once"), stated=tmp_path / "second.said") as second:
                 assert second.wait() == 2
-                assert second.said.startswith(f"segtail: error: checkpoint {tmp_path / 'one'} is in use by another job: stop it, or name")
+                assert second.stated.startswith(f"segtail: error: checkpoint {tmp_path / 'one'} is in use by another job: stop it, or name")
             one.interrupt()
             ends_well(one)
-            assert says_little(one), one.said
+            assert says_little(one), one.stated
             two.terminate_family()
             ends_well(two)
 
         broker.write_on(1_000)
         shutil.rmtree(tmp_path / "one" / "agent")
         out = tmp_path / "out.prom"
-        with segtail(*job("one", "--once", "--textfile", str(out)), said=tmp_path / "one.said") as one:
-            assert one.wait() == 0, one.said
-        assert "level=warning" in one.said
-        assert "the agent's journal is gone and made anew: the logs are read again, and counted once" in one.said
+        with segtail(*job("one", "--once", "--textfile", str(out)), stated=tmp_path / "one.said") as one:
+            assert one.wait() == 0, one.stated
+        assert "level=warning" in one.stated
+        assert "the agent's journal is gone and made anew: the logs are read again, and counted once" in one.stated
         assert exported(read_page(out.read_text())) == written(broker)

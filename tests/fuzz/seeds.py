@@ -22,7 +22,7 @@ from streaming.kafka.offset_index import read_offset_entries
 from streaming.kafka.producer_snapshot import read_producer_snapshot
 from streaming.kafka.properties import parse_meta_properties, parse_properties
 from streaming.kafka.quorum_state import parse_quorum_state
-from streaming.kafka.record_batches import read_batch, read_batches, read_begun_batch
+from streaming.kafka.record_batches import read_batch, read_begun_batch
 from streaming.kafka.records import Record, read_records
 from streaming.kafka.server_properties import parse_server_properties
 from streaming.kafka.share_group_state import read_share_key, read_share_value
@@ -31,6 +31,7 @@ from streaming.kafka.transaction_index import read_aborted_columns, read_aborted
 from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
 from streaming.scan.pieces import Piece, scan
 from tests.kafka import vectors
+from tests.record_batches import image_of_snapshot, read_batches
 
 DATA = Path(__file__).parents[1] / "data"
 _LARGEST_SEED = 8192
@@ -153,7 +154,7 @@ PARSERS = (
     Parser("segment file name", lambda data: parse_segment_file(data.decode("latin-1")), (b"00000000000000000042.timeindex.deleted",)),
     Parser("snapshot name", lambda data: parse_metadata_snapshot(data.decode("latin-1")), (b"00000000000000000042-0000000007.checkpoint",)),
     Parser("metadata log", lambda data: ClusterImage().apply(memoryview(data)), (_METADATA,)),
-    Parser("metadata snapshot", lambda data: ClusterImage.from_snapshot(memoryview(data), 1), (_METADATA,)),
+    Parser("metadata snapshot", lambda data: image_of_snapshot(memoryview(data), 1), (_METADATA,)),
 )
 
 _MODULE = re.compile(r"^def ((?:read|parse)_\w+)\(", re.MULTILINE)

@@ -22,7 +22,7 @@ def test_a_run_ends_with_what_a_parser_did_not_survive(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(program, "PARSERS", (Parser("divides", parse, (b"\1\2\3",)),))
     assert program.main(1, seed=1) == 1
-    said = capsys.readouterr().out
-    assert "seed 1, 1 minutes" in said
-    (failed,) = [line for line in said.splitlines() if "FAILED" in line]
+    stated = capsys.readouterr().out
+    assert "seed 1, 1 minutes" in stated
+    (failed,) = [line for line in stated.splitlines() if "FAILED" in line]
     assert bytes.fromhex(failed.split()[-1])[-1] == 0

@@ -35,13 +35,13 @@ def edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
 
 @pytest.mark.parametrize("parser", PARSERS, ids=str)
 @given(data=st.data(), edits=EDITS)
-def test_damaged_bytes_are_understood_or_told(parser: Parser, data: st.DataObject, edits: list[tuple[int, int, bytes]]) -> None:
+def test_damaged_bytes_are_understood_or_reported(parser: Parser, data: st.DataObject, edits: list[tuple[int, int, bytes]]) -> None:
     check(parser, edited(data.draw(st.sampled_from(parser.seeds)), edits))
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=str)
 @given(data=st.data(), flips=st.lists(st.tuples(CUTS, st.integers(0, 7)), min_size=1, max_size=4))
-def test_flipped_bits_are_understood_or_told(parser: Parser, data: st.DataObject, flips: list[tuple[int, int]]) -> None:
+def test_flipped_bits_are_understood_or_reported(parser: Parser, data: st.DataObject, flips: list[tuple[int, int]]) -> None:
     damaged = bytearray(data.draw(st.sampled_from(parser.seeds)))
     for position, bit in flips if damaged else ():
         damaged[position % len(damaged)] ^= 1 << bit
@@ -50,14 +50,14 @@ def test_flipped_bits_are_understood_or_told(parser: Parser, data: st.DataObject
 
 @pytest.mark.parametrize("parser", PARSERS, ids=str)
 @given(data=st.data())
-def test_a_beginning_is_understood_or_told(parser: Parser, data: st.DataObject) -> None:
+def test_a_beginning_is_understood_or_reported(parser: Parser, data: st.DataObject) -> None:
     seed = data.draw(st.sampled_from(parser.seeds))
     check(parser, seed[: data.draw(st.integers(0, len(seed)))])
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=str)
 @given(data=st.binary(max_size=300))
-def test_any_bytes_are_understood_or_told(parser: Parser, data: bytes) -> None:
+def test_any_bytes_are_understood_or_reported(parser: Parser, data: bytes) -> None:
     check(parser, data)
 
 
@@ -79,7 +79,7 @@ NAMES += ["leader-epoch-checkpoint", "partition.metadata", "meta.properties", "q
 
 @pytest.mark.parametrize("topic", ["t-0", "__transaction_state-0", "__consumer_offsets-0", "__cluster_metadata-0"])
 @given(data=st.data(), edits=EDITS, records=st.booleans(), seed=st.integers(0, 2**32))
-def test_a_dump_of_damaged_files_ends_and_tells(
+def test_a_dump_of_damaged_files_ends_and_shows(
     topic: str, data: st.DataObject, edits: list[tuple[int, int, bytes]], records: bool, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     directory = tmp_path_factory.mktemp("fuzz") / topic

@@ -22,7 +22,7 @@ WHOLE = "whole"
 """The topic that nothing is done to."""
 
 _LOGS = Path(__file__).parents[1] / "data" / "logs"
-_SURVEYS = 3
+_RESCANS = 3
 
 
 @cache
@@ -113,7 +113,7 @@ def run(directory: Path, seed: int) -> Status:
 
 def _turn(agent: Agent, reader: Reader) -> list[EventRow]:
     rows = []
-    for _ in range(_SURVEYS):
+    for _ in range(_RESCANS):
         agent.look()
         rows += reader.step()
     return rows

@@ -14,7 +14,7 @@ from tests.kafka.dumped import columns
 DATA = Path(__file__).parents[1] / "data" / "groups"
 
 
-def said(name: str) -> list[list[Any]]:
+def stated(name: str) -> list[list[Any]]:
     """What a tool said, a row each."""
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
 

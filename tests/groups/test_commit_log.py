@@ -172,7 +172,7 @@ def test_a_commit_without_a_time_of_expiry_takes_the_earlier_one_away() -> None:
     assert [row["expire_ms"] for row in log.changes(0).commits.to_pylist()] == [-1]
 
 
-def test_topics_of_a_group_are_told_apart() -> None:
+def test_topics_of_a_group_are_distinguished() -> None:
     log = replay(new_log(), *(Commit(offset, -1, "g", topic, 0, value(7 + offset)) for offset, topic in enumerate(("t", "u", "t"))))
     assert {row["topic"]: row["offset"] for row in log.changes(0).commits.to_pylist()} == {"t": 9, "u": 8}
 
@@ -195,7 +195,7 @@ def test_a_group_that_comes_back_needs_room_again() -> None:
     assert (limit.used, log.omitted, offsets(log)) == (1, 1, {("g", 0): (REMOVED, 1)})
 
 
-def test_once_no_more_left_out_groups_can_be_told_apart_no_further_group_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_once_no_more_left_out_groups_can_be_distinguished_no_further_group_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_groups, "MOST_REMEMBERED", 2)
     limit = GroupLimit(1)
     log = replay(CommitLog(LOG, "e1", limit), commit(0, 1), commit(1, 1, group="a"), commit(2, 1, group="b"), commit(3, None))

@@ -23,7 +23,7 @@ def at(high_watermark: int, agent: str = "a", log: tuple[str, int] = LOG) -> dic
     return {log: Current(agent, high_watermark)}
 
 
-def told(commits: Commits) -> dict[tuple[str, str, int], int]:
+def reported(commits: Commits) -> dict[tuple[str, str, int], int]:
     rows = commits.rows
     return {
         (rows.group_names[group], rows.topic_names[topic], partition): offset
@@ -41,12 +41,12 @@ def changes(log: CommitLog, store: CommitStore, agent: str = "a") -> GroupChange
 def test_what_is_above_the_high_watermark_waits() -> None:
     log, store = replay(new_log(), commit(0, 10), commit(1, 20, partition=1)), CommitStore()
     store.take("a", changes(log, store))
-    assert told(store.table(at(1))) == {("g", "t", 0): 10}
+    assert reported(store.table(at(1))) == {("g", "t", 0): 10}
     replay(log, commit(2, 11), commit(3, None, partition=1))
     store.take("a", changes(log, store))
-    assert told(store.table(at(2))) == {("g", "t", 0): 10, ("g", "t", 1): 20}
+    assert reported(store.table(at(2))) == {("g", "t", 0): 10, ("g", "t", 1): 20}
     found = store.table(at(4))
-    assert told(found) == {("g", "t", 0): 11}
+    assert reported(found) == {("g", "t", 0): 11}
     assert (found.logs[0].waiting, found.logs[0].complete, found.logs[0].observed) == (0, True, True)
     assert not store.table(at(9)).logs[0].complete
 
@@ -56,12 +56,12 @@ def test_of_several_replicas_that_one_agent_has_that_of_the_leading_broker_count
     ahead, stale, store = replay(new_log(), commit(0, 10), commit(1, 11)), replay(new_log(), commit(0, 10)), CommitStore()
     for broker, log in ((7, ahead), (8, stale)):
         store.take("a", replace(log.changes(0), broker=broker))
-    assert told(store.table({LOG: Current("a", 2, 7)})) == {("g", "t", 0): 11}
+    assert reported(store.table({LOG: Current("a", 2, 7)})) == {("g", "t", 0): 11}
     followed = store.table({LOG: Current("a", 2, 8)})
-    assert (told(followed), followed.logs[0].broker, followed.logs[0].complete) == ({("g", "t", 0): 10}, 8, False)
+    assert (reported(followed), followed.logs[0].broker, followed.logs[0].complete) == ({("g", "t", 0): 10}, 8, False)
     before = ahead.version
     store.take("a", replace(replay(ahead, commit(2, 12)).changes(before), broker=7))
-    assert told(store.table({LOG: Current("a", 3, 7)})) == {("g", "t", 0): 12}
+    assert reported(store.table({LOG: Current("a", 3, 7)})) == {("g", "t", 0): 12}
 
 
 def test_columns_are_the_same_objects_while_nothing_changes() -> None:
@@ -83,11 +83,11 @@ def test_the_current_replica_counts_and_of_a_log_without_one_the_last_that_is_kn
     ahead, behind, store = replay(new_log(), commit(0, 10), commit(1, 11)), replay(new_log(), commit(0, 10)), CommitStore()
     store.take("a", changes(ahead, store))
     store.take("b", changes(behind, store, "b"))
-    assert told(store.table(at(2, "a"))) == {("g", "t", 0): 11}
+    assert reported(store.table(at(2, "a"))) == {("g", "t", 0): 11}
     followed = store.table(at(2, "b"))
-    assert (told(followed), followed.logs[0].complete) == ({("g", "t", 0): 10}, False)
+    assert (reported(followed), followed.logs[0].complete) == ({("g", "t", 0): 10}, False)
     unknown = store.table({})
-    assert told(unknown) == {("g", "t", 0): 11}
+    assert reported(unknown) == {("g", "t", 0): 11}
     assert (unknown.logs[0].observed, unknown.logs[0].agent, unknown.logs[0].high_watermark) == (False, "a", -1)
     of_another_agent = store.table(at(2, "c"))
     assert not of_another_agent.logs[0].observed
@@ -104,7 +104,7 @@ def test_another_edition_replaces_what_was_known() -> None:
     store.table(at(9))
     again = CommitLog(LogKey(1, TOPIC, 3, ""), "e2", GroupLimit(9))
     store.take("a", changes(replay(again, commit(0, 10)), store))
-    assert told(store.table(at(9))) == {("g", "t", 0): 10}
+    assert reported(store.table(at(9))) == {("g", "t", 0): 10}
 
 
 def test_pending_commits_below_the_high_watermark() -> None:
@@ -114,14 +114,14 @@ def test_pending_commits_below_the_high_watermark() -> None:
     replay(log, EndMarker(2, 7, True))
     store.take("a", changes(log, store))
     found = store.table(at(3))
-    assert ([one.producer_id for one in found.pending], told(found)) == ([8], {("g", "t", 0): 10})
+    assert ([one.producer_id for one in found.pending], reported(found)) == ([8], {("g", "t", 0): 10})
 
 
 @pytest.mark.parametrize("partition", [-1, -(2**31), 2**31 - 1])
-def test_any_partition_is_told_as_it_is(partition: int) -> None:
+def test_any_partition_is_reported_as_it_is(partition: int) -> None:
     log, store = replay(new_log(), commit(0, 10, partition=partition), commit(1, 11, partition=0)), CommitStore()
     store.take("a", changes(log, store))
-    assert told(store.table(at(2))) == {("g", "t", partition): 10, ("g", "t", 0): 11}
+    assert reported(store.table(at(2))) == {("g", "t", partition): 10, ("g", "t", 0): 11}
 
 
 def share_changes(*rows: tuple[str, str, int, int]) -> GroupChanges:
@@ -153,7 +153,7 @@ def share_changes(*rows: tuple[str, str, int, int]) -> GroupChanges:
     )
 
 
-def test_rows_of_share_groups_are_told_apart_by_topic_id() -> None:
+def test_rows_of_share_groups_are_distinguished_by_topic_id() -> None:
     log, store = replay(new_log(), commit(0, 10)), CommitStore()
     store.take("a", changes(log, store))
     store.take("a", share_changes(("g", "id1", 0, 5), ("g", "id2", 0, 6)))
@@ -172,10 +172,10 @@ def test_what_waits_is_bounded_while_no_high_watermark_is_known() -> None:
         replay(log, commit(number, number))
         store.take("a", changes(log, store))
     assert store.table({}).logs[0].waiting < 200
-    assert told(store.table(at(300))) == {("g", "t", 0): 299}
+    assert reported(store.table(at(300))) == {("g", "t", 0): 299}
 
 
-def test_of_a_key_that_is_told_twice_the_last_counts() -> None:
+def test_of_a_key_that_is_reported_twice_the_last_counts() -> None:
     store = CommitStore()
     store.take("a", share_changes(("g", "id", 0, 5), ("g", "id", 0, 6)))
     rows = store.table({(SHARE_STATE_TOPIC, 0): Current("a", 9)}).rows
@@ -205,7 +205,7 @@ def test_names_of_groups_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyP
         found = store.table(at(log.upto - 1))
         assert len(found.rows.group_names) < 200
         assert np.all(np.diff(found.rows.key) > 0)
-    assert told(store.table(at(log.upto))) == {("stays", "t", 0): 7, ("a", "t", 0): 8, ("last", "t", 0): 299}
+    assert reported(store.table(at(log.upto))) == {("stays", "t", 0): 7, ("a", "t", 0): 8, ("last", "t", 0): 299}
     assert set(first.key[:2].tolist()) < set(found.rows.key.tolist())
     assert len(log.changes(0).commits) < 100
 

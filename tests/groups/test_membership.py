@@ -88,7 +88,7 @@ def current(epoch: int, state: int = 0) -> CurrentMember:
     return CurrentMember(epoch, epoch - 1, state, (), ())
 
 
-def test_a_classic_group_is_told_by_its_last_generation() -> None:
+def test_a_classic_group_is_reported_by_its_last_generation() -> None:
     log = Log().add(GroupKey("g"), classic("b", "a"))
     assert log.rows() == [
         {

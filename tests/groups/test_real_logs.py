@@ -1,4 +1,4 @@
-"""Groups of a real broker, told as Kafka's own tools tell them."""
+"""Groups of a real broker, reported as Kafka's own tools tell them."""
 
 import re
 
@@ -6,8 +6,8 @@ from streaming.groups.commit_store import CommitStore
 from streaming.groups.commit_table import Commits, Current
 from streaming.groups.followed_groups import GroupLimit
 from streaming.short_names import short_name
-from tests.groups.logs import dumped, replayed, said, segments
-from tests.groups.test_commit_store import told
+from tests.groups.logs import dumped, replayed, segments, stated
+from tests.groups.test_commit_store import reported
 
 OFFSETS, SHARE = "__consumer_offsets", "__share_group_state"
 HIGH = 2**62
@@ -34,8 +34,8 @@ def test_a_log_is_replayed_up_to_the_offset_behind_its_last_record() -> None:
 
 def test_the_offsets_are_those_of_kafka_consumer_groups() -> None:
     found = everything(GroupLimit(100))
-    assert {key: offset for key, offset in told(found).items() if key[1]} == {
-        (short_name(group), topic, partition): offset for group, topic, partition, offset in said("commits")
+    assert {key: offset for key, offset in reported(found).items() if key[1]} == {
+        (short_name(group), topic, partition): offset for group, topic, partition, offset in stated("commits")
     }
     assert [log.unreadable for log in found.logs] == [0] * 5
 
@@ -43,14 +43,14 @@ def test_the_offsets_are_those_of_kafka_consumer_groups() -> None:
 def test_types_and_protocols_are_those_of_kafka_groups() -> None:
     found = everything(GroupLimit(100)).groups
     assert {(name, one.type, one.protocol) for name, one in found.items()} == {
-        (short_name(name), kind, protocol) for name, kind, protocol in said("groups")
+        (short_name(name), kind, protocol) for name, kind, protocol in stated("groups")
     }
 
 
 def test_states_and_members_are_those_that_kafka_describes() -> None:
     found = everything(GroupLimit(100)).groups
     assert {(name, one.state, one.members) for name, one in found.items()} == {
-        (short_name(name), state, members) for name, state, members in said("states")
+        (short_name(name), state, members) for name, state, members in stated("states")
     }
     assert (found["newer"].clients, found["newer"].hosts) in ((("c-1", "c-2"), ("/127.0.0.1",) * 2), (("c-2", "c-1"), ("/127.0.0.1",) * 2))
     assert [found[name].topics for name in ("newer", "classic", "sharing", "simple")] == [("orders",), ("orders",), ("shared",), ()]
@@ -58,7 +58,7 @@ def test_states_and_members_are_those_that_kafka_describes() -> None:
     assert found["classic"].state_ms > 1_700_000_000_000
 
 
-def test_what_share_groups_have_left_is_what_kafka_share_groups_tells() -> None:
+def test_what_share_groups_have_left_is_what_kafka_share_groups_shows() -> None:
     rows, end = everything(GroupLimit(100)).rows, 100
     found = [
         ("sharing", partition, offset, end - offset - delivered)
@@ -67,7 +67,7 @@ def test_what_share_groups_have_left_is_what_kafka_share_groups_tells() -> None:
         )
         if share
     ]
-    assert sorted(found) == [(group, partition, start, lag) for group, _, partition, start, lag in said("share")]
+    assert sorted(found) == [(group, partition, start, lag) for group, _, partition, start, lag in stated("share")]
 
 
 def test_the_limit_holds_for_all_logs_together() -> None:
@@ -75,7 +75,7 @@ def test_the_limit_holds_for_all_logs_together() -> None:
     found = everything(limit)
     assert limit.used == 3
     assert sum(log.omitted for log in found.logs if log.topic == OFFSETS) == 9  # the one that was deleted no longer counts
-    assert len({name for name, _, _ in told(found) if name != "sharing"}) <= 3
+    assert len({name for name, _, _ in reported(found) if name != "sharing"}) <= 3
 
 
 def test_what_was_cleaned_is_passed_over() -> None:

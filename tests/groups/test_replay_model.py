@@ -12,7 +12,7 @@ from streaming.groups.group_rows import REMOVED, GroupChanges
 from streaming.kafka.consumer_offsets import OffsetCommit
 from streaming.scan.group_records import Commit, EndMarker, GroupRecords
 from tests.groups.test_commit_log import new_log, value
-from tests.groups.test_commit_store import LOG, told
+from tests.groups.test_commit_store import LOG, reported
 
 Key = tuple[str, str, int]
 History = tuple[Commit | EndMarker, ...]
@@ -45,7 +45,7 @@ class Coordinator:
             where[key] = record.value.offset, record.record_offset
 
     @property
-    def told(self) -> dict[Key, int]:
+    def reported(self) -> dict[Key, int]:
         return {key: offset for key, (offset, _) in self.offsets.items()}
 
     @property
@@ -159,7 +159,7 @@ def test_the_log_is_replayed_as_the_coordinator_does_it(history: History, cuts: 
         begin = end
     expected = replayed(history)
     changes = log.changes(0)
-    assert applied({}, changes) == expected.told
+    assert applied({}, changes) == expected.reported
     assert pending_of(changes) == expected.waiting
 
 
@@ -171,24 +171,24 @@ def test_changes_one_after_the_other_are_the_whole(history: History, looks: set[
         if at in looks:
             changes = log.changes(version)
             known, version = applied(known, changes), changes.version
-            assert known == replayed(history[: at + 1]).told
-    assert applied(known, log.changes(version)) == replayed(history).told
+            assert known == replayed(history[: at + 1]).reported
+    assert applied(known, log.changes(version)) == replayed(history).reported
 
 
 @given(ended_histories())
 def test_once_all_transactions_have_ended_the_last_record_of_each_key_counts(history: History) -> None:
     log = new_log()
     replay(log, history)
-    assert applied({}, log.changes(0)) == replayed(history).told
+    assert applied({}, log.changes(0)) == replayed(history).reported
     assert pending_of(log.changes(0)) == set()
 
 
 @given(compactions())
-def test_a_compacted_log_tells_the_same(both: tuple[History, History]) -> None:
+def test_a_compacted_log_shows_the_same(both: tuple[History, History]) -> None:
     history, left = both
     log = new_log()
     replay(log, left)
-    assert applied({}, log.changes(0)) == replayed(history).told
+    assert applied({}, log.changes(0)) == replayed(history).reported
 
 
 @given(histories(), histories(), st.integers(0, 40))
@@ -203,15 +203,15 @@ def test_after_a_truncation_the_new_edition_counts_alone(first: History, second:
     again.edition = "e2"
     replay(again, (*first[:cut], *later))
     store.take("a", again.changes(0))
-    assert told(store.table({LOG: Current("a", 1000)})) == replayed((*first[:cut], *later)).told
+    assert reported(store.table({LOG: Current("a", 1000)})) == replayed((*first[:cut], *later)).reported
 
 
 @given(histories(), st.lists(st.integers(0, 5), max_size=41))
-def test_the_store_tells_what_is_below_the_high_watermark(history: History, lags: list[int]) -> None:
+def test_the_store_shows_what_is_below_the_high_watermark(history: History, lags: list[int]) -> None:
     log, store, high = new_log(), CommitStore(), 0
     for at, record in enumerate(history):
         replay(log, (record,))
         store.take("a", log.changes(store.version("a", LOG)[1]))
         high = max(high, at + 1 - (lags[at] if at < len(lags) else 0))
-        assert told(store.table({LOG: Current("a", high)})) == replayed(history[:high]).told
-    assert told(store.table({LOG: Current("a", len(history))})) == replayed(history).told
+        assert reported(store.table({LOG: Current("a", high)})) == replayed(history[:high]).reported
+    assert reported(store.table({LOG: Current("a", len(history))})) == replayed(history).reported

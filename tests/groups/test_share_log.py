@@ -53,16 +53,16 @@ class Log(ShareLog):
         self.replay(ShareRecords((record,), 0), self.upto + 1)
         return self
 
-    def told(self, after: int = 0) -> dict[tuple[str, int], tuple[int, int]]:
+    def reported(self, after: int = 0) -> dict[tuple[str, int], tuple[int, int]]:
         return {(row["group"], row["partition"]): (row["offset"], row["delivered"]) for row in self.changes(after).commits.to_pylist()}
 
 
 def test_a_snapshot_replaces_and_an_update_adds() -> None:
     log = Log().add(snapshot(5, 2))
-    assert log.told() == {("g", 0): (5, 2)}
-    assert log.add(update(-1, 7)).told() == {("g", 0): (5, 7)}
-    assert log.add(update(9, 1)).told() == {("g", 0): (9, 1)}
-    assert log.add(snapshot(3, 0)).told() == {("g", 0): (3, 0)}
+    assert log.reported() == {("g", 0): (5, 2)}
+    assert log.add(update(-1, 7)).reported() == {("g", 0): (5, 7)}
+    assert log.add(update(9, 1)).reported() == {("g", 0): (9, 1)}
+    assert log.add(snapshot(3, 0)).reported() == {("g", 0): (3, 0)}
     (row,) = log.changes(0).commits.to_pylist()
     assert (row["topic"], row["topic_id"], row["share"], row["coordinator"], row["commit_ms"], row["record_offset"]) == (
         "",
@@ -76,33 +76,33 @@ def test_a_snapshot_replaces_and_an_update_adds() -> None:
 
 def test_a_tombstone_of_the_snapshot_deletes() -> None:
     log = Log().add(snapshot(5)).add(None, of=ShareKeyType.SHARE_UPDATE)
-    assert log.told() == {("g", 0): (5, 0)}
-    assert log.add(None).told() == {("g", 0): (REMOVED, 0)}
+    assert log.reported() == {("g", 0): (5, 0)}
+    assert log.add(None).reported() == {("g", 0): (REMOVED, 0)}
     assert log.limit.used == 0
-    assert log.add(update(-1)).told() == {("g", 0): (REMOVED, 0)}
+    assert log.add(update(-1)).reported() == {("g", 0): (REMOVED, 0)}
 
 
-def test_a_partition_whose_start_is_not_known_yet_is_not_told() -> None:
-    assert Log().add(snapshot(-1)).told() == {}
-    assert Log().add(None).told() == {}
+def test_a_partition_whose_start_is_not_known_yet_is_not_reported() -> None:
+    assert Log().add(snapshot(-1)).reported() == {}
+    assert Log().add(None).reported() == {}
 
 
 def test_what_brokers_before_4_2_wrote_has_no_count() -> None:
-    assert Log().add(snapshot(5, -1)).told() == {("g", 0): (5, 0)}
+    assert Log().add(snapshot(5, -1)).reported() == {("g", 0): (5, 0)}
 
 
 def test_what_is_not_understood_replaces_what_was_known() -> None:
-    assert Log().add(snapshot(5)).add(NOT_UNDERSTOOD).told() == {("g", 0): (NOT_UNDERSTOOD_OFFSET, 0)}
+    assert Log().add(snapshot(5)).add(NOT_UNDERSTOOD).reported() == {("g", 0): (NOT_UNDERSTOOD_OFFSET, 0)}
 
 
 def test_changes_since_a_version_and_what_is_forgotten() -> None:
     log = Log().add(snapshot(1), partition=1)
     seen = log.version
-    assert log.add(snapshot(2), partition=2).told(seen) == {("g", 2): (2, 0)}
+    assert log.add(snapshot(2), partition=2).reported(seen) == {("g", 2): (2, 0)}
     for number in range(100):
         log.add(snapshot(1), group="h", partition=number).add(None, group="h", partition=number)
     assert log.changes(seen).whole
-    assert len(log.told()) < 70
+    assert len(log.reported()) < 70
     assert log.limit.used == 1
     log.close()
     assert log.limit.used == 0
@@ -110,7 +110,7 @@ def test_changes_since_a_version_and_what_is_forgotten() -> None:
 
 def test_no_more_groups_than_the_limit() -> None:
     log = Log(most=1).add(snapshot(1)).add(snapshot(1), group="h").add(snapshot(1), group="h", partition=4)
-    assert (log.told(), log.omitted) == ({("g", 0): (1, 0)}, 1)
+    assert (log.reported(), log.omitted) == ({("g", 0): (1, 0)}, 1)
 
 
 def test_records_are_what_kafka_prints() -> None:

@@ -83,12 +83,12 @@ def test_its_unit_tests_pass() -> None:
 
 def test_what_is_copied_into_it_is_current(tmp_path: Path) -> None:
     require_tool("helm-docs")
-    fresh = tmp_path / "chart"
-    subprocess.run([sys.executable, ROOT / "helm" / "generate.py", fresh], check=True, cwd=ROOT)
+    made_new = tmp_path / "chart"
+    subprocess.run([sys.executable, ROOT / "helm" / "generate.py", made_new], check=True, cwd=ROOT)
     for name in ("values.schema.json", "Chart.yaml", "README.md"):
-        ours, new = (CHART / name).read_text(), (fresh / name).read_text()
+        ours, new = (CHART / name).read_text(), (made_new / name).read_text()
         assert ours == new, "make chart\n" + "".join(difflib.unified_diff(ours.splitlines(True), new.splitlines(True), name, name))
-    assert contents(CHART / "files") == contents(fresh / "files"), "make chart"
+    assert contents(CHART / "files") == contents(made_new / "files"), "make chart"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -155,21 +155,21 @@ def test_no_agent_can_write_what_is_kafkas(values: Path) -> None:
 def test_agents_and_job_find_what_the_chart_gives_them() -> None:
     manifests = render({"token": {"secretName": "secret"}})
 
-    told = settings(manifests, "job")
-    assert told["agents"] == [f"dns:///{RELEASE}-segtail-agents.kafka.svc:8815"]
+    reported = settings(manifests, "job")
+    assert reported["agents"] == [f"dns:///{RELEASE}-segtail-agents.kafka.svc:8815"]
     (agent,) = [pod for component, pod in pods(manifests) if component == "agent"]
     (job,) = [pod for component, pod in pods(manifests) if component == "job"]
     options = dict(argument.split("=", 1) for argument in agent["containers"][0]["args"][1:])
     for pod, files in (
         (agent, [options["--tls-cert"], options["--tls-key"], options["--tls-client-ca"], options["--token-file"], options["--config"]]),
-        (job, [told["agent_ca"], told["agent_cert"], told["agent_key"], told["agent_token_file"]]),
+        (job, [reported["agent_ca"], reported["agent_cert"], reported["agent_key"], reported["agent_token_file"]]),
     ):
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         assert {str(Path(file).parent) for file in files} <= mounts
 
 
 @EVERY_CASE
-def test_the_program_takes_what_the_chart_tells_it(values: Path, tmp_path: Path) -> None:
+def test_the_program_takes_what_the_chart_shows_it(values: Path, tmp_path: Path) -> None:
     """Each option of the command lines is one, each configuration is read without complaint."""
     manifests = render({"config": {"export": {"topics": "orders.*"}}}, values)
     for component, pod in pods(manifests):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streaming import logs
 from streaming.site.exporter import Exporter
-from tests.metrics.rows import log, new_observer, new_table, recalled, states
+from tests.view.rows import log, new_observer, new_table, recalled, states
 
 
 def main() -> None:

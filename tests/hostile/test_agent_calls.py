@@ -26,7 +26,7 @@ def agent(tmp_path: Path) -> Iterator[Attacked]:
     with writing_broker(tmp_path / "broker") as broker, attacked_agent(broker.log_dirs, tmp_path) as agent:
         yield agent
         agent.process.terminate()
-        assert agent.process.wait() == 0, agent.process.said
+        assert agent.process.wait() == 0, agent.process.stated
 
 
 def headers(token: str) -> tuple[tuple[str, str], ...]:
@@ -141,11 +141,11 @@ def test_requests_of_many_small_parts_take_little_memory(agent: Attacked) -> Non
 
 def test_strangers_fill_no_log(agent: Attacked) -> None:
     """gRPC itself logs a header that is no text, with a traceback."""
-    before = len(agent.process.said)
+    before = len(agent.process.stated)
     for number in range(100):
         with bare_call(agent.address, Call.STATUS.method, [(b"authorization", b"\xff\xfe" + str(number).encode())]):
             pass
-    assert len(agent.process.said) - before < 4_096
+    assert len(agent.process.stated) - before < 4_096
 
 
 @pytest.mark.parametrize("part", [b"", b"\0\x01a\x01b", bytes([0x82]) * 16_000])

@@ -36,7 +36,7 @@ def agent(broker: WritingBroker, tmp_path: Path) -> Iterator[Attacked]:
     with attacked_agent(broker.log_dirs, tmp_path) as agent:
         yield agent
         agent.process.terminate()
-        assert agent.process.wait() == 0, agent.process.said
+        assert agent.process.wait() == 0, agent.process.stated
 
 
 def call(agent: Attacked, message: bytes, token: str = "") -> grpc.StatusCode:

@@ -28,7 +28,7 @@ _HOLES = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "clean
 
 
 def address(agent: Segtail) -> str | None:
-    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.said)
+    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.stated)
     return found[1] if found else None
 
 
@@ -63,7 +63,7 @@ def test_a_bomb_in_a_users_topic_and_holes_in_small_files(tmp_path: Path) -> Non
     bombed.append(Batch(records=records, codec=Codec.ZSTD))
     _append_empty_records(partition(disk, "__consumer_offsets").directory, 1_000_000)
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said") as agent:
+    with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         client.register(Register("job", "earliest", False))
         found = until("the plain topic is counted", lambda: asked(client, "plain", 1))
@@ -81,7 +81,7 @@ def test_a_bomb_in_a_users_topic_and_holes_in_small_files(tmp_path: Path) -> Non
         assert peak(agent) - before < _MORE_BYTES
         agent.terminate()
         assert agent.wait() == 0
-    assert "Traceback" not in agent.said
+    assert "Traceback" not in agent.stated
 
 
 def _append_empty_records(directory: Path, count: int) -> None:

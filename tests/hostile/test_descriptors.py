@@ -25,7 +25,7 @@ def test_log_dirs_stay_up_while_strangers_take_all_descriptors(tmp_path: Path) -
     for log in logs:
         log.append(batch(1))
     arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, said=tmp_path / "said", before=("prlimit", f"--nofile={LIMIT}:{LIMIT}")) as agent, ExitStack() as strangers:
+    with segtail(*arguments, stated=tmp_path / "said", before=("prlimit", f"--nofile={LIMIT}:{LIMIT}")) as agent, ExitStack() as strangers:
         where = until("it listens", lambda: address(agent))
         client = AgentClient(where)
         seen: list[Status] = []
@@ -43,15 +43,15 @@ def test_log_dirs_stay_up_while_strangers_take_all_descriptors(tmp_path: Path) -
             stranger = strangers.enter_context(socket.socket())
             stranger.settimeout(5)
             stranger.connect((host, int(port)))
-        until("it says what it lacks", lambda: read() and "Too many open files" in agent.said)
+        until("it says what it lacks", lambda: read() and "Too many open files" in agent.stated)
         for log in logs:
             log.append(batch(1))
         until("what is appended is read", read)
-        assert "log dir cannot be" not in agent.said
+        assert "log dir cannot be" not in agent.stated
         assert all(each.up for status in seen for each in status.log_dirs)
         strangers.close()
         # strangers give way to each other, so that it may have been short for connections alone
-        until("it recovers", lambda: read() and ("too many open files:" not in agent.said or "files can be opened again" in agent.said))
+        until("it recovers", lambda: read() and ("too many open files:" not in agent.stated or "files can be opened again" in agent.stated))
         agent.terminate()
         assert agent.wait() == 0
-    assert "Traceback" not in agent.said
+    assert "Traceback" not in agent.stated

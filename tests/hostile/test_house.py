@@ -62,7 +62,7 @@ def house(open_directory: Path) -> Iterator[House]:
     checkpoint = open_directory / "checkpoint"
     options = ("--log-dirs", disk.path, "--checkpoint", checkpoint, "--from", "earliest", "--listen", "127.0.0.1:0")
     in_there = ("sh", "-c", f'umask 022; cd {here} && exec "$@"', "sh")
-    with segtail("run", *options, said=open_directory / "said", before=in_there) as job:
+    with segtail("run", *options, stated=open_directory / "said", before=in_there) as job:
         until("the records are on the page", lambda: job.url is not None and job.page())
         until("they are counted", lambda: exported(job.page()).get(("orders", 0), (0, 0, 0, 0))[2] == 3, saw=job.page)
         yield House(job, checkpoint, mark)

@@ -18,8 +18,6 @@ from streaming.client.agent_client import AgentClient
 from streaming.errors import AgentError
 from streaming.event_row import EVENTS
 from streaming.job.agent_statuses import AgentWatch
-from streaming.metrics.observer import Observer
-from streaming.metrics.table import Table
 from streaming.protocol.agent_calls import Call
 from streaming.protocol.consumer_messages import PlanRequest, Range
 from streaming.protocol.group_messages import POSITIONS_ASKED
@@ -29,13 +27,15 @@ from streaming.protocol.status_messages import Status
 from streaming.protocol.versions import PROTOCOL
 from streaming.source import agent_connections
 from streaming.source.source_options import parse_options
+from streaming.view.observer import Observer
+from streaming.view.table import Table
 from tests.agents import Agent, Reader, served
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
-from tests.metrics.reading import page, samples
-from tests.metrics.rows import new_observer, new_table
+from tests.exposition.reading import page, samples
 from tests.protocol.built import built
 from tests.source.test_stream import next_batch, read, reader_of, records
 from tests.tables import each_row
+from tests.view.rows import new_observer, new_table
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -244,10 +244,10 @@ def test_a_status_that_is_none_is_a_problem_of_its_agent_alone(lie: str, honest:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(built(Status))
 def test_whatever_a_status_says_the_page_is_made(honest: Agent, liar: Liar, status: Status) -> None:
-    told = replace(
+    reported = replace(
         status, agent="liar", cluster_id=CLUSTER_ID, journal="x", protocol=PROTOCOL, directories=[], twins=[], silent_seconds=0.0
     )
-    liar.lies[Call.STATUS] = lambda _: told.encode()
+    liar.lies[Call.STATUS] = lambda _: reported.encode()
     with honest.served() as beside, liar.served() as address:
         found, watch = watched(beside, address)
         assert up(found, watch) == {"honest": 1.0, "liar": 1.0}

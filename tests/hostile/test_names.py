@@ -10,15 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streaming.api.group_pages import group_detail
 from streaming.disk.segment_files import list_segments
 from streaming.groups.group_rows import GroupChanges
 from streaming.journal.blobs import encode_entries
 from streaming.kafka.consumer_groups import ConsumerGroupMember, ConsumerGroupMemberKey, KeyType
 from streaming.kafka.consumer_offsets import GroupKey
 from streaming.kafka.group_metadata import GroupMember, GroupMetadata
-from streaming.metrics.export import EVERYTHING
-from streaming.protocol.group_json import GroupDetail, path_of
 from streaming.protocol.group_messages import GroupsRequest
 from streaming.protocol.group_stream import GroupsAnswer
 from streaming.rows import unpack_entries
@@ -27,21 +24,18 @@ from streaming.scan.coordinator_entries import CoordinatorEntry
 from streaming.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, possible_names, short_name
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.site.group_routes import GroupAnswers
-from streaming.site.listed_groups import ListedGroups
 from streaming.verdicts.commands import Commands, GroupCommands
 from streaming.watcher.pending_commits import waiting_groups
-from streaming.web.messages import Request
 from tests.agent.test_group_following import beside
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command
+from tests.consumers.group_agents import FakeAgent, Records
+from tests.consumers.group_world import GroupJob, world
+from tests.exposition.reading import page, samples
 from tests.groups.test_membership import Log
-from tests.job.group_agents import FakeAgent, Records
-from tests.job.group_world import GroupJob, world
-from tests.metrics.reading import page, samples
-from tests.metrics.rows import new_observer, new_table
 from tests.scan.test_coordinator_entries import entries, holding, state
 from tests.tables import each_row
+from tests.view.rows import new_observer, new_table
 
 HOUR = 3_600_000
 LONG = [f"group-{number}-" + "n" * 29_996 for number in range(10)]
@@ -120,24 +114,13 @@ def test_names_are_short_before_agent_and_job_keep_them(changed: tuple[GroupChan
 
 
 def test_two_names_with_the_same_beginning_stay_two(job: GroupJob) -> None:
-    snapshot = job.board.latest(round(job.now * 1000))
-    assert snapshot is not None
-    offsets = [detail.partitions[0].committed for name in TWINS if (detail := group_detail(snapshot, short_name(name)))]
+    offsets = [detail.partitions[0].committed for name in TWINS if (detail := job.detail(short_name(name)))]
     assert offsets == [0, 1]
 
 
 @each_row("given", [LONG[0], short_name(LONG[0])])
 def test_urls_take_a_name_as_it_is_shown_and_the_whole_one(job: GroupJob, given: str) -> None:
-    snapshot = job.board.latest(round(job.now * 1000))
-    assert snapshot is not None
-
-    def details(name: str) -> GroupDetail | None:
-        return group_detail(snapshot, name)
-
-    request = Request(path=path_of(given), query="", client="c", user_agent="", accept="", gzip=False)
-    answer = GroupAnswers(job.board, EVERYTHING, details).answer(request, NOW)
-    assert GroupDetail.decode(answer.body).summary.group == short_name(LONG[0])
-    shown = ListedGroups(job.board, EVERYTHING, details, lambda: NOW).group(given)
+    shown = job.detail(given)
     assert shown is not None
     assert shown.summary.group == short_name(LONG[0])
 
@@ -146,7 +129,7 @@ def test_urls_take_a_name_as_it_is_shown_and_the_whole_one(job: GroupJob, given:
 @each_row("given", [LONG[4], short_name(LONG[4])])
 def test_commands_take_a_name_as_it_is_shown_and_the_whole_one(disk: Path, command: str, given: str) -> None:
     done = run_command(command, given, "--log-dirs", str(disk), "--at", str(NOW), "--json")
-    (group,) = json.loads(done.stdout)
+    (group,) = json.loads(done.stdout)["rows"]
     assert group["summary"]["group"] == short_name(LONG[4])
     assert "there is no group" not in done.stderr
 
@@ -171,7 +154,7 @@ def test_a_command_of_segtail_takes_a_short_form_and_one_of_kafka_is_refused() -
     assert Commands().describe_transaction(group).reason == refused
 
 
-def test_short_forms_are_stable_and_never_another_name() -> None:
+def test_a_short_form_is_stable_and_never_another_name() -> None:
     assert short_name("n" * LONGEST_NAME) == "n" * LONGEST_NAME
     form = short_name("n" * (LONGEST_NAME + 1))
     assert form == "n" * 79 + "~64091ef053a17b180bb5"

@@ -93,8 +93,8 @@ def test_groups_names_the_coordinator_whose_only_segment_is_no_file(tmp_path: Pa
     partition(made, "__consumer_offsets", topic_id=9).close()
     put(made.path / "__consumer_offsets-0" / f"{0:020}.log", shape)
     ended = run_command("groups", "--log-dirs", made.path)
-    said = f"groups of {made.path}/__consumer_offsets-0 are not known" in ended.stdout + ended.stderr
-    assert (ended.returncode, said) == (4, True), ended.stdout + ended.stderr
+    stated = f"groups of {made.path}/__consumer_offsets-0 are not known" in ended.stdout + ended.stderr
+    assert (ended.returncode, stated) == (4, True), ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize("name", ["replication-offset-checkpoint", "log-start-offset-checkpoint"])

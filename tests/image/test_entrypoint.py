@@ -34,16 +34,16 @@ def test_segtail_is_run_with_its_arguments() -> None:
     assert command([], {}) == [SEGTAIL]
 
 
-def test_an_executor_is_told_what_its_variables_say() -> None:
+def test_an_executor_is_given_what_its_variables_say() -> None:
     java, *rest = command(["executor"], EXECUTOR)
 
     assert java == "java"
     assert rest[:3] == ["-Xms1024m", "-Xmx1024m", "-cp"]
     assert rest[3].endswith("/pyspark/jars/*")
-    said = dict(zip(rest[5::2], rest[6::2], strict=True))
-    assert said["--driver-url"] == EXECUTOR["SPARK_DRIVER_URL"]
-    assert said["--podName"] == "segtail-exec-7"
-    assert sorted(said.values()) == sorted(value for name, value in EXECUTOR.items() if name != "SPARK_EXECUTOR_MEMORY")
+    stated = dict(zip(rest[5::2], rest[6::2], strict=True))
+    assert stated["--driver-url"] == EXECUTOR["SPARK_DRIVER_URL"]
+    assert stated["--podName"] == "segtail-exec-7"
+    assert sorted(stated.values()) == sorted(value for name, value in EXECUTOR.items() if name != "SPARK_EXECUTOR_MEMORY")
 
 
 def test_options_of_its_jvm_come_in_order_and_whole() -> None:
@@ -72,7 +72,7 @@ def test_a_driver_is_segtail_with_the_options_that_spark_submit_wrote(tmp_path: 
 
 
 @each_row("arguments", [[], ["--class", "x"], ["--properties-file", "a", "--class", "b"], ["--a", "b", "--c", "d", "e"]])
-def test_a_driver_that_is_told_something_else_says_so(arguments: list[str]) -> None:
+def test_a_driver_that_is_given_something_else_says_so(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="expected --properties-file FILE"):
         command(["driver", *arguments], {})
 

@@ -63,14 +63,14 @@ def test_it_runs_as_nobody_in_particular_and_writes_nowhere_but_where_it_may() -
 
 
 def test_it_names_its_user_by_number() -> None:
-    (told,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
+    (reported,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
 
-    assert told["Config"]["User"] == "10001:10001"
+    assert reported["Config"]["User"] == "10001:10001"
 
 
 def test_its_labels_say_what_it_is_and_of_which_commit() -> None:
-    (told,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
-    labels = {name.removeprefix("org.opencontainers.image."): value for name, value in told["Config"]["Labels"].items()}
+    (reported,) = json.loads(subprocess.run(podman("image", "inspect", IMAGE), check=True, capture_output=True).stdout)
+    labels = {name.removeprefix("org.opencontainers.image."): value for name, value in reported["Config"]["Labels"].items()}
 
     assert labels["title"] == "segtail"
     assert labels["version"] == streaming.__version__
@@ -105,15 +105,15 @@ def test_it_holds_no_tools_to_install_more() -> None:
 @contextlib.contextmanager
 def running(folder: Path, *arguments: str, options: list[str]) -> Iterator[tuple[str, Callable[[], str]]]:
     """A container that runs until it is left: its id and what it has said. It has to end well when it is told to."""
-    said = folder / "said"
-    with said.open("w") as file:
+    stated = folder / "said"
+    with stated.open("w") as file:
         process = subprocess.Popen(command(*arguments, options=[*options, f"--cidfile={folder / 'id'}"]), stderr=file)
     try:
-        until("it listens, or gives up", lambda: "agent listens" in said.read_text() or process.poll() is not None)
-        assert process.poll() is None, said.read_text()
-        yield (folder / "id").read_text(), said.read_text
+        until("it listens, or gives up", lambda: "agent listens" in stated.read_text() or process.poll() is not None)
+        assert process.poll() is None, stated.read_text()
+        yield (folder / "id").read_text(), stated.read_text
         subprocess.run(podman("kill", "--signal=TERM", (folder / "id").read_text()), check=True, capture_output=True)
-        assert process.wait(SECONDS) == 0, said.read_text()
+        assert process.wait(SECONDS) == 0, stated.read_text()
     finally:
         if process.poll() is None:
             subprocess.run(podman("kill", (folder / "id").read_text()), capture_output=True)
@@ -121,10 +121,10 @@ def running(folder: Path, *arguments: str, options: list[str]) -> Iterator[tuple
             process.wait()
 
 
-def test_the_agent_reads_a_disk_and_ends_when_it_is_told_to(disk: list[str], tmp_path: Path) -> None:
+def test_the_agent_reads_a_disk_and_ends_when_it_is_asked_to(disk: list[str], tmp_path: Path) -> None:
     arguments = ("agent", "--log-dirs", "/kafka", "--journal", "/var/lib/segtail/journal", "--name", "n1")
-    with running(tmp_path, *arguments, options=disk) as (_, said):
-        assert "Traceback" not in said()
+    with running(tmp_path, *arguments, options=disk) as (_, stated):
+        assert "Traceback" not in stated()
 
 
 def test_the_agent_is_ready_as_the_chart_runs_it(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def build_wheel(folder: Path) -> Wheel:
     (path,) = folder.glob("kafka_segment_tail-*.whl")
     with zipfile.ZipFile(path) as archive:
         (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        said = Parser().parsestr(archive.read(metadata).decode())
-    return Wheel(path, tuple(Requirement(line) for line in said.get_all("Requires-Dist", [])))
+        stated = Parser().parsestr(archive.read(metadata).decode())
+    return Wheel(path, tuple(Requirement(line) for line in stated.get_all("Requires-Dist", [])))
 
 
 def closure(requirements: Sequence[Requirement]) -> dict[str, Distribution]:

@@ -33,9 +33,9 @@ USES = {
     ),
     "dump": Use("dump {segments} --verify", "base_offset"),
     "groups": Use("groups --log-dirs {log_dirs}", "no consumer groups are known"),
-    "retention": Use("retention --log-dirs {log_dirs}", "7 partitions"),
+    "retention": Use("retention --log-dirs {log_dirs}", "6 partitions"),
     "top": Use("top --log-dirs {log_dirs}", "verdict: ", (3, 4)),
-    "transactions": Use("transactions --log-dirs {log_dirs}", "0 open in 6 partitions"),
+    "transactions": Use("transactions --log-dirs {log_dirs}", "0 open, 0 hanging"),
     "why": Use("why --log-dirs {log_dirs} nobody", "there is no group nobody", (2,)),
 }
 """Every command but those of the extra: a new one gets a line here (tests/test_architecture.py compares)."""

@@ -19,22 +19,22 @@ from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.errors import AgentError
 from streaming.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.job.expected_agents import GONE_SECONDS
-from streaming.metrics.observer import Observer
-from streaming.metrics.table import Table
-from streaming.metrics.view import view
-from streaming.metrics.waiting_groups import Subject
 from streaming.protocol.consumer_messages import Register
 from streaming.protocol.status_messages import BlockedFile, CatalogPart, Status, StatusRequest, UnreadableLog
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.source import agent_connections
 from streaming.source.source_options import SourceOptions, parse_options
+from streaming.view.observer import Observer
+from streaming.view.table import Table
+from streaming.view.view import view
+from streaming.view.waiting_groups import Subject
 from streaming.watcher.watcher import RESCAN_MS
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
-from tests.metrics.reading import page, samples
-from tests.metrics.rows import new_observer, new_table
+from tests.exposition.reading import page, samples
+from tests.view.rows import new_observer, new_table
 
 METADATA = Path(__file__).parents[1] / "data" / "metadata" / "unclean_election" / "log.bin"
 OTHER_CLUSTER = "ZZZZZZZZZZZZZZZZZZZZZZ"
@@ -75,7 +75,7 @@ class Stage:
         self._stack.callback(watch.close)
         return watch
 
-    def told(self, name: str) -> dict[tuple[str, ...], float]:
+    def reported(self, name: str) -> dict[tuple[str, ...], float]:
         """The values of one series name on the page, by agent and what else tells them apart."""
         found = samples(page(self.table, self.observer))
         return {
@@ -86,11 +86,11 @@ class Stage:
 
     @property
     def up(self) -> dict[str, float]:
-        return {agent: value for (agent,), value in self.told("segtail_agent_up").items()}
+        return {agent: value for (agent,), value in self.reported("segtail_agent_up").items()}
 
     @property
     def problems(self) -> set[tuple[str, ...]]:
-        return set(self.told("segtail_agent_problem"))
+        return set(self.reported("segtail_agent_problem"))
 
 
 @pytest.fixture
@@ -158,12 +158,12 @@ def test_a_log_that_cannot_be_read_is_counted_and_named(stage: Stage, tmp_path: 
         str(segment),
         "Too many levels of symbolic links",
     )
-    assert stage.told("segtail_unreadable_logs") == {(): 1}
+    assert stage.reported("segtail_unreadable_logs") == {(): 1}
     segment.unlink()
     (tmp_path / "kept").rename(segment)
     agent.now += RESCAN_MS  # by itself its clock needs twelve seconds for the minute until it looks again
     poll_until(watch, lambda: not watch.unreadable)
-    assert stage.told("segtail_unreadable_logs") == {(): 0}
+    assert stage.reported("segtail_unreadable_logs") == {(): 0}
 
 
 def test_logs_are_named_that_an_agent_could_not_read_only_while_it_is_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def secured(agent: Agent, files: ServerFiles) -> Iterator[str]:
         yield f"grpc+tls://{where.address}"
 
 
-def test_wrong_tokens_and_certificates_are_told_and_the_right_ones_are_taken_up(stage: Stage, tmp_path: Path) -> None:
+def test_wrong_tokens_and_certificates_are_reported_and_the_right_ones_are_taken_up(stage: Stage, tmp_path: Path) -> None:
     authority, foreign = Authority(tmp_path / "tls"), Authority(tmp_path / "foreign")
     mine, theirs = token_file(tmp_path / "mine", OTHER_TOKEN), token_file(tmp_path / "theirs")
     expired, strange = authority.issue("expired", expired=True), foreign.issue("strange")
@@ -236,7 +236,7 @@ def test_what_is_no_agent_is_named(stage: Stage) -> None:
         web.shutdown()
 
 
-def test_a_name_that_leads_nowhere_is_told(stage: Stage) -> None:
+def test_a_name_that_leads_nowhere_is_reported(stage: Stage) -> None:
     watch = stage.watch("dns:///agents.invalid:8815", stage.serve(stage.agent("a1")))
     poll_until(watch, lambda: stage.up == {"a1": 1, "dns:///agents.invalid:8815": 0})
     assert stage.problems == {("dns:///agents.invalid:8815", "unresolved")}
@@ -247,7 +247,7 @@ def test_an_agent_of_another_cluster_is_left_alone(stage: Stage, caplog: pytest.
     watch = stage.watch(stage.serve(stage.agent("a1")), strange)
     poll_until(watch, lambda: stage.up == {"a1": 1, strange: 0} and stage.problems == {(strange, "other_cluster")})
     assert [status.agent for status in watch.poll()] == ["a1"]
-    assert {labels[0] for labels in stage.told("segtail_broker_info")} == {"a1"}
+    assert {labels[0] for labels in stage.reported("segtail_broker_info")} == {"a1"}
 
 
 def test_a_new_job_is_for_the_cluster_of_its_agents_if_it_is_one(stage: Stage) -> None:
@@ -270,13 +270,13 @@ def test_of_two_agents_with_one_name_one_takes_part(stage: Stage) -> None:
         poll_until(watch, lambda: stage.up == {"same": 1, two: 0} and stage.problems == {(two, "same_name")})
 
 
-def test_two_agents_on_one_log_dir_are_told(stage: Stage) -> None:
+def test_two_agents_on_one_log_dir_are_reported(stage: Stage) -> None:
     watch = stage.watch(stage.serve(stage.agent("a1", disk="shared")), stage.serve(stage.agent("a2", disk="shared")))
     poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
     assert stage.problems == {("a1", "shared_log_dir"), ("a2", "shared_log_dir")}
 
 
-def test_a_clock_that_differs_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_differs_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = stage.agent("a1")
     status = Service.status
 
@@ -288,15 +288,15 @@ def test_a_clock_that_differs_is_told(stage: Stage, monkeypatch: pytest.MonkeyPa
     watch = stage.watch(stage.serve(agent))
     poll_until(watch, lambda: watch.up == {"a1"})
     assert stage.problems == {("a1", "clock")}
-    assert -CLOCK_SECONDS * 2 - 5 < stage.told("segtail_agent_clock_ahead_seconds")["a1",] < -CLOCK_SECONDS * 2 + 5
+    assert -CLOCK_SECONDS * 2 - 5 < stage.reported("segtail_agent_clock_ahead_seconds")["a1",] < -CLOCK_SECONDS * 2 + 5
 
 
 def test_an_agent_whose_watcher_gives_no_sign_of_life_is_down_and_one_that_waits_for_a_file_is_not(stage: Stage) -> None:
-    said = stage.agent("a").service.status()
-    shown = status_of(replace(said, silent_seconds=STUCK_SECONDS + 1), "h:1", frozenset(), None)
+    stated = stage.agent("a").service.status()
+    shown = status_of(replace(stated, silent_seconds=STUCK_SECONDS + 1), "h:1", frozenset(), None)
     assert (shown.up, shown.problems) == (False, ("stuck",))
     blocked = [BlockedFile(1, "/d", "/d/t-0/0.log", 9.0)]
-    shown = status_of(replace(said, silent_seconds=STUCK_SECONDS - 1, blocked=blocked), "h:1", frozenset(), None)
+    shown = status_of(replace(stated, silent_seconds=STUCK_SECONDS - 1, blocked=blocked), "h:1", frozenset(), None)
     assert (shown.up, shown.problems, shown.blocked) == (True, ("blocked",), tuple(blocked))
 
 
@@ -318,19 +318,19 @@ def test_counts_of_partitions_are_sent_again_only_when_they_change(stage: Stage,
     watch = stage.watch(stage.serve(agent))
     for _ in range(3):
         watch.poll()
-        assert stage.told("segtail_topic_partitions") == {("__transaction_state",): 4, ("tr",): 1}
+        assert stage.reported("segtail_topic_partitions") == {("__transaction_state",): 4, ("tr",): 1}
     assert [bool(counts) for counts in answered] == [True, False, False]
     assert {each.counts_name for each in agent.service.status().broker_statuses} != {""}
 
 
 def test_what_an_agent_has_decided_is_asked_for_and_then_only_what_has_changed_of_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = stage.agent("a")
-    told: list[CatalogPart] = []
+    reported: list[CatalogPart] = []
     whole = AgentClient.status
 
     def status(client: AgentClient, request: StatusRequest | None = None) -> Status:
         answer = whole(client, request)
-        told.extend(answer.catalog)
+        reported.extend(answer.catalog)
         return answer
 
     monkeypatch.setattr(AgentClient, "status", status)
@@ -339,14 +339,14 @@ def test_what_an_agent_has_decided_is_asked_for_and_then_only_what_has_changed_o
     agent.look()
     for _ in range(2):
         watch.poll()
-    assert [part.whole for part in told] == [True, False]
+    assert [part.whole for part in reported] == [True, False]
 
 
 def test_an_agent_of_which_a_copy_of_this_job_asks_too_is_down_for_it_and_up_for_the_others(stage: Stage) -> None:
-    said = replace(stage.agent("a").service.status(), twins=["job"])
-    shown = status_of(said, "h:1", frozenset(), None, "job")
+    stated = replace(stage.agent("a").service.status(), twins=["job"])
+    shown = status_of(stated, "h:1", frozenset(), None, "job")
     assert (shown.up, shown.problems) == (False, ("twin_consumer",))
-    shown = status_of(said, "h:1", frozenset(), None, "other")
+    shown = status_of(stated, "h:1", frozenset(), None, "other")
     assert (shown.up, shown.problems) == (True, ())
 
 
@@ -364,13 +364,13 @@ def test_an_agent_that_was_renamed_is_not_missed_once_the_new_one_watches_its_lo
     assert stage.problems == set()
 
 
-def test_two_agents_with_one_name_are_told_with_the_option_that_mends_it(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+def test_two_agents_with_one_name_are_reported_with_the_option_that_mends_it(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     one, two = sorted([stage.serve(stage.agent("same")), stage.serve(stage.agent("same", broker=2, disk="two"))])
     watch = stage.watch(two, one)
     poll_until(watch, lambda: stage.up == {"same": 1, two: 0})
-    (said,) = [record.__dict__["error"] for record in caplog.records if record.message == "agent is down"]
-    assert (one in said, two in said, "segtail agent --name NAME" in said) == (True, True, True)
-    assert said in {agent.explanation for agent in stage.observer.agents}
+    (stated,) = [record.__dict__["error"] for record in caplog.records if record.message == "agent is down"]
+    assert (one in stated, two in stated, "segtail agent --name NAME" in stated) == (True, True, True)
+    assert stated in {agent.explanation for agent in stage.observer.agents}
 
 
 def test_a_pod_that_was_scaled_away_is_missed_for_an_hour_without_an_address(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,7 +390,7 @@ def test_a_pod_that_was_scaled_away_is_missed_for_an_hour_without_an_address(sta
     poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
 
 
-def test_what_agents_have_read_and_cannot_read_is_told_to_the_table(stage: Stage) -> None:
+def test_what_agents_have_read_and_cannot_read_is_reported_to_the_table(stage: Stage) -> None:
     agent = stage.agent("a1")
     watch = stage.watch(stage.serve(agent))
     watch.poll()

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from streaming.job.job import Job
+from streaming.job.job import Job, repeated
 from streaming.job.jvm import SparkError
 from streaming.pace.pace_files import WorkCheck, last_check, write_check
+from tests.limits import SECONDS
 
 
 def refusal(number: int) -> OSError:
@@ -81,3 +82,26 @@ def test_a_check_for_work_that_cannot_be_read_is_not_known_and_named(tmp_path: P
     path.rmdir()
     write_check(path, WorkCheck(1.0, 1, idle=True, first=1.0))
     assert last_check(path) is not None
+
+
+def test_it_is_called_again_and_again_and_not_after_the_block() -> None:
+    calls, thrice = [], threading.Event()
+
+    def action() -> None:
+        calls.append(threading.current_thread())
+        if len(calls) == 3:
+            thrice.set()
+
+    with repeated(action, 0.001):
+        assert thrice.wait(SECONDS)
+    count = len(calls)
+    assert threading.current_thread() not in calls
+    assert not any(thread.is_alive() for thread in calls)
+    assert len(calls) == count
+
+
+def test_it_ends_with_the_block_whatever_ends_that() -> None:
+    calls: list[threading.Thread] = []
+    with pytest.raises(ValueError, match="no Spark"), repeated(lambda: calls.append(threading.current_thread()), 0.0):
+        raise ValueError("no Spark")
+    assert not any(thread.is_alive() for thread in calls)

@@ -36,7 +36,7 @@ def test_shards_are_chosen_by_twice_the_logs_that_are_there(tmp_path: Path, logs
     assert (first.identity.state_shards, again.identity) == (shards, first.identity)
 
 
-def test_a_number_that_the_checkpoint_does_not_have_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_number_that_the_checkpoint_does_not_have_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made(tmp_path, shards=64).close()
     Checkpoint(tmp_path, CLUSTER, "auto").close()
     assert not caplog.messages  # chosen for it or not: a checkpoint that is there keeps its shards

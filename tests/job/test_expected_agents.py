@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.job.expected_agents import GONE_SECONDS, Expected
-from streaming.metrics.observer import AgentStatus
 from streaming.protocol.cluster_messages import Registered
 from streaming.protocol.status_messages import BrokerStatus
+from streaming.view.observer import AgentStatus
 
 
 def agent(name: str, *directories: str, up: bool = True, **values: Any) -> AgentStatus:

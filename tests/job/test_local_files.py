@@ -44,7 +44,7 @@ def test_a_file_gets_the_mode_that_is_asked_for(gateway: Any, files: Any, tmp_pa
     assert stat.S_IMODE(made.stat().st_mode) == mode
 
 
-def test_what_it_tells_of_files_and_links_is_what_hadoops_own_does(gateway: Any, files: Any, tmp_path: Path) -> None:
+def test_what_it_reports_files_and_links_is_what_hadoops_own_does(gateway: Any, files: Any, tmp_path: Path) -> None:
     own = gateway.org.apache.hadoop.fs.FileContext.getFileContext(gateway.java.net.URI("file:///"), _conf(gateway, local_files.FALLBACK))
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_bytes(b"12345")

@@ -12,19 +12,19 @@ import pytest
 
 from streaming.event_row import EVENTS
 from streaming.job.query_progress import Progress
-from streaming.metrics.observer import AgentStatus
 from streaming.rows import ROWS, unpack_rows
 from streaming.rules.row_values import state_rows
 from streaming.simulator.log import PartitionLog
 from streaming.source import agent_connections
 from streaming.source.stream import EventStreamReader
 from streaming.state_row import STATES
+from streaming.view.observer import AgentStatus
 from tests.agents import Agent, event_rows
 from tests.builders import batch
 from tests.events import Shard
-from tests.metrics.reading import named
-from tests.metrics.rows import new_observer, new_table
+from tests.exposition.reading import named
 from tests.source.test_stream import agent_has_seen, next_batch, reader_of, ready
+from tests.view.rows import new_observer, new_table
 
 NOBODY = "127.0.0.1:1"
 
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def lag(self) -> tuple[list[float], list[float]]:
-        """Bytes and seconds, none where it is not told."""
+        """Bytes and seconds, none where it is not reported."""
         bytes_, seconds = (
             list(named(new_table(), f"segtail_tail_lag_{name}", self._observer, now=self._now).values()) for name in ("bytes", "seconds")
         )
@@ -118,8 +118,8 @@ def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Pa
     progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda first, seconds: None)
     progress.begins(tmp_path / "checks")
     assert not progress.delivered(["a"])
-    told = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]
-    query: Any = SimpleNamespace(recentProgress=told, lastProgress=told[-1])
+    reported = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]
+    query: Any = SimpleNamespace(recentProgress=reported, lastProgress=reported[-1])
     progress.arrived(arrived(3), 1)
     progress.poll(query)
     assert not progress.delivered(["a"])

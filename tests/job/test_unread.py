@@ -7,8 +7,8 @@ import pytest
 
 from streaming.errors import IncompleteError
 from streaming.job.job import Job
-from streaming.metrics.observer import AgentStatus
 from streaming.protocol.status_messages import UnreadableLog
+from streaming.view.observer import AgentStatus
 
 
 def job(*logs: UnreadableLog, log_dirs: tuple[Any, ...] = ()) -> Any:
@@ -21,7 +21,7 @@ def log(number: int) -> UnreadableLog:
     return UnreadableLog(1, "t", number, "", f"/d1/t-{number}/0.log", "Input/output error")
 
 
-def test_nothing_is_said_where_everything_was_read() -> None:
+def test_nothing_is_stated_where_everything_was_read() -> None:
     Job.refuse_unread(job(log_dirs=(SimpleNamespace(log_dir="/d1", up=True),)))
 
 

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from streaming.column_types import defaults_of, widths_of
 from streaming.event_row import EVENT, MISSING, Event
 from streaming.journal import stored_blocks
-from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, Row, block_of, counted, counted_bytes, pack, part, rows_of, unpack
+from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, block_of, counted, counted_bytes, pack, part, rows_of, unpack
 from streaming.journal.journal import Journal
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
 from tests.watcher.journalled import events_of
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "block_7.bin"
-"""A block as a journal of version 7 has stored it: of each column a value that its name makes, and a second row of defaults."""
+GOLDEN = Path(__file__).parents[1] / "golden" / "block_10.bin"
+"""A block as a journal of version 10 has stored it: of each column a value that its name makes, and a second row of defaults."""
 
-LAST = "follows"
+LAST = "topics"
 """The last column that it has."""
 
 blobs = st.none() | st.binary(max_size=40)
@@ -47,12 +47,12 @@ events = st.builds(
 )
 
 
-def numbered(found: list[Event], gaps: list[int]) -> list[Row]:
+def numbered(found: list[Event], gaps: list[int]) -> list[PlacedEvent]:
     """Rows in order, with holes between their seqs."""
     rows, seq, total = [], 0, 0
     for event, gap in zip(found, gaps, strict=False):
         seq, total = seq + gap, total + counted_bytes(event)
-        rows.append(Row(seq, total, event))
+        rows.append(PlacedEvent(seq, total, event))
     return rows
 
 
@@ -60,28 +60,28 @@ rows = st.builds(numbered, st.lists(events, min_size=1, max_size=8), st.lists(st
 
 
 @given(rows)
-def test_rows_come_back_as_they_were(found: list[Row]) -> None:
+def test_rows_come_back_as_they_were(found: list[PlacedEvent]) -> None:
     block = unpack(pack(block_of(found)))
     assert rows_of(block) == found
     assert counted(block) == sum(counted_bytes(row.event) for row in found)
 
 
 @given(rows, st.integers(0, 25), st.integers(0, 25))
-def test_a_part_is_what_lies_between(found: list[Row], after: int, upto: int) -> None:
+def test_a_part_is_what_lies_between(found: list[PlacedEvent], after: int, upto: int) -> None:
     assert rows_of(part(block_of(found), after, upto)) == [row for row in found if after < row.seq <= upto]
 
 
 class File:
     """A journal's table of blocks."""
 
-    def __init__(self, found: list[Row], size: int) -> None:
+    def __init__(self, found: list[PlacedEvent], size: int) -> None:
         database = Journal(None, CLUSTER_ID, Clock()).database
         with database.transaction() as run:
             self.run: sqlite3.Connection = run
         for begin in range(0, len(found), size):
             stored_blocks.insert(self.run, block_of(found[begin : begin + size]), at_ms=begin)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[PlacedEvent]:
         return stored_blocks.rows(self.run, 0, 99, 99)
 
     def size(self) -> int:
@@ -90,7 +90,7 @@ class File:
 
 
 @given(rows, st.integers(1, 4), st.integers(0, 25), st.integers(0, 25))
-def test_what_is_deleted_is_cut_out_of_its_blocks(found: list[Row], size: int, after: int, upto: int) -> None:
+def test_what_is_deleted_is_cut_out_of_its_blocks(found: list[PlacedEvent], size: int, after: int, upto: int) -> None:
     file = File(found, size)
     before = file.size()
     between = [row for row in found if after < row.seq <= upto]
@@ -102,7 +102,7 @@ def test_what_is_deleted_is_cut_out_of_its_blocks(found: list[Row], size: int, a
 
 
 @given(rows, st.integers(1, 4), st.data())
-def test_what_is_changed_stands_where_it_stood(found: list[Row], size: int, data: st.DataObject) -> None:
+def test_what_is_changed_stands_where_it_stood(found: list[PlacedEvent], size: int, data: st.DataObject) -> None:
     file, seqs = File(found, size), [row.seq for row in found]
     before = file.size()
     gone = data.draw(st.sets(st.sampled_from(seqs)))
@@ -132,11 +132,11 @@ def by_name(column: pa.Field, width: int) -> object:
     return tuple(range(number, number + width)) if width else texts.get(column.type, number)
 
 
-def test_a_block_that_version_7_has_stored_is_read_whatever_columns_came_since() -> None:
+def test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since() -> None:
     """So a column that is added is the last one: anywhere else it would take the values of its neighbour."""
     first, second = rows_of(unpack(GOLDEN.read_bytes()))
     then = EVENT.names[: EVENT.names.index(LAST) + 1]
-    assert len(then) == 39
+    assert len(then) == 40
     widths, defaults = widths_of(Event), defaults_of(Event)
     expected = {name: by_name(EVENT.field(name), widths.get(name, 0)) if name in then else defaults[name] for name in EVENT.names}
     assert {name: getattr(first.event, name) for name in EVENT.names} == expected

@@ -46,7 +46,7 @@ def test_it_has_a_row_for_every_log_and_a_closing_one(agent: Agent, directory: L
     ]
 
 
-def test_it_tells_keys_and_log_dirs_and_nothing_else(agent: Agent) -> None:
+def test_it_shows_keys_and_log_dirs_and_nothing_else(agent: Agent) -> None:
     Reader(agent).begin()
     (event,) = [event for _, event in events_of(agent.journal, 0, agent.journal.end().seq) if event.kind is Kind.CENSUS]
     for each in expanded(event)[:-1]:
@@ -76,7 +76,7 @@ def test_it_is_written_for_a_beginning_a_start_and_for_what_was_missed_and_not_a
     assert censuses(agent) == 5
 
 
-def test_it_names_the_log_dirs_of_which_it_tells_nothing(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+def test_it_names_the_log_dirs_of_which_it_shows_nothing(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
     partition(other, "orders", 2).append(batch(3))
     both = Agent(directory.path, other.path, journal=tmp_path / "both")
@@ -112,7 +112,7 @@ def there(shard: Shard) -> set[int]:
     return {key.partition for key, state in shard.states.items() if not state.departed}
 
 
-def test_what_it_left_out_is_told_once_by_the_next_one(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+def test_what_it_left_out_is_reported_once_by_the_next_one(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
     both, shard, reader, away = lost_with_the_journal(directory, other, tmp_path / "both")
     both.look()
@@ -126,7 +126,7 @@ def test_what_it_left_out_is_told_once_by_the_next_one(agent: Agent, directory: 
     both.close()
 
 
-def test_what_that_of_an_earlier_process_left_out_is_told_too(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
+def test_what_that_of_an_earlier_process_left_out_is_reported_too(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
     both, shard, reader, away = lost_with_the_journal(directory, other, tmp_path / "both")
     reader.commit()
@@ -153,7 +153,7 @@ def gone(directory: LogDir, number: int) -> None:
     (directory.path / f"orders-{number}").rmdir()
 
 
-def test_a_log_that_vanishes_while_no_agent_runs_is_told_as_gone(agent: Agent, directory: LogDir) -> None:
+def test_a_log_that_vanishes_while_no_agent_runs_is_reported_as_gone(agent: Agent, directory: LogDir) -> None:
     shard, reader = Shard(), Reader(agent)
     shard.fold(*reader.begin().step())
     reader.commit()

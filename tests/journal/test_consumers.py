@@ -7,7 +7,7 @@ import pytest
 
 from streaming.journal import trimming
 from streaming.journal.consumer_rows import Registration
-from streaming.journal.consumers import MOST_CONSUMERS, Bounds, Consumers
+from streaming.journal.consumers import MOST_CONSUMERS, Consumers, JournalBounds
 from streaming.journal.journal import Journal
 from streaming.rows import Kind
 from tests.builders import CLUSTER_ID
@@ -16,9 +16,9 @@ from tests.journal.test_journal import appended
 from tests.watcher.journalled import events_of
 
 HOUR = 3_600_000
-BOUNDS = Bounds(max_bytes=1 << 30, max_age_ms=7 * 24 * HOUR, consumer_expiry_ms=24 * HOUR)
+BOUNDS = JournalBounds(max_bytes=1 << 30, max_age_ms=7 * 24 * HOUR, consumer_expiry_ms=24 * HOUR)
 
-OLD = Bounds(max_bytes=1 << 30, max_age_ms=-1, consumer_expiry_ms=24 * HOUR)
+OLD = JournalBounds(max_bytes=1 << 30, max_age_ms=-1, consumer_expiry_ms=24 * HOUR)
 """By which everything is too old."""
 
 
@@ -36,14 +36,13 @@ class Desk:
             self.journal.publish([appended(end.total, 10)])
             self.journal.reach(0, None)
 
-    def trim(self, bounds: Bounds) -> None:
+    def trim(self, bounds: JournalBounds) -> None:
         while self.consumers.trim(bounds):
             pass
 
     def sent(self, consumer: str, upto: int) -> None:
         """It was sent everything up to there, has it, and commits it."""
         self.consumers.send(consumer, upto)
-        self.consumers.note_streamed(consumer, 0, upto)
         self.consumers.note_committed(consumer, upto)
 
     @property
@@ -63,7 +62,6 @@ def test_a_consumer_is_known_once_it_was_enrolled(desk: Desk) -> None:
     desk.consumers.register("a")
     assert desk.consumers.note_seen("a")
     assert desk.consumers.any()
-    assert desk.consumers.streamed("b") is None
     assert desk.consumers.committed("b") is None
 
 
@@ -71,36 +69,22 @@ def test_a_new_consumer_begins_behind_everything_and_nothing_is_merged_across(de
     desk.journal.publish([appended(0, 10)])
     desk.consumers.register("a")
     desk.journal.publish([appended(10, 10)])
-    assert desk.consumers.streamed("a") == 1
+    assert desk.consumers.committed("a") == 1
     assert [event.bytes for _, event in events_of(desk.journal, 1, 9)] == [10]
 
 
 def test_enrolling_again_changes_nothing(desk: Desk) -> None:
     desk.consumers.register("a")
     desk.publish(3)
-    desk.consumers.note_streamed("a", 0, 2)
+    desk.consumers.note_committed("a", 2)
     desk.consumers.register("a")
-    assert desk.consumers.streamed("a") == 2
+    assert desk.consumers.committed("a") == 2
 
 
-def test_only_what_continues_what_it_had_has_arrived(desk: Desk) -> None:
-    desk.consumers.register("a")
-    desk.publish(5)
-    desk.consumers.note_streamed("a", 2, 4)
-    assert desk.consumers.streamed("a") == 0
-    desk.consumers.note_streamed("a", 0, 2)
-    desk.consumers.note_streamed("a", 1, 4)
-    assert desk.consumers.streamed("a") == 4
-    desk.consumers.note_streamed("a", 0, 3)
-    assert desk.consumers.streamed("a") == 4
-
-
-def test_nothing_is_committed_that_has_not_arrived(desk: Desk) -> None:
+def test_a_commit_never_goes_back(desk: Desk) -> None:
     desk.consumers.register("a")
     desk.publish(5)
-    desk.consumers.note_streamed("a", 0, 3)
-    desk.consumers.note_committed("a", 5)
-    assert desk.consumers.committed("a") == 3
+    desk.consumers.note_committed("a", 3)
     desk.consumers.note_committed("a", 1)
     assert desk.consumers.committed("a") == 3
 
@@ -110,7 +94,6 @@ def test_the_journal_is_trimmed_behind_its_slowest_consumer(desk: Desk) -> None:
         desk.consumers.register(name)
     desk.publish(5)
     for name, seq in (("a", 5), ("b", 2)):
-        desk.consumers.note_streamed(name, 0, seq)
         desk.consumers.note_committed(name, seq)
     desk.trim(BOUNDS)
     assert desk.held == [3, 4, 5]
@@ -121,13 +104,11 @@ def test_a_consumer_that_is_silent_for_too_long_holds_nothing(desk: Desk) -> Non
         desk.consumers.register(name)
     desk.publish(5)
     desk.clock.now += BOUNDS.consumer_expiry_ms
-    desk.consumers.note_streamed("a", 0, 4)
     desk.consumers.note_committed("a", 4)
     desk.trim(BOUNDS)
     assert desk.held == [5]
     desk.consumers.note_seen("b")
     desk.publish(1)
-    desk.consumers.note_streamed("a", 4, 6)
     desk.consumers.note_committed("a", 6)
     desk.trim(BOUNDS)
     assert desk.held == [5, 6]
@@ -146,7 +127,7 @@ def test_without_any_consumer_only_the_bounds_hold(desk: Desk) -> None:
     assert desk.held == []
 
 
-def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_reported(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     desk.consumers.register("a")
     desk.publish(3)
     desk.clock.now += BOUNDS.max_age_ms + 1
@@ -165,7 +146,7 @@ def test_what_is_too_old_is_lost_to_a_consumer_that_still_waits_and_that_is_told
 def test_what_is_too_much_is_lost_from_its_beginning(desk: Desk) -> None:
     desk.consumers.register("a")
     desk.publish(100)
-    bounds = Bounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
+    bounds = JournalBounds(max_bytes=desk.journal.size() // 2, max_age_ms=BOUNDS.max_age_ms, consumer_expiry_ms=BOUNDS.consumer_expiry_ms)
     desk.trim(bounds)
     lost = sum(event.bytes for _, event in events_of(desk.journal, 0, 100) if event.kind is Kind.SKIPPED)
     assert 490 <= lost <= 520

@@ -20,6 +20,7 @@ from streaming.journal.cursor import Cursor
 from streaming.journal.joining import LEAST, LOOKS, Joining
 from streaming.journal.journal import Journal, Mark
 from streaming.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
+from streaming.journal.schema import VERSION
 from streaming.journal.stored_blocks import entries
 from streaming.journal.trimming import Limits, Trimming
 from streaming.log_key import LogKey
@@ -359,7 +360,7 @@ def follow(directory: Path, done: list[tuple[str, object]]) -> None:
     journal = opened(directory)
     Consumers(journal, journal.now_ms).register("reader")
     ends, published, total, joined = [0, 0, 0], list[Event](), 0, False
-    told = Had(0, [])
+    reported = Had(0, [])
     for name, value in done:
         if name == "publish":
             events = []
@@ -370,19 +371,19 @@ def follow(directory: Path, done: list[tuple[str, object]]) -> None:
             journal.publish(events)
             published += events
         elif name == "reach":
-            mark = journal.reach(told.seq, value)  # type: ignore[arg-type]
+            mark = journal.reach(reported.seq, value)  # type: ignore[arg-type]
             Consumers(journal, journal.now_ms).send("reader", mark.seq)
-            answer = events_of(journal, told.seq, mark.seq)
+            answer = events_of(journal, reported.seq, mark.seq)
             size = sum(event.bytes for _, event in answer)
             if value is not None and len(answer) > 1 and not joined:
                 assert size <= value  # type: ignore[operator]
-            assert answer or journal.end().seq == told.seq
-            told = Had(mark.seq, told.events + answer)
-            had = sum(event.bytes for _, event in told.events)
+            assert answer or journal.end().seq == reported.seq
+            reported = Had(mark.seq, reported.events + answer)
+            had = sum(event.bytes for _, event in reported.events)
             assert had <= mark.total
             assert joined or had == mark.total
         elif name == "trim":
-            forget(journal, told.seq)
+            forget(journal, reported.seq)
         elif name == "join":
             join(journal)
             joined = True
@@ -390,9 +391,9 @@ def follow(directory: Path, done: list[tuple[str, object]]) -> None:
             journal.close()
             journal = opened(directory)
         assert journal.end().total == total
-    rest = events_of(journal, told.seq, journal.end().seq)
-    assert events_of(journal, told.seq, journal.end().seq) == rest
-    seen = told.events + rest
+    rest = events_of(journal, reported.seq, journal.end().seq)
+    assert events_of(journal, reported.seq, journal.end().seq) == rest
+    seen = reported.events + rest
     assert [seq for seq, _ in seen] == sorted({seq for seq, _ in seen})
     assert summed([event for _, event in seen]) == summed(published)
     for log in LOGS:
@@ -418,12 +419,17 @@ def test_a_journal_of_another_cluster_is_refused_and_not_held(journal: Journal, 
     opened(tmp_path / "journal").close()
 
 
-def test_a_journal_of_a_later_version_is_refused(journal: Journal, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, VERSION - 1, VERSION + 1])
+def test_a_journal_of_another_version_is_refused_and_says_what_to_do(journal: Journal, tmp_path: Path, version: int) -> None:
     with journal.database.transaction() as run:
-        run.execute("PRAGMA user_version=99")
+        run.execute(f"PRAGMA user_version={version}")
     journal.close()
-    with pytest.raises(JournalError, match="version 99"):
+    path = tmp_path / "journal" / "journal.db"
+    before = path.read_bytes()
+    says = f"{path} is of version {version}, this segtail reads {VERSION}: use the segtail that wrote it, or delete it to start a new one$"
+    with pytest.raises(JournalError, match=says):
         opened(tmp_path / "journal")
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\x00" + bytes(4000)])

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from streaming.kafka.control import EndTxnMarker, read_control
+from streaming.kafka.layout import TRANSACTIONAL_BIT
 from streaming.kafka.legacy_messages import Message
 from streaming.kafka.producer_snapshot import ProducerState
 from streaming.kafka.record_batches import RecordBatch
@@ -25,7 +26,7 @@ def read(name: str) -> bytes:
     return (LOGS / name).read_bytes()
 
 
-def told(name: str) -> list[str]:
+def reported(name: str) -> list[str]:
     """The lines that Kafka printed about a file."""
     return (LOGS / f"{name}.txt").read_text().splitlines()
 
@@ -49,7 +50,7 @@ def batch_line(batch: RecordBatch, position: int, valid: bool) -> str:
     return (
         f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.records_count} baseSequence: {batch.base_sequence} "
         f"lastSequence: {batch.last_sequence} producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch} "
-        f"partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {_bool(batch.is_transactional)} "
+        f"partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {_bool(bool(batch.attributes & TRANSACTIONAL_BIT))} "
         f"isControl: {_bool(batch.is_control)} deleteHorizonMs: {_optional(batch.delete_horizon)} position: {position} "
         f"{_time_type(batch)}: {batch.max_timestamp} size: {batch.size} magic: 2 compresscodec: {CODECS[batch.codec]} crc: {batch.crc} "
         f"isvalid: {_bool(valid)}"

@@ -46,7 +46,7 @@ class Layout:
 
 
 def layouts() -> list[Layout]:
-    """All that Kafka told."""
+    """All that Kafka reported."""
     found = []
     for line in PATH.read_text().splitlines():
         message, version, encoding, text = line.split(" ")

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.cluster_image import ClusterImage, Topic
-from streaming.kafka.configs import Config, ResourceType
 from streaming.kafka.metadata_brokers import BrokerState
 from streaming.kafka.metadata_partitions import PartitionState, without_elr
-from streaming.kafka.metadata_records import FeatureLevelRecord
 from streaming.kafka.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import partition_change_record
 from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
+from tests.record_batches import image_of_snapshot
 from tests.tables import each_row
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
@@ -43,7 +42,7 @@ def log_of(cluster: str) -> memoryview:
 def snapshot_of(name: str) -> ClusterImage:
     snapshot = parse_metadata_snapshot(name)
     assert snapshot is not None
-    return ClusterImage.from_snapshot(memoryview((DATA / "with_snapshots" / name).read_bytes()), snapshot.end_offset)
+    return image_of_snapshot(memoryview((DATA / "with_snapshots" / name).read_bytes()), snapshot.end_offset)
 
 
 def applied(*batches: list[bytes], base_offset: int = 0, epoch: int = 1) -> ClusterImage:
@@ -93,10 +92,11 @@ def test_a_snapshot_and_the_log_from_there_say_the_same_as_the_whole_log(name: s
         each.apply(log_of("with_snapshots"))
     assert rows(image) == rows(whole) == expected("with_snapshots")
     assert image.brokers() == whole.brokers()
-    assert set(image.configs()) == set(whole.configs())
-    assert set(image.features()) == set(whole.features())
-    assert image.next_producer_id == whole.next_producer_id
-    assert (image.next_offset, image.last_epoch) == (whole.next_offset, whole.last_epoch)
+    for topic in image.topics():
+        assert set(image.topic_configs(topic.name)) == set(whole.topic_configs(topic.name))
+    assert set(image.broker_configs(1)) == set(whole.broker_configs(1))
+    assert set(image.default_broker_configs()) == set(whole.default_broker_configs())
+    assert image.next_offset == whole.next_offset
 
 
 @given(st.lists(st.integers(0, 400), max_size=200))
@@ -165,9 +165,7 @@ def test_in_sync_before_were_those_of_the_isr_and_the_eligible_ones_and_where_no
     assert [each.in_sync for each in image.take_unclean_elections()] == [in_sync]
 
 
-def test_brokers_and_features() -> None:
-    image = applied([METADATA_RECORDS["feature"]])
-    assert (image.feature_level("transaction.version"), image.feature_level("kraft.version")) == (2, 0)
+def test_brokers() -> None:
     image = ClusterImage()
     image.apply(log_of("node_down"))
     assert [(broker.broker_id, broker.fenced, len(broker.log_dirs)) for broker in sorted(image.brokers(), key=lambda b: b.broker_id)] == [
@@ -175,24 +173,18 @@ def test_brokers_and_features() -> None:
         (2, False, 2),
         (3, True, 2),
     ]
-    assert image.feature_level("metadata.version") == 30
 
 
 def test_every_configuration_is_what_kafka_says() -> None:
     image = ClusterImage()
     image.apply(log_of("with_snapshots"))
     with (DATA / "with_snapshots" / "configs.tsv").open(newline="") as file:
-        told = {(row["level"], row["resource"], row["key"], row["value"]) for row in csv.DictReader(file, delimiter="\t")}
-    topics = {("topic", one.resource, one.name, one.value) for one in image.configs() if one.resource_type == ResourceType.TOPIC}
-    assert topics == {row for row in told if row[0] == "topic"}
-    for level, resource, key, value in told:
-        match level:
-            case "topic":
-                assert image.topic_config(resource, key) == value
-            case "broker":
-                assert image.broker_config(1, key) == value
-            case _:
-                assert image.default_broker_config(key) == value
+        reported = {(row["level"], row["resource"], row["key"], row["value"]) for row in csv.DictReader(file, delimiter="\t")}
+    topics = {("topic", topic.name, *config) for topic in image.topics() for config in image.topic_configs(topic.name)}
+    brokers = {("broker", "", *config) for config in image.broker_configs(1)}
+    assert {row for row in reported if row[0] == "topic"} == topics
+    everywhere = {("default", "", *config) for config in image.default_broker_configs()}
+    assert {row for row in reported if row[0] != "topic"} <= brokers | everywhere
 
 
 def test_a_configuration_is_set_changed_and_removed() -> None:
@@ -200,36 +192,24 @@ def test_a_configuration_is_set_changed_and_removed() -> None:
         return bytes.fromhex("0104000204666f6f0d726574656e74696f6e2e6d73") + value + b"\0"
 
     image = applied([TOPIC, METADATA_RECORDS["topic config"]])
-    assert image.configs() == (Config(ResourceType.TOPIC, "foo", "retention.ms", "60000"),)
+    assert image.topic_configs("foo") == (("retention.ms", "60000"),)
     image.apply(memoryview(log([config(b"\x027")], base_offset=2)))
-    assert image.topic_config("foo", "retention.ms") == "7"
+    assert image.topic_configs("foo") == (("retention.ms", "7"),)
     image.apply(memoryview(log([config(b"\0")], base_offset=3)))
-    assert (image.topic_config("foo", "retention.ms"), image.configs()) == (None, ())
+    assert image.topic_configs("foo") == ()
 
 
 def test_configurations_go_with_their_topic_alone() -> None:
     image = applied([TOPIC, METADATA_RECORDS["topic config"], METADATA_RECORDS["broker config"], REMOVE_TOPIC])
-    assert image.configs() == (Config(ResourceType.BROKER, "1", "log.retention.ms", "5"),)
-    assert (image.broker_config(1, "log.retention.ms"), image.broker_config(2, "log.retention.ms")) == ("5", None)
-    assert image.default_broker_config("log.retention.ms") is None
+    assert (image.broker_configs(1), image.broker_configs(2)) == ((("log.retention.ms", "5"),), ())
+    assert image.default_broker_configs() == ()
+    assert image.topic_configs("foo") == ()
 
 
 def test_nothing_is_kept_of_secrets_and_of_other_resources() -> None:
     client_metrics = bytes.fromhex("01040010" + "0261" + "0d726574656e74696f6e2e6d73" + "0237" + "00")
     image = applied([METADATA_RECORDS["secret config"], client_metrics])
-    assert image.configs() == ()
-    assert image.broker_config(1, "listener.name.x.ssl.key.password") is None
-
-
-def test_a_feature_of_level_0_is_removed() -> None:
-    removed = bytes.fromhex("010c00147472616e73616374696f6e2e76657273696f6e000000")
-    assert applied([METADATA_RECORDS["feature"]]).features() == (FeatureLevelRecord("transaction.version", 2),)
-    assert applied([METADATA_RECORDS["feature"], removed]).features() == ()
-
-
-def test_producer_ids_are_given_in_blocks() -> None:
-    assert applied([NO_OP]).next_producer_id == 0
-    assert applied([METADATA_RECORDS["producer ids"]]).next_producer_id == 5000
+    assert (image.broker_configs(1), image.default_broker_configs(), image.topic_configs("a")) == ((), (), ())
 
 
 def test_a_partition_that_moves_and_recovers() -> None:
@@ -341,11 +321,6 @@ def test_a_log_that_goes_on_too_far_is_refused() -> None:
         applied([TOPIC], base_offset=10)
 
 
-def test_the_epoch_of_the_last_batch_is_told() -> None:
-    assert ClusterImage().last_epoch == -1
-    assert applied([NO_OP], epoch=4).last_epoch == 4
-
-
 @each_row("values", [[PARTITION], [CHANGE], [TOPIC, CHANGE], [REMOVE_TOPIC], [METADATA_RECORDS["clear elr"]]])
 def test_a_change_of_what_is_not_there_is_refused_by_its_offset(values: list[bytes]) -> None:
     with pytest.raises(FormatError, match=f"metadata record at offset {len(values) - 1}: .* is not known"):
@@ -362,9 +337,9 @@ def test_a_snapshot_that_is_not_whole_is_refused() -> None:
     data = memoryview((DATA / "with_snapshots" / SNAPSHOTS[0]).read_bytes())
     for length in range(0, len(data), 7):
         with pytest.raises(FormatError, match="not whole"):
-            ClusterImage.from_snapshot(data[:length], 35)
+            image_of_snapshot(data[:length], 35)
     with pytest.raises(FormatError, match="not whole"):
-        ClusterImage.from_snapshot(memoryview(bytes(data) + b"\0"), 35)
+        image_of_snapshot(memoryview(bytes(data) + b"\0"), 35)
 
 
 @given(st.binary(max_size=300))
@@ -372,4 +347,4 @@ def test_garbage_is_refused_and_nothing_else(garbage: bytes) -> None:
     with suppress(FormatError):
         assert ClusterImage().apply(memoryview(garbage)) <= len(garbage)
     with pytest.raises(FormatError):
-        ClusterImage.from_snapshot(memoryview(garbage), 0)
+        image_of_snapshot(memoryview(garbage), 0)

@@ -36,9 +36,9 @@ from streaming.kafka.group_metadata import GroupMember, GroupMetadata, read_grou
 from streaming.kafka.records import Record
 from streaming.scan.headers import Batches
 from streaming.simulator.coordinator_records import offset_commit_record
-from tests.dump.told import as_ours, shared
+from tests.dump.reported import as_ours, shared
 from tests.groups.logs import dumped, segments
-from tests.kafka.dumped import columns, files, read, told
+from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, STREAMS_GROUP_RECORDS, TIME, TOPIC_ID
 from tests.tables import each_row
 
@@ -119,9 +119,9 @@ def test_the_value_of_a_key_that_is_not_opened_is_kept_as_it_stands() -> None:
     assert read_offsets_value(OtherKey(999, b""), b"raw") == b"raw"
 
 
-@each_row(("key_type", "value", "told_value"), CONSUMER_GROUP_RECORDS + STREAMS_GROUP_RECORDS)
-def test_records_of_the_newer_protocol_are_what_kafka_prints(key_type: int, value: str, told_value: str) -> None:
-    expected = as_ours(json.loads(told_value))
+@each_row(("key_type", "value", "reported_value"), CONSUMER_GROUP_RECORDS + STREAMS_GROUP_RECORDS)
+def test_records_of_the_newer_protocol_are_what_kafka_prints(key_type: int, value: str, reported_value: str) -> None:
+    expected = as_ours(json.loads(reported_value))
     found = plain(read_offsets_value(key_of(key_type), bytes.fromhex(value)))
     assert shared(found, expected) == expected
 
@@ -178,7 +178,7 @@ def kafkas_json(value: object) -> dict[str, object]:
 @pytest.mark.parametrize("name", [name for name in files(".log") if "__consumer_offsets" in name])
 def test_records_are_what_kafka_prints(name: str) -> None:
     records = records_of(read(name), columns(read(name)))
-    lines = [match for line in told(name) if (match := PAYLOAD.search(line))]
+    lines = [match for line in reported(name) if (match := PAYLOAD.search(line))]
     assert len(records) == len(lines) > 0
     for record, line in zip(records, lines, strict=True):
         assert record.key is not None
@@ -197,9 +197,9 @@ def test_records_of_groups_of_every_kind_are_what_kafka_prints(partition: int) -
     records = records_of(data, columns(data))
     assert len(records) == len(lines) > 0
     for record, line in zip(records, lines, strict=True):
-        key, told_key = read_offsets_key(record.key or b""), json.loads(line[1])
-        assert plain(key) == as_ours(told_key["data"]) | (
-            {} if int(told_key["type"]) < 3 else {"key_type": KeyType(int(told_key["type"])).name}
+        key, reported_key = read_offsets_key(record.key or b""), json.loads(line[1])
+        assert plain(key) == as_ours(reported_key["data"]) | (
+            {} if int(reported_key["type"]) < 3 else {"key_type": KeyType(int(reported_key["type"])).name}
         )
         if record.value is None:
             assert line[2] == "<DELETE>"

@@ -9,7 +9,7 @@ from streaming.kafka.legacy_messages import inner_messages, read_message
 from streaming.kafka.record_batches import read_batch
 from streaming.kafka.records import read_records
 from streaming.scan.crc_check import stored_crcs, wrong_crcs
-from tests.kafka.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, told
+from tests.kafka.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, reported
 from tests.tables import each_row
 
 DECODED = re.compile(r" key: \{.*")
@@ -37,7 +37,7 @@ def lines_of(data: bytes) -> list[str]:
 
 @SEGMENTS
 def test_batches_and_records_are_what_kafka_prints(name: str) -> None:
-    assert lines_of(read(name)) == [DECODED.sub("", line) for line in told(name)]
+    assert lines_of(read(name)) == [DECODED.sub("", line) for line in reported(name)]
 
 
 @SEGMENTS
@@ -49,7 +49,7 @@ def test_records_are_the_same_whatever_the_magic(name: str) -> None:
         records = read_entry_records(memoryview(data), position)
         assert records is not None
         offsets += [record.offset for record in records]
-    assert offsets == [int(line.split()[2]) for line in told(name) if line.startswith("| ")]
+    assert offsets == [int(line.split()[2]) for line in reported(name) if line.startswith("| ")]
 
 
 @SEGMENTS
@@ -62,6 +62,6 @@ def test_one_wrong_bit_is_found_in_the_batch_that_has_it(name: str) -> None:
 
 
 @SEGMENTS
-def test_the_crc_that_is_told_is_the_one_in_the_header(name: str) -> None:
-    crcs = [int(match[1]) for line in told(name) if not line.startswith("|") and (match := re.search(r" crc: (\d+)", line))]
+def test_the_crc_that_is_reported_is_the_one_in_the_header(name: str) -> None:
+    crcs = [int(match[1]) for line in reported(name) if not line.startswith("|") and (match := re.search(r" crc: (\d+)", line))]
     assert stored_crcs(columns(read(name))).tolist() == crcs

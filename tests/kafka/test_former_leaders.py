@@ -14,10 +14,10 @@ from streaming.simulator.metadata_writer import (
     no_op_record,
     partition_change_record,
     partition_record,
-    remove_topic_record,
     topic_record,
 )
 from tests.builders import NOW
+from tests.simulated import remove_topic_record
 from tests.tables import each_row
 
 TOPIC = UUID(int=77)
@@ -80,7 +80,7 @@ def test_only_so_many_leaders_are_remembered() -> None:
 
 
 @each_row("overlap", [0, 1, 2, 4])
-def test_an_older_image_tells_who_led_before(overlap: int) -> None:
+def test_an_older_image_shows_who_led_before(overlap: int) -> None:
     """Also one that was brought further than to where the newer one begins."""
     newer = image_of(registered(leader=2, epoch=3), elected(1, 2, 1))
     leaders = (2, 1, 2, 1, 2, 1)
@@ -89,7 +89,7 @@ def test_an_older_image_tells_who_led_before(overlap: int) -> None:
     assert led(newer, 0, 1, 2, 3, 4, 5, 6, 7) == [1, 2, 1, 2, 1, 2, 1, None]
 
 
-def test_an_older_image_that_ends_before_the_newer_one_begins_tells_nothing() -> None:
+def test_an_older_image_that_ends_before_the_newer_one_begins_shows_nothing() -> None:
     newer = image_of(registered(leader=2, epoch=9))
     newer.recall(image_of(registered(leader=1), elected(2)))
     newer.recall(ClusterImage())
@@ -98,11 +98,11 @@ def test_an_older_image_that_ends_before_the_newer_one_begins_tells_nothing() ->
 
 def test_idle_batches_are_passed_by_their_bytes() -> None:
     data = log(*[[no_op_record()]] * 50, elected(1), *[[no_op_record()]] * 3)
-    assert idle_run(memoryview(data), 0) == (50, 0, 1)
-    assert idle_run(memoryview(data), 7 * IDLE_BYTES) == (43, 7, 1)
+    assert idle_run(memoryview(data), 0) == (50, 0)
+    assert idle_run(memoryview(data), 7 * IDLE_BYTES) == (43, 7)
     assert idle_run(memoryview(data), 50 * IDLE_BYTES)[0] == 0
-    assert idle_run(memoryview(data), len(data) - 3 * IDLE_BYTES) == (3, 51, 1)
-    assert idle_run(memoryview(data[:-1]), len(data) - 3 * IDLE_BYTES) == (2, 51, 1)
+    assert idle_run(memoryview(data), len(data) - 3 * IDLE_BYTES) == (3, 51)
+    assert idle_run(memoryview(data[:-1]), len(data) - 3 * IDLE_BYTES) == (2, 51)
     assert idle_run(memoryview(data), len(data))[0] == 0
 
 
@@ -116,7 +116,7 @@ def test_a_batch_that_differs_ends_the_run(at: int) -> None:
 def test_an_image_comes_as_far_over_idle_batches_as_batch_by_batch() -> None:
     batches = [[no_op_record()]] * 20
     image = image_of(registered(), *batches, elected(2), *batches)
-    assert (image.next_offset, image.last_epoch, led(image, 1)) == (43, 1, [2])
+    assert (image.next_offset, led(image, 1)) == (43, [2])
     again = log(registered(), *batches, elected(2), *batches, elected(1))
     assert image.apply(memoryview(again)) == len(again)  # from the start of the segment: passed over
     assert (image.next_offset, led(image, 2)) == (44, [1])

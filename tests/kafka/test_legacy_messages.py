@@ -96,7 +96,7 @@ def test_an_lz4_frame_of_magic_0_is_read_whatever_its_header_checksum() -> None:
         inner_messages(replace(damaged, magic=1))
 
 
-def test_a_wrong_crc_is_told_and_no_error() -> None:
+def test_a_wrong_crc_is_reported_and_no_error() -> None:
     damaged = bytearray(PLAIN)
     damaged[-1] ^= 1
     message = message_of(bytes(damaged))

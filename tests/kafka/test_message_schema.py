@@ -22,7 +22,7 @@ from streaming.kafka.records import Record
 from streaming.kafka.share_group_state import ShareKey, ShareKeyType, read_share_key, read_share_value
 from streaming.kafka.transaction_state import TransactionState, read_transaction_key, read_transaction_value
 from streaming.kafka.wire import Reader
-from tests.dump import told
+from tests.dump import reported
 from tests.kafka.kafkas_layouts import Layout, contents, encoded, layouts
 from tests.tables import each_row
 
@@ -31,7 +31,7 @@ Parser = Callable[[int, bytes], object]
 
 LAYOUTS = layouts()
 
-OURS = told.OURS | {
+OURS = reported.OURS | {
     "kraft_version_feature": "kraft_version",
     "leader_recovery_state": "recovering",
     "num_partitions": "partitions",
@@ -162,14 +162,14 @@ def as_ours(message: str, content: object) -> object:
     return named
 
 
-def told_of(found: object, told: object) -> object:
+def reported_of(found: object, reported: object) -> object:
     """Of what was read the fields that the message contains: a version may lack others."""
-    if isinstance(told, dict):
+    if isinstance(reported, dict):
         assert isinstance(found, dict)
-        return {name: told_of(found[name], value) for name, value in told.items()}
-    if isinstance(told, list):
+        return {name: reported_of(found[name], value) for name, value in reported.items()}
+    if isinstance(reported, list):
         assert isinstance(found, list)
-        return [told_of(*pair) for pair in zip(found, told, strict=True)]
+        return [reported_of(*pair) for pair in zip(found, reported, strict=True)]
     return found
 
 
@@ -196,7 +196,7 @@ def test_every_field_is_read_as_kafka_lays_it_out(layout: Layout, data: st.DataO
         del expected["version"]
     parse = PARSERS[layout.message]
     found = plain(parse(layout.version, body))
-    assert told_of(found, expected) == expected
+    assert reported_of(found, expected) == expected
     with pytest.raises(FormatError):
         parse(layout.version, body[: data.draw(st.integers(0, len(body) - 1))])
 

@@ -110,7 +110,7 @@ def test_no_name_makes_the_parsers_raise(name: str) -> None:
         ("09223372036854775807.log", SegmentFile(2**63 - 1, FileKind.LOG, FileStage.LIVE)),
     ],
 )
-def test_a_segments_files_are_told_by_offset_kind_and_stage(name: str, file: SegmentFile) -> None:
+def test_a_segments_files_are_reported_by_offset_kind_and_stage(name: str, file: SegmentFile) -> None:
     assert parse_segment_file(name) == file
 
 

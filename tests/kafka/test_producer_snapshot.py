@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.producer_snapshot import ProducerState, read_producer_snapshot
-from tests.kafka.dumped import files, producer_line, read, told
+from tests.kafka.dumped import files, producer_line, read, reported
 from tests.kafka.vectors import TIME
 from tests.tables import each_row
 
@@ -57,7 +57,7 @@ def test_what_kafka_writes_is_understood() -> None:
 def test_producers_are_what_kafka_prints(name: str) -> None:
     states = read_producer_snapshot(read(name))
     assert states is not None
-    assert sorted(producer_line(state) for state in states) == sorted(told(name))
+    assert sorted(producer_line(state) for state in states) == sorted(reported(name))
 
 
 @given(st.lists(STATES, max_size=5))

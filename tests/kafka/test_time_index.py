@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.kafka.time_index import ENTRY_BYTES, read_time_entries
 from streaming.scan.index_check import proven_time_entries
-from tests.kafka.dumped import base_offset_of, files, read, segment_of, told
+from tests.kafka.dumped import base_offset_of, files, read, reported, segment_of
 from tests.kafka.vectors import TIME
 from tests.tables import each_row
 
@@ -32,8 +32,8 @@ def test_what_kafka_writes_is_understood() -> None:
 def test_entries_are_what_kafka_prints(name: str) -> None:
     base = base_offset_of(name)
     lines = [f"timestamp: {timestamp} offset: {offset + base}" for timestamp, offset in pairs(read(name))]
-    fresh = [f"timestamp: 0 offset: {base}"]  # Kafka prints one entry of the zeros of a new index
-    assert lines == ([] if told(name) == fresh else told(name))
+    new = [f"timestamp: 0 offset: {base}"]  # Kafka prints one entry of the zeros of a new index
+    assert lines == ([] if reported(name) == new else reported(name))
 
 
 @each_row("name", [name for name in files(".timeindex") if "truncation" not in name])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
-from tests.kafka.dumped import files, read, told
+from tests.kafka.dumped import files, read, reported
 from tests.tables import each_row
 
 VECTOR = bytes.fromhex("0000" + "0000000000000fa1" + "000000000000005a" + "0000000000000067" + "0000000000000068")
@@ -28,7 +28,7 @@ def test_entries_are_what_kafka_prints(name: str) -> None:
         f"version: 0 producerId: {one.producer_id} firstOffset: {one.first_offset} lastOffset: {one.last_offset} "
         f"lastStableOffset: {one.last_stable_offset}"
         for one in found
-    ] == told(name)
+    ] == reported(name)
 
 
 @each_row("name", files(".txnindex"))

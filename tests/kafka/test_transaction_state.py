@@ -16,9 +16,9 @@ from streaming.kafka.transaction_state import (
     read_transaction_key,
     read_transaction_value,
 )
-from streaming.simulator.coordinator_records import State, transaction_record
+from streaming.simulator.coordinator_records import IdState, transaction_record
 from streaming.simulator.coordinator_records import TransactionState as Written
-from tests.kafka.dumped import columns, files, read, told
+from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.test_consumer_offsets import records_of
 from tests.kafka.vectors import TIME, TRANSACTION_VALUES
 from tests.tables import each_row
@@ -92,7 +92,7 @@ def kafkas_json(found: TransactionMetadata) -> dict[str, object]:
 @pytest.mark.parametrize("name", [name for name in files(".log") if "__transaction_state" in name])
 def test_records_are_what_kafka_prints(name: str) -> None:
     records = records_of(read(name), columns(read(name)))
-    lines = [match for line in told(name) if (match := PAYLOAD.search(line))]
+    lines = [match for line in reported(name) if (match := PAYLOAD.search(line))]
     assert len(records) == len(lines) > 0
     for record, line in zip(records, lines, strict=True):
         assert record.key is not None
@@ -105,13 +105,13 @@ def test_records_are_what_kafka_prints(name: str) -> None:
 
 @given(
     st.text(max_size=20),
-    st.sampled_from(State),
+    st.sampled_from(IdState),
     st.lists(st.tuples(TOPICS, st.integers(0, 2**31 - 1)), max_size=5, unique=True),
     st.integers(0, 1),
     st.integers(-1, 2**40),
 )
 def test_what_the_simulator_writes_reads_back(
-    transactional_id: str, state: State, partitions: list[tuple[str, int]], version: int, previous: int
+    transactional_id: str, state: IdState, partitions: list[tuple[str, int]], version: int, previous: int
 ) -> None:
     written = Written(
         transactional_id=transactional_id,
@@ -132,7 +132,7 @@ def test_what_the_simulator_writes_reads_back(
     assert (found.producer_id, found.producer_epoch, found.timeout_ms) == (7, 1, 1000)
     assert (found.state, found.last_update_timestamp, found.start_timestamp) == (state, TIME, TIME - 5)
     named = [(one.topic, number) for one in found.partitions for number in one.partitions]
-    assert sorted(named) == ([] if state is State.EMPTY else sorted(partitions))
+    assert sorted(named) == ([] if state is IdState.EMPTY else sorted(partitions))
     assert found.previous_producer_id == (previous if version else -1)
 
 

@@ -11,7 +11,7 @@ from tests.tables import each_row
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=3))
-def test_a_varint_reads_back_and_tells_where_it_ends(number: int, behind: bytes) -> None:
+def test_a_varint_reads_back_and_shows_where_it_ends(number: int, behind: bytes) -> None:
     encoded = varint(number)
     assert read_varint(encoded + behind, 0) == (number, len(encoded))
     assert read_varlong(b"x" + encoded + behind, 1) == (number, 1 + len(encoded))

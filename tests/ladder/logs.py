@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from streaming.disk.segment_files import Segment, list_segments
 from streaming.kafka.control import EndTxnMarker, read_control
 from streaming.kafka.entries import read_entry_records
-from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT
+from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
 from streaming.kafka.legacy_messages import read_message
 from streaming.kafka.record_batches import read_batch
 from streaming.simulator.batch_writer import Batch, Record
@@ -123,7 +123,7 @@ def parse(segments: Sequence[Segment]) -> tuple[list[Real], list[Entry]]:
             last = batch.last_offset if batch is not None else found[-1].offset
             control = batch is not None and batch.is_control
             stamped = batch.is_log_append_time if batch is not None else message is not None and message.is_log_append_time
-            if batch is not None and batch.is_transactional and not control:
+            if batch is not None and batch.attributes & TRANSACTIONAL_BIT and not control:
                 pending.setdefault(batch.producer_id, []).extend(range(len(real), len(real) + len(found)))
             for record in found:
                 append_ms = record.timestamp if stamped else -1

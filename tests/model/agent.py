@@ -20,7 +20,7 @@ from streaming.agent.polls import Polls
 from streaming.agent.service import Service
 from streaming.client.agent_client import AgentClient
 from streaming.disk.logdirs import open_log_dirs
-from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.consumers import Consumers, JournalBounds
 from streaming.journal.database import Database
 from streaming.journal.journal import Journal
 from streaming.protocol.agent_calls import Call, pieces
@@ -137,7 +137,7 @@ class Agent:
     def _turn(self, hints: set[Path], budget: int | None) -> bool:
         return bool(self.call(lambda: self.watcher.poll(hints, budget)))
 
-    def trim(self, bounds: Bounds) -> None:
+    def trim(self, bounds: JournalBounds) -> None:
         """Forget, slice by slice, what nobody needs and what is beyond the bounds."""
         with joined.at_once():
             while self.call(lambda: self.consumers.trim(bounds)):

@@ -21,12 +21,12 @@ from streaming.simulator.metadata_writer import (
     metadata_batch,
     partition_change_record,
     partition_record,
-    remove_topic_record,
     topic_record,
 )
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, batch, log_dir
 from tests.model import coordinators
+from tests.simulated import remove_topic_record, truncate_fully
 
 BATCH_BYTES = len(encode(batch(), 0))
 CONFIG = LogConfig(segment_bytes=5 * BATCH_BYTES, index_interval_bytes=BATCH_BYTES, retention_ms=-1)
@@ -209,7 +209,7 @@ class Cluster:
             return
         before = replica.log.log_end_offset
         replica.log.append(*batches, leader_epoch=partition.epoch)
-        self._tell_appended(partition, partition.leader, before)
+        self._publish_appended(partition, partition.leader, before)
 
     def replicate(self, partition: Partition, broker: int, count: int) -> None:
         """A follower fetches so many batches; first it cuts off what its leader does not have."""
@@ -219,28 +219,28 @@ class Cluster:
         self._cut_off(partition, broker, leader.log, follower.log)
         for copy, epoch in list(leader.copies_from(follower.log.log_end_offset))[:count]:
             if copy.entry.base_offset < follower.log.log_end_offset:  # it begins in the middle of the batch: at its beginning then
-                follower.log.truncate_fully(copy.entry.base_offset, self.now)
+                truncate_fully(follower.log, copy.entry.base_offset, self.now)
                 self._witness.truncated(partition.log_id(broker), copy.entry.base_offset)
             before = follower.log.log_end_offset
             _put(follower.log, copy, epoch)
-            self._tell_appended(partition, broker, before)
+            self._publish_appended(partition, broker, before)
 
     def _cut_off(self, partition: Partition, broker: int, leader: PartitionLog, follower: PartitionLog) -> None:
         if follower.log_end_offset < leader.segments[0].base_offset:
-            follower.truncate_fully(leader.segments[0].base_offset, self.now)  # what it would fetch is deleted
+            truncate_fully(follower, leader.segments[0].base_offset, self.now)  # what it would fetch is deleted
             return
         # without an epoch that it began as the leader and appended nothing in (`UnifiedLog.truncateTo`)
         follower._write_leader_epochs([item for item in follower.leader_epochs if item[1] < follower.log_end_offset])
         shared = divergence(leader, follower)
         if shared < follower.log_end_offset:
             if shared < follower.segments[0].base_offset:
-                follower.truncate_fully(shared, self.now)
+                truncate_fully(follower, shared, self.now)
             else:
                 follower.truncate(shared, self.now)
                 follower.log_end_offset = shared  # also where the batches right before it were cleaned away
             self._witness.truncated(partition.log_id(broker), shared)
 
-    def _tell_appended(self, partition: Partition, broker: int, before: int) -> None:
+    def _publish_appended(self, partition: Partition, broker: int, before: int) -> None:
         replica, log = partition.replicas[broker], partition.log_id(broker)
         for segment in replica.log.segments[-2:]:
             for entry in segment.entries:
@@ -293,7 +293,7 @@ class Cluster:
         for copy, epoch in replica.copies_from(base_offset):
             _put(future, copy, epoch)
         if future.log_end_offset < replica.log.log_end_offset:  # what lay behind the last batch was cleaned away
-            future.truncate_fully(replica.log.log_end_offset, self.now)
+            truncate_fully(future, replica.log.log_end_offset, self.now)
         if replica.log.leader_epochs and (not future.leader_epochs or future.leader_epochs[-1][0] < replica.log.leader_epochs[-1][0]):
             _begin_epoch(future, replica.log.leader_epochs[-1][0])
         _remove(replica)

@@ -7,7 +7,7 @@ from streaming.rows import COORDINATOR, TOMBSTONE, unpack_rows
 from streaming.rules.log_state import LogState
 from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import State, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from tests.kafka.dumped import columns
 
@@ -22,7 +22,7 @@ def entry(number: int, now: int) -> Batch:
         producer_id=number,
         epoch=0,
         timeout_ms=60_000,
-        state=State(number % len(State)),
+        state=IdState(number % len(IdState)),
         partitions=(("orders", 0),),
         updated=now,
     )

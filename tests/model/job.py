@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from streaming.errors import AgentError
 from streaming.log_key import LogKey
-from streaming.metrics.table import Table
 from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Register
 from streaming.query.processor import ShardProcessor
 from streaming.rows import ROWS, SHARD, Change, unpack_rows
@@ -25,8 +24,9 @@ from streaming.rules.shard_state import ShardState
 from streaming.source import offsets
 from streaming.source.sharding import by_shard, recall
 from streaming.state_row import STATES
-from tests.metrics.rows import new_context
+from streaming.view.table import Table
 from tests.model.agent import Agent, Wire
+from tests.view.rows import new_context
 
 SHARDS = 2
 STEPS = ("planned", "read", "folded", "kept", "shown")
@@ -199,7 +199,7 @@ class Job:
                 assert shown[key] >= counted, f"{self.name}: a counter of {key} stepped back from {counted} to {shown[key]}"
 
     def _check_recalled(self) -> None:
-        """The table holds what the state does, whatever was told before."""
+        """The table holds what the state does, whatever was reported before."""
         live = {key: state for key, state in self.logs().items() if key.topic and not state.departed}
         assert self._shown() == {key: state.appended_bytes for key, state in live.items()}, f"{self.name}: recalled and not in the state"
         seen = self.table.snapshot(0.0)
@@ -232,7 +232,7 @@ class Job:
         for kept in self.states.values():
             state = ShardState(kept["shard"], partial(kept.get, "segments"))
             state.lists.open()
-            keys = [key for key, _ in state.known()]
+            keys = list(state.known())
             state.load(keys)  # one by one it costs several times as much
             found.update({key: each for key in keys if (each := state.find(key)) is not None})
         return found

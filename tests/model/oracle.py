@@ -1,7 +1,7 @@
 """What each job must have counted of each log, kept from what was done to the brokers and from when agents have looked at everything.
 
 An `Account` is a job's view of one log since the last settlement. A batch that lay on the disk when the agent looked at everything must
-be counted, or be told as skipped: exactly once. One that came and went between two such looks may be: there the expectation is an
+be counted, or be reported as skipped: exactly once. One that came and went between two such looks may be: there the expectation is an
 interval. Every settlement compares what was added since the one before, so that an interval does not blur what comes later.
 """
 

@@ -67,7 +67,7 @@ def test_a_job_that_was_away_for_too_long(world: BrokersAndJobs) -> None:
     assert state(world, 1).appended_bytes == before  # what was lost stays lost, and nothing is counted twice
 
 
-def test_a_part_of_the_journal_that_was_merged_still_tells_all_entries(world: BrokersAndJobs) -> None:
+def test_a_part_of_the_journal_that_was_merged_still_shows_all_entries(world: BrokersAndJobs) -> None:
     write(world, 9)
     look(world)
     for broker in world.agents:
@@ -114,7 +114,7 @@ def test_a_second_job_takes_nothing_from_the_first(world: BrokersAndJobs) -> Non
     world.settle()
 
 
-def test_what_is_cut_off_before_it_is_told_again_for_a_second_job(world: BrokersAndJobs) -> None:
+def test_what_is_cut_off_before_it_is_reported_again_for_a_second_job(world: BrokersAndJobs) -> None:
     world.append(partition(world), 1, 1)  # by broker 2 alone
     look(world)
     world.settle()

@@ -1,4 +1,4 @@
-"""The whole path, from the disks of three brokers to the tables of two jobs: whatever happens, every byte is counted once or told as lost.
+"""The whole path, from the disks of three brokers to the tables of two jobs: whatever happens, every byte is counted once, or as lost.
 
 A thousand steps in the suite, a hundred thousand in ``make fuzz``. A failure is printed as a program of these rules.
 """
@@ -238,7 +238,7 @@ class WholePath(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600 if EXHAUSTIVE else 1800)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_happens_every_byte_is_counted_once_or_told_as_lost(part: int) -> None:
+def test_whatever_happens_every_byte_is_counted_once_or_reported_as_lost(part: int) -> None:
     run_state_machine_as_test(
         WholePath,
         settings=settings(

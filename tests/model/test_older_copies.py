@@ -113,7 +113,7 @@ def test_an_agent_that_is_renamed_between_two_reads(world: BrokersAndJobs) -> No
 
 
 def test_a_beginning_in_a_new_journal_that_is_forgotten_before_anybody_read_it(world: BrokersAndJobs) -> None:
-    """What it told lies on the disk: the job begins once more, and nothing is said as lost, let alone twice."""
+    """What it reported lies on the disk: the job begins once more, and nothing is said as lost, let alone twice."""
     for _ in range(3):
         world.append(world.cluster.partitions["bills", 0], 1, 2)
     world.lose_journal(2)
@@ -127,7 +127,7 @@ def test_a_beginning_in_a_new_journal_that_is_forgotten_before_anybody_read_it(w
 
 
 def test_a_copy_of_the_journal_from_before_anything_was_read_comes_back_twice(tmp_path: Path) -> None:
-    """By it the job is a new one, and it is not: what it is told has to say where it may go on."""
+    """By it the job is a new one, and it is not: what it is reported has to say where it may go on."""
     world = BrokersAndJobs(tmp_path)
     for broker in world.agents:
         world.look(broker, hinted=True)

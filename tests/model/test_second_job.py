@@ -53,7 +53,7 @@ def test_what_was_led_and_left_before_it_began_is_none_of_its_share(world: Broke
     world.settle()
 
 
-def test_what_is_forgotten_of_a_log_that_is_read_again_for_it_is_told_to_others_without_what_they_have(world: BrokersAndJobs) -> None:
+def test_what_is_forgotten_of_a_log_that_is_read_again_for_it_is_reported_to_others_without_what_they_have(world: BrokersAndJobs) -> None:
     orders = world.cluster.partitions["orders", 0]
     world.append(orders, 1, 1)
     world.settle()
@@ -64,5 +64,7 @@ def test_what_is_forgotten_of_a_log_that_is_read_again_for_it_is_told_to_others_
     world.look(1, hinted=False)
     world.trim(1, 0, EVER)
     world.settle()
-    (told,) = [sum(state.skipped_bytes) for key, state in world.jobs["first"].logs().items() if key.topic == "orders" and key.broker == 1]
-    assert told == sum(each.bytes for each in orders.replicas[1].written()[1:])
+    (reported,) = [
+        sum(state.skipped_bytes) for key, state in world.jobs["first"].logs().items() if key.topic == "orders" and key.broker == 1
+    ]
+    assert reported == sum(each.bytes for each in orders.replicas[1].written()[1:])

@@ -2,14 +2,14 @@
 
 What the model does not demand, because nothing on the disks tells it:
 
-- What comes and goes between two looks of an agent (deleted, cut off, cleaned) is counted, told as skipped, or neither: an interval.
+- What comes and goes between two looks of an agent (deleted, cut off, cleaned) is counted, reported as skipped, or neither: an interval.
 - A log that leaves a broker and comes back before its agent has looked again is not played. When it is back, its share of the topic is
   right to within a range: what had counted before is cut off a range by its offsets.
 - The log dir with a broker's metadata log is never away.
 - A journal is lost only after the jobs have had the agent's beginning: a job that has planned it and not read it seems to have it.
 - A job that begins at ``active`` or ``latest`` begins no later than where the agent has read up to for others, or has to read again.
 - Of jobs that begin at an agent in the same look, one may begin where a later one does, if that is further back.
-- What a new journal has read and forgot before a job had any of it is told as lost without a log's name. The log's end is known by its
+- What a new journal has read and forgot before a job had any of it is reported as lost without a log's name. The log's end is known by its
   next append, which tells the same once more, by the mean size of an offset.
 - Where a job begins in a file that is deleted already, it is not known which transactions are open.
 - A coordinator's log is cleaned of what a later entry replaces, and not of what says that an id has expired. Kafka takes that too after a
@@ -26,7 +26,7 @@ import pytest
 
 from streaming.agent.owners import OWNED_SECONDS
 from streaming.errors import AgentError
-from streaming.journal.consumers import Bounds
+from streaming.journal.consumers import JournalBounds
 from streaming.kafka.names import METADATA_TOPIC
 from streaming.log_key import LogKey
 from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
@@ -187,7 +187,7 @@ class BrokersAndJobs:
         agent = self.agents[broker]
         if agent.up:
             agent.clock.now += 1_000 if hinted else RESCAN_MS
-            before = self._standing(agent)
+            before = self._waiting(agent)
             try:
                 agent.look(self._everything(broker) if hinted else None)
             except Killed:
@@ -201,7 +201,7 @@ class BrokersAndJobs:
         agent = self.agents[broker]
         if agent.up:
             agent.clock.now += 200
-            before = self._standing(agent)
+            before = self._waiting(agent)
             try:
                 agent.turn(self._everything(broker), budget)
             except Killed:
@@ -306,7 +306,7 @@ class BrokersAndJobs:
 
     def _send(self, agent: Agent, asked: Range, principal: str) -> None:
         service, (consumer, run, journal, upto) = agent.service, (asked.consumer, asked.run, asked.journal, asked.upto)
-        before = self._standing(agent)
+        before = self._waiting(agent)
         with suppress(AgentError):
             service.plan(PlanRequest(consumer, run, journal, asked.after, None, 0), principal)
         with suppress(AgentError):
@@ -314,7 +314,7 @@ class BrokersAndJobs:
         service.received(asked, principal)
         service.committed(Committed(consumer, run, journal, upto), principal)
         if principal != PRINCIPAL:
-            assert self._standing(agent) == before, "a stranger has changed what is known of a job"
+            assert self._waiting(agent) == before, "a stranger has changed what is known of a job"
 
     def _have_begun(self, broker: int) -> None:
         """Every job has had this agent's beginning."""
@@ -346,7 +346,7 @@ class BrokersAndJobs:
         if not agent.up:
             return
         agent.fuse.left = -1
-        agent.trim(Bounds(max_bytes=max_bytes, max_age_ms=EVER, consumer_expiry_ms=expiry_ms))
+        agent.trim(JournalBounds(max_bytes=max_bytes, max_age_ms=EVER, consumer_expiry_ms=expiry_ms))
         if max_bytes >= PLENTY and expiry_ms >= EVER:
             return  # only what all jobs have
         for job in self.jobs:
@@ -368,7 +368,7 @@ class BrokersAndJobs:
     def _registered(self, agent: Agent) -> set[str]:
         return {job for job in self.jobs if agent.consumers.committed(job) is not None}
 
-    def _standing(self, agent: Agent) -> AgentState:
+    def _waiting(self, agent: Agent) -> AgentState:
         return AgentState(self._registered(agent), {place.log: place.next_offset for place in agent.journal.cursors()})
 
     def _note_beginnings(self, agent: Agent, before: AgentState) -> None:
@@ -442,7 +442,7 @@ class BrokersAndJobs:
         return self.oracle.has_begun(job.name, broker) and any(key.broker == broker for key in job.logs())
 
     def _step(self, job: Job) -> bool:
-        before = {agent.number: self._standing(agent) for agent in self.agents.values() if agent.up}
+        before = {agent.number: self._waiting(agent) for agent in self.agents.values() if agent.up}
         states = job.states
         try:
             return job.step()

@@ -73,28 +73,28 @@ def test_a_line_that_is_there_twice_is_named_by_the_one_above_it() -> None:
 
 
 def test_what_no_test_holds_has_survived_and_the_tree_stays_as_it_is(tree: Path) -> None:
-    before, said = (tree / "streaming/room.py").read_text(), list[str]()
+    before, stated = (tree / "streaming/room.py").read_text(), list[str]()
     survivor, killed = change("return a > b", "return a >= b", "survivor"), change("return a < b", "return a <= b", "killed")
-    assert replay([killed, survivor], tree, said.append) == 1
-    assert [line.split()[0] for line in said[:2]] == ["killed", "survivor"]
-    assert said[0].endswith("tests/test_room.py::test_less")
-    assert said[1].endswith("SURVIVED")
-    assert said[2] == "1 of 2 changes fail a test"
+    assert replay([killed, survivor], tree, stated.append) == 1
+    assert [line.split()[0] for line in stated[:2]] == ["killed", "survivor"]
+    assert stated[0].endswith("tests/test_room.py::test_less")
+    assert stated[1].endswith("SURVIVED")
+    assert stated[2] == "1 of 2 changes fail a test"
     assert (tree / "streaming/room.py").read_text() == before
-    assert replay([killed], tree, said.append) == 0
+    assert replay([killed], tree, stated.append) == 0
 
 
 def test_a_stale_line_is_no_success(tree: Path) -> None:
-    said = list[str]()
-    assert replay([change("return a + b", "return a - b")], tree, said.append) == 1
-    assert "STALE: streaming/room.py has 0 lines 'return a + b'" in said[0]
+    stated = list[str]()
+    assert replay([change("return a + b", "return a - b")], tree, stated.append) == 1
+    assert "STALE: streaming/room.py has 0 lines 'return a + b'" in stated[0]
 
 
 def test_where_tests_fail_without_any_change_nothing_is_tried(tree: Path) -> None:
     (tree / "tests/test_room.py").write_text("def test_broken():\n    assert False\n")
-    said = list[str]()
-    assert replay([change("return a < b", "return a <= b")], tree, said.append) == 2
-    assert said[-1] == "without any change tests/test_room.py::test_broken fails"
+    stated = list[str]()
+    assert replay([change("return a < b", "return a <= b")], tree, stated.append) == 2
+    assert stated[-1] == "without any change tests/test_room.py::test_broken fails"
 
 
 def test_a_name_that_no_mutation_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,11 +7,11 @@ import pytest
 from streaming.disk.logdirs import open_log_dirs
 from streaming.offline.everything import Everything, read_everything
 from streaming.offline.group_reading import read_groups
-from streaming.offline.open_transactions import find_open
-from streaming.offline.partition_retention import keep
 from streaming.protocol.partition_json import PartitionDetail
 from streaming.settings import Settings
 from tests.frozen import NAMES, Frozen, unpack
+from tests.group_answers import detailed
+from tests.offline.lists import kept, opened
 
 LATER_MS = 2_000_000
 """Every transaction has timed out by then."""
@@ -29,25 +29,17 @@ def read(of: Frozen) -> Everything:
 def test_one_reading_says_what_each_command_says(cluster: Frozen) -> None:
     found, now_ms = read(cluster), cluster.frozen_ms + LATER_MS
     transactions = found.state.transactions("limit=1000")
-    alone = find_open(open_log_dirs(cluster.log_dirs), None, Settings(), now_ms).transactions
-    assert sorted(
-        (row.topic, row.partition, row.producer_id, row.first_offset, row.verdict, row.stuck, row.command * (row.verdict == "hanging"))
-        for row in transactions.rows
-    ) == sorted(
-        (one.topic, one.partition, one.producer_id, one.first_offset, one.verdict, one.stuck, one.abort_command or "") for one in alone
-    )
-    rows = {(row.broker, row.topic, row.partition): row for row in found.state.retention("limit=1000").rows}
-    for row in keep(open_log_dirs(cluster.log_dirs), None, Settings(), now_ms).rows:
-        if (row.broker, row.topic, row.partition) in rows:
-            same = rows[row.broker, row.topic, row.partition]
-            assert (same.size_bytes, same.segments, same.blocked) == (row.size_bytes, row.segments, row.retention_blocked or "")
-    assert found.groups == read_groups(open_log_dirs(cluster.log_dirs), (), Settings(), now_ms)
+    assert transactions.rows == opened(cluster.log_dirs, Settings(), now_ms).transactions
+    assert found.state.retention("limit=1000&sort=topic").rows == kept(cluster.log_dirs, Settings(), now_ms).rows
+    alone = detailed(read_groups(open_log_dirs(cluster.log_dirs), (), Settings(), now_ms))
+    assert [found.state.group(each.summary.group) for each in alone.groups] == [*alone.groups]
+    assert {each.group for each in found.state.groups("limit=1000").rows} == {each.summary.group for each in alone.groups}
 
 
 def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_overdue_one_with_a_question(cluster: Frozen) -> None:
     found = read(cluster)
     rows = found.state.transactions("limit=1000").rows
-    problems = found.state.problems("limit=1000").problems
+    problems = found.state.problems("limit=1000").rows
     hanging = {(row.topic, row.partition, row.command) for row in rows if row.verdict == "hanging"}
     assert {(each.topic, each.partition, each.command) for each in problems if each.kind == "transaction_hanging"} == hanging
     assert all(command for *_, command in hanging)
@@ -65,16 +57,16 @@ def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_ove
     assert status.verdict.startswith("Nothing is wrong") == (not status.critical + status.warning)
 
 
-def test_of_a_stuck_transaction_whose_coordinator_is_not_here_nothing_is_said_of_its_coordinator(tmp_path: Path) -> None:
+def test_of_a_stuck_transaction_whose_coordinator_is_not_here_nothing_is_stated_of_its_coordinator(tmp_path: Path) -> None:
     cluster = unpack("transactions_v2", tmp_path)
-    told = [
+    reported = [
         each.what
         for some in cluster.log_dirs
-        for each in read_everything(open_log_dirs([some]), Settings(), cluster.frozen_ms + LATER_MS).state.problems("limit=1000").problems
+        for each in read_everything(open_log_dirs([some]), Settings(), cluster.frozen_ms + LATER_MS).state.problems("limit=1000").rows
         if each.kind == "transaction_stuck" and each.no_command
     ]
-    assert told
-    assert all("cannot be told here" in each and "still knows" not in each for each in told)
+    assert reported
+    assert all("cannot be told here" in each and "still knows" not in each for each in reported)
 
 
 def test_every_partition_has_all_that_its_rows_have(cluster: Frozen) -> None:

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
+from streaming.api.paging import Asked
+from streaming.consumers.group_expiration import DEFAULT_MS
 from streaming.disk.logdirs import open_log_dirs
-from streaming.metrics.group_expiration import DEFAULT_MS
-from streaming.offline.group_answer import GroupAnswer
 from streaming.offline.group_reading import read_groups
 from streaming.protocol.group_json import GroupDetail, GroupPartition
 from streaming.settings import Settings
@@ -22,10 +22,10 @@ from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import Replicas, partition_record, topic_record
-from streaming.verdicts.group_verdicts import Bounds, Kind, judge
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.elections import MetadataCopy
 from tests.frozen import unpack
+from tests.group_answers import Groups, detailed, verdicts
 
 HOUR = 3_600_000
 GROUP = "billing"
@@ -48,11 +48,11 @@ class Cluster:
         in_transaction = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
         self.coordinator.append(Batch(records=(record,), **(in_transaction if producer >= 0 else {})))
 
-    def read(self, *names: str, limits: str = "604800000", now: int = NOW) -> GroupAnswer:
+    def read(self, *names: str, limits: str = "604800000", now: int = NOW) -> Groups:
         self.disk.write_high_watermarks()
         self.disk.write_log_starts()
         settings = Settings(broker_config={"log.retention.ms": limits})
-        return read_groups(open_log_dirs([self.disk.path]), names, settings, now)
+        return detailed(read_groups(open_log_dirs([self.disk.path]), names, settings, now))
 
     def one(self, *names: str, limits: str = "604800000") -> GroupPartition:
         (group,) = self.read(*names, limits=limits).groups
@@ -69,8 +69,8 @@ def old(records: int = 1, **options: object) -> Batch:
     return batch(records, timestamp=NOW - HOUR, **options)  # type: ignore[arg-type]
 
 
-def kinds(group: GroupDetail, now: int = NOW) -> list[Kind]:
-    return [each.kind for each in judge(group, now, Bounds())]
+def kinds(group: GroupDetail, now: int = NOW) -> list[str]:
+    return verdicts(group)
 
 
 def test_records_are_counted_without_markers_and_aborted_ones(cluster: Cluster) -> None:
@@ -90,7 +90,7 @@ def test_a_group_that_only_has_markers_left_has_nothing_to_do(cluster: Cluster) 
     cluster.commit(2)
     (group,) = cluster.read().groups
     assert (group.partitions[0].lag_offsets, group.partitions[0].lag_records_read_committed) == (1, 0)
-    assert kinds(group) == [Kind.ONLY_MARKERS]
+    assert kinds(group) == ["only_markers"]
 
 
 def test_an_open_transaction_holds_a_group_up_and_is_named(cluster: Cluster) -> None:
@@ -101,7 +101,7 @@ def test_an_open_transaction_holds_a_group_up_and_is_named(cluster: Cluster) -> 
     assert (of.held, of.last_stable_offset, of.lag_records_read_committed, of.lag_records_read_uncommitted) == (True, 2, 0, 7)
     assert of.held_by is not None
     assert (of.held_by.producer_id, of.held_by.first_offset) == (9, 2)
-    assert kinds(group) == [Kind.HELD]
+    assert kinds(group) == ["held"]
 
 
 def test_what_was_deleted_unread_is_counted_where_it_is_on_disk_still(cluster: Cluster) -> None:
@@ -111,7 +111,7 @@ def test_what_was_deleted_unread_is_counted_where_it_is_on_disk_still(cluster: C
     (group,) = cluster.read().groups
     (of,) = group.partitions
     assert (of.lost_offsets, of.lost_records, of.lag_records_read_committed, of.next_offset) == (5, 5, 4, 6)
-    assert kinds(group)[0] is Kind.LOST
+    assert "lost" in kinds(group)
 
 
 def test_what_was_deleted_with_its_segments_is_counted_in_offsets(cluster: Cluster) -> None:
@@ -134,7 +134,7 @@ def test_retention_is_about_to_delete_the_next_record(cluster: Cluster) -> None:
     (of,) = group.partitions
     assert (of.loss_ms, of.loss_records, of.retention_ms) == (NOW + HOUR + 10, 6, 2 * HOUR)
     assert of.loss_bytes > 0
-    assert kinds(group) == [Kind.WILL_LOSE, Kind.STOPPED]
+    assert kinds(group) == ["will_lose", "stopped"]
 
 
 def test_limits_are_assumed_where_no_metadata_log_shows_those_of_the_topic(cluster: Cluster) -> None:
@@ -148,12 +148,12 @@ def test_limits_are_assumed_where_no_metadata_log_shows_those_of_the_topic(clust
     assert (group.partitions[0].limits_assumed, group.summary.limits_assumed) == (False, False)
 
 
-def test_an_offset_beyond_the_end_is_told_apart(cluster: Cluster) -> None:
+def test_an_offset_beyond_the_end_is_distinguished(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.commit(12)
     (group,) = cluster.read().groups
     assert (group.partitions[0].unknown, group.partitions[0].lag_offsets, group.summary.beyond_end) == ("beyond_end", -1, 1)
-    assert kinds(group) == [Kind.BEYOND_END]
+    assert kinds(group) == ["beyond_end"]
 
 
 def test_a_group_has_stopped_since_its_offset_was_first_committed_or_the_record_came(cluster: Cluster) -> None:
@@ -162,7 +162,7 @@ def test_a_group_has_stopped_since_its_offset_was_first_committed_or_the_record_
         cluster.commit(4, at=NOW - minutes * 60_000)
     (group,) = cluster.read().groups
     assert group.partitions[0].stopped_since_ms == NOW - 50 * 60_000
-    assert kinds(group) == [Kind.STOPPED]
+    assert kinds(group) == ["stopped"]
     cluster.commit(5, at=NOW - 60_000)
     assert cluster.one().stopped_since_ms == -1
 
@@ -177,7 +177,7 @@ def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) 
             cluster.append(abort(5, epoch=epoch), to=cluster.coordinator)
     (group,) = cluster.read().groups
     assert (group.partitions[0].committed, group.partitions[0].stopped_since_ms) == (4, NOW - HOUR + 4)
-    assert Kind.STOPPED in kinds(group)
+    assert "stopped" in kinds(group)
     cluster.append(commit(5, epoch=2), to=cluster.coordinator)
     assert (cluster.one().committed, cluster.one().stopped_since_ms) == (7, -1)
 
@@ -191,14 +191,14 @@ def test_commits_of_an_open_transaction_wait_and_do_not_count(cluster: Cluster) 
     of = by_name[GROUP].partitions[0]
     assert (of.committed, of.pending[0].producer_id, of.pending[0].offset, of.pending[0].first_offset) == (4, 5, 6, 1)
     assert by_name["new"].partitions[0].unknown == "not_committed"
-    assert Kind.PENDING in kinds(by_name["new"])
+    assert "pending" in kinds(by_name["new"])
 
 
 def test_a_log_that_is_not_here_leaves_the_lag_unknown(cluster: Cluster) -> None:
     cluster.commit(4, topic="elsewhere")
     (group,) = cluster.read().groups
     assert (group.partitions[0].unknown, group.summary.unknown, group.summary.lag_offsets) == ("leader_not_observed", 1, -1)
-    assert kinds(group) == [Kind.UNKNOWN]
+    assert kinds(group) == ["unknown"]
 
 
 def test_a_topic_that_the_metadata_log_does_not_have_is_gone_and_one_that_it_has_is_elsewhere(cluster: Cluster) -> None:
@@ -214,7 +214,7 @@ def test_a_topic_that_the_metadata_log_does_not_have_is_gone_and_one_that_it_has
     assert unknown == {"orders": "", "elsewhere": "leader_not_observed", "gone": "topic_gone"}
 
 
-def test_only_groups_that_are_named_are_read_and_those_that_are_not_there_are_told(cluster: Cluster) -> None:
+def test_only_groups_that_are_named_are_read_and_those_that_are_not_there_are_reported(cluster: Cluster) -> None:
     cluster.append(old(10))
     for group in ("a", "b\x1b[2J", "c" * 10_240):
         cluster.commit(4, group)
@@ -239,15 +239,16 @@ def test_a_batch_that_is_damaged_is_named_with_its_file_and_place(cluster: Clust
     batch_of = group.partitions[0].batch
     assert batch_of is not None
     assert (batch_of.sound, batch_of.error, batch_of.position, batch_of.file) == (False, "bad CRC", sound.position, str(path))
-    verdict = judge(group, NOW, Bounds())[0]
-    assert verdict.kind is Kind.DAMAGED
-    assert verdict.command.line.endswith("--reset-offsets --to-offset 7 --execute")
-    assert cluster.read().groups[0].partitions[0].batch is None  # a list of all groups does not read their batches
+    verdict = group.findings[0]
+    assert verdict.verdict == "damaged"
+    assert verdict.command.endswith("--reset-offsets --to-offset 7 --execute")
+    rows = cluster.read().reading.answers.page(Asked(sort="verdict", order="asc")).rows
+    assert [each.verdict for each in rows] == ["stopped"]  # a list of all groups does not read their batches
 
 
 def test_groups_of_a_real_broker_have_committed_what_kafkas_own_decoder_printed(tmp_path: Path) -> None:
     frozen = unpack("transactions_v2", tmp_path)
-    answer = read_groups(open_log_dirs(frozen.log_dirs), (), Settings(), frozen.frozen_ms)
+    answer = detailed(read_groups(open_log_dirs(frozen.log_dirs), (), Settings(), frozen.frozen_ms))
     assert answer.doubts == ()
     found = {(group.summary.group, of.topic, of.partition): of for group in answer.groups for of in group.partitions}
     assert {key: of.committed for key, of in found.items()} == {
@@ -264,7 +265,7 @@ def doubts(of: Collection[str]) -> str:
     return "\n".join(of)
 
 
-def test_a_coordinators_log_that_is_damaged_is_told(cluster: Cluster) -> None:
+def test_a_coordinators_log_that_is_damaged_is_reported(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.commit(4)
     path = next(cluster.coordinator.directory.glob("*.log"))
@@ -280,7 +281,7 @@ def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -
     cluster.append(old(4), old(3), old(2))
     for group, offset in (("before", 3), ("at", 7), ("beyond", 9)):
         cluster.commit(offset, group)
-    assert kinds(cluster.read("beyond").groups[0]) == [Kind.FINE]
+    assert kinds(cluster.read("beyond").groups[0]) == ["fine"]
     path = next(cluster.orders.directory.glob("*.log"))
     damaged = bytearray(path.read_bytes())
     damaged[-1] ^= 1
@@ -289,9 +290,12 @@ def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -
     assert not any("are no whole batch" in doubt for doubt in cluster.read().doubts)  # of what was written just now it may be a part
     os.utime(path, (0, 0))
     answer = cluster.read()
-    found = {group.summary.group: judge(group, NOW, Bounds()) for group in answer.groups}
-    assert [each.kind for each in found["at"] + found["beyond"]] == [Kind.UNKNOWN, Kind.UNKNOWN]
-    assert [each.command.line for each in found["at"] + found["beyond"]] == ["", ""]
+    rows = {each.group: each.verdict for each in answer.reading.answers.page(Asked(sort="group", order="asc")).rows}
+    assert (rows["at"], rows["beyond"]) == ("unknown", "unknown")  # a list does not look what is there
+    assert {group.summary.group: group.summary.verdict for group in answer.groups if group.summary.group != "before"} == {
+        "at": "damaged",
+        "beyond": "damaged",
+    }
     assert [group.partitions[0].unknown for group in answer.groups] == ["damaged", "", "damaged"]
     assert any("are no whole batch: see segtail dump --verify" in doubt for doubt in answer.doubts)
 
@@ -389,7 +393,7 @@ def test_groups_that_are_left_out_are_a_doubt(cluster: Cluster) -> None:
     for name in ("a", "b", "c"):
         cluster.commit(4, name)
     cluster.disk.write_high_watermarks()
-    answers = {limit: read_groups(open_log_dirs([cluster.disk.path]), (), Settings(groups_limit=limit), NOW) for limit in (1, 3)}
+    answers = {limit: detailed(read_groups(open_log_dirs([cluster.disk.path]), (), Settings(groups_limit=limit), NOW)) for limit in (1, 3)}
     assert {limit: len(answer.groups) for limit, answer in answers.items()} == {1: 1, 3: 3}
     left_out = "2 groups of __consumer_offsets-0 are left out: groups_limit is lower"
     assert {limit: left_out in answer.doubts for limit, answer in answers.items()} == {1: True, 3: False}

@@ -11,40 +11,40 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
 from streaming.disk.segment_files import list_segments
 from streaming.kafka.servers import server_of
 from streaming.logs import TextFormatter
-from streaming.offline.open_transactions import Answer, find_open
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
-from streaming.rules.verdicts import GRACE_MS
+from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.scan.transaction_steps import Times, steps_of
 from streaming.scan.walk import walk
 from streaming.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import State, TransactionState, offset_commit_record, transaction_record
+from streaming.simulator.coordinator_records import IdState, TransactionState, offset_commit_record, transaction_record
 from streaming.verdicts.commands import ANY_SERVER
 from tests.builders import NOW, batch
 from tests.frozen import NAMES, Frozen, unpack
 from tests.kafka.dumped import columns
 from tests.kafka.segments import written
+from tests.offline.lists import Opened
+from tests.offline.lists import opened as read_opened
 from tests.rules.outcomes import together
 from tests.tables import each_row
 
 AFTER_GRACE_MS = GRACE_MS + 10_000
 
 
-def find(log_dirs: Sequence[Path], now_ms: int, *, topic: str | None = None, hanging_after_ms: int = 1) -> Answer:
+def find(log_dirs: Sequence[Path], now_ms: int, *, topic: str | None = None, hanging_after_ms: int = 1) -> Opened:
     settings = Settings(
         hanging_after=timedelta(milliseconds=hanging_after_ms),
         stuck_after=timedelta(milliseconds=1_200_000),
         broker_config={"log.retention.hours": "168"},  # what else a broker has is known to be Kafka's default
     )
-    return find_open(open_log_dirs(log_dirs), topic, settings, now_ms)
+    return read_opened(log_dirs, settings, now_ms, *([topic] if topic else []))
 
 
 def doubts(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was told of what could not be read."""
+    """What was reported what could not be read."""
     return [TextFormatter().format(record) for record in caplog.records if record.levelno >= logging.WARNING]
 
 
@@ -53,35 +53,35 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Frozen:
     return unpack(request.param, tmp_path)
 
 
-def test_it_is_what_describe_producers_said(cluster: Frozen, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_is_what_describe_producers_stated(cluster: Frozen, caplog: pytest.LogCaptureFixture) -> None:
     answer = find(cluster.log_dirs, cluster.frozen_ms)
     assert sorted(
-        (one.topic, str(one.partition), *map(str, (one.producer_id, one.producer_epoch, one.first_offset, one.last_ms)))
+        (one.topic, str(one.partition), *map(str, (one.producer_id, one.producer_epoch, one.first_offset, one.last_append_ms)))
         for one in answer.transactions
     ) == sorted(cluster.of("open"))
-    assert (doubts(caplog), answer.doubtful) == ([], False)
+    assert (doubts(caplog), answer.doubts) == ([], [])
 
 
-def test_hanging_is_what_find_hanging_said(cluster: Frozen) -> None:
+def test_hanging_is_what_find_hanging_stated(cluster: Frozen) -> None:
     answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS)
     hanging = sorted((one.topic, *map(str, (one.partition, one.producer_id, one.first_offset))) for one in answer.hanging)
     assert hanging == sorted(cluster.of("hanging"))
-    assert all((one.abort_command is not None) == (one.hangs) for one in answer.transactions)
+    assert all((" abort " in one.command) == (one.verdict == "hanging") for one in answer.transactions)
 
 
-def test_the_oldest_one_holds_readers_back_as_far_as_the_broker_said(cluster: Frozen) -> None:
+def test_the_oldest_one_holds_readers_back_as_far_as_the_broker_stated(cluster: Frozen) -> None:
     answer = find(cluster.log_dirs, cluster.frozen_ms)
     lags = {(topic, int(partition)): int(high_watermark) - int(lso) for topic, partition, high_watermark, lso in cluster.of("offsets")}
     for (topic, partition), lag in lags.items():
-        held = [one.holds_offsets or 0 for one in answer.transactions if (one.topic, one.partition) == (topic, partition)]
+        held = [max(0, one.holds_offsets) for one in answer.transactions if (one.topic, one.partition) == (topic, partition)]
         # the checkpoint may be some seconds older than the broker's answer where not all that are in sync were there
         assert max(held, default=0) == lag
 
 
 def test_the_coordinator_is_named_with_its_state_and_its_start(cluster: Frozen) -> None:
-    told = {int(producer): (name, state, start) for name, producer, state, start in cluster.of("coordinator")}
+    reported = {int(producer): (name, state, start) for name, producer, state, start in cluster.of("coordinator")}
     for one in find(cluster.log_dirs, cluster.frozen_ms).transactions:
-        name, state, start = told.get(one.producer_id, (None, None, ""))
+        name, state, start = reported.get(one.producer_id, ("", "", ""))
         assert (one.transactional_id, one.coordinator_state) == (name, state)
         if state == "Ongoing":
             assert one.start_ms == int(start)
@@ -125,17 +125,17 @@ def test_a_transaction_that_hangs_in_the_offsets_names_the_groups_that_wait(tmp_
     records = tuple(offset_commit_record(group, "orders", 0, 7, cluster.frozen_ms) for group in ("billing", "stock"))
     append(directory, Batch(records=records, producer_id=88_888, producer_epoch=0, base_sequence=0, transactional=True))
     (found,) = (one for one in find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS).transactions if one.producer_id == 88_888)
-    assert (found.verdict, found.groups) == ("hanging", ("billing", "stock"))
+    assert (found.verdict, found.groups) == ("hanging", ["billing", "stock"])
 
 
 def test_what_it_holds_back_is_not_known_where_no_high_watermark_is(tmp_path: Path) -> None:
     cluster = unpack("transactions_v2", tmp_path)
-    assert any(one.holds_offsets for one in find(cluster.log_dirs, cluster.frozen_ms).transactions)
+    assert any(one.holds_offsets > 0 for one in find(cluster.log_dirs, cluster.frozen_ms).transactions)
     for log_dir in cluster.log_dirs:
         shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)
         (log_dir / "replication-offset-checkpoint").write_text("what?")
     unknown = {one.holds_offsets for one in find(cluster.log_dirs, cluster.frozen_ms).transactions}
-    assert unknown == {None}
+    assert unknown == {-1}
 
 
 def test_of_several_brokers_one_replica_speaks(tmp_path: Path) -> None:
@@ -147,18 +147,18 @@ def test_of_several_brokers_one_replica_speaks(tmp_path: Path) -> None:
     assert len(together.transactions) == 2
     # the broker that was down has none of it on its disk, and does not know that it is behind
     alone = find([path for path in cluster.log_dirs if path.parent.name == "n3"], cluster.frozen_ms)
-    assert alone.transactions == ()
+    assert alone.transactions == []
 
 
-def test_the_disk_of_a_broker_that_is_down_does_not_tell_what_others_know(tmp_path: Path) -> None:
+def test_the_disk_of_a_broker_that_is_down_does_not_show_what_others_know(tmp_path: Path) -> None:
     cluster = unpack("replica_down", tmp_path)
     of_brokers = {name: [path for path in cluster.log_dirs if path.parent.name == name] for name in ("n1", "n2")}
     for log_dirs in of_brokers.values():  # a transaction that no coordinator knows
         (directory,) = (path for log_dir in log_dirs for path in log_dir.glob("rep-2"))
         append(directory, batch(1, producer=77, transactional=True))
 
-    assert find(of_brokers["n1"], cluster.frozen_ms + 50_000).doubtful is False
-    assert find(of_brokers["n1"], cluster.frozen_ms + 70_000).doubtful is True
+    assert find(of_brokers["n1"], cluster.frozen_ms + 50_000).doubts == []
+    assert find(of_brokers["n1"], cluster.frozen_ms + 70_000).doubts != []
 
     def verdict(log_dirs: Sequence[Path], seconds: int) -> set[str]:
         answer = find(log_dirs, cluster.frozen_ms + seconds * 1000)
@@ -169,13 +169,13 @@ def test_the_disk_of_a_broker_that_is_down_does_not_tell_what_others_know(tmp_pa
     assert verdict(of_brokers["n1"] + of_brokers["n2"], 70) == {"hanging"}  # these two alone were in sync
 
 
-def test_without_all_coordinators_nobody_is_said_to_hang(tmp_path: Path) -> None:
+def test_without_all_coordinators_nobody_is_stated_to_hang(tmp_path: Path) -> None:
     cluster = unpack("transactions_v2", tmp_path)
     for some in cluster.log_dirs:
         answer = find([some], cluster.frozen_ms + AFTER_GRACE_MS)
         assert answer.transactions
-        assert answer.hanging == ()
-        assert answer.doubtful
+        assert answer.hanging == []
+        assert answer.doubts
     others = (
         r"\d of 4 partitions of __transaction_state are not read to the end from a current replica: \d.*; name the log dirs of the brokers"
     )
@@ -203,8 +203,7 @@ def test_one_topic_alone(tmp_path: Path) -> None:
     cluster = unpack("transactions_v2", tmp_path)
     answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS, topic="pay")
     assert [(one.topic, one.partition, one.verdict) for one in answer.transactions] == [("pay", 1, "open"), ("pay", 0, "open")]
-    assert answer.partitions == 2
-    assert not answer.doubtful
+    assert not answer.doubts
 
 
 def coordinator_log(cluster: Frozen, number: int) -> Path:
@@ -227,7 +226,7 @@ def test_an_entry_of_a_later_version_makes_what_nobody_knows_unknown(tmp_path: P
     answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS)
     assert {one.verdict for one in answer.transactions if one.topic == "ghost"} == {"unknown"}
     assert {one.verdict for one in answer.transactions if one.topic == "pay"} == {"open"}
-    assert answer.doubtful
+    assert answer.doubts
     assert f"path={coordinator_log(cluster, 0)}" in doubts(caplog)[0]
 
 
@@ -238,7 +237,7 @@ def test_what_is_decided_is_completing_and_may_be_stuck(tmp_path: Path) -> None:
         producer_id=9,
         epoch=1,
         timeout_ms=900_000,
-        state=State.PREPARE_COMMIT,
+        state=IdState.PREPARE_COMMIT,
         partitions=(("upg", 0),),
         updated=cluster.frozen_ms,
         started=cluster.frozen_ms - 500,
@@ -257,13 +256,13 @@ def test_a_damaged_coordinators_log_is_not_taken_for_an_empty_one(tmp_path: Path
     content[16] = 9  # the magic byte of its first batch
     segment.write_bytes(content)
     answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS)
-    assert answer.hanging == ()
+    assert answer.hanging == []
     assert any(f"{segment.parent} is not understood from offset 0 on" in doubt for doubt in answer.doubts)
     assert any(doubt.startswith("1 of 4 partitions of __transaction_state is not read to the end") for doubt in answer.doubts)
     assert any(str(segment.parent) in doubt for doubt in doubts(caplog))
 
 
-def test_a_damaged_snapshot_is_told_and_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_snapshot_is_reported_and_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cluster = unpack("transactions_v2", tmp_path)
     expected = find(cluster.log_dirs, cluster.frozen_ms)
     (snapshot,) = (path for log_dir in cluster.log_dirs for path in log_dir.glob("pay-0/*.snapshot"))
@@ -279,6 +278,7 @@ def test_a_topic_that_is_deleted_in_the_metadata_is_not_asked(tmp_path: Path) ->
     metadata = ghost / "partition.metadata"
     metadata.write_text(metadata.read_text()[:-22] + "AAECAwQFBgcICQoLDA0ODw")
     answer = find(cluster.log_dirs, cluster.frozen_ms + AFTER_GRACE_MS)
+    assert answer.doubts == [f"1 log left out, because the topic is not in the metadata: {ghost}"]
     assert ("ghost", 0) not in {(one.topic, one.partition) for one in answer.transactions}
 
 
@@ -288,11 +288,11 @@ def test_a_directory_without_a_segment_leaves_a_doubt(tmp_path: Path, caplog: py
     for path in pay.glob("*.log"):
         path.unlink()
     answer = find(cluster.log_dirs, cluster.frozen_ms)
-    assert answer.doubts == (f"{pay}: no segment of it can be read",)
+    assert answer.doubts == [f"{pay}: no segment of it can be read"]
     assert any(str(pay) in doubt for doubt in doubts(caplog))
 
 
-def test_without_metadata_nothing_is_said_to_hang(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_metadata_nothing_is_stated_to_hang(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cluster = unpack("kafka_3_9", tmp_path)
     for log_dir in cluster.log_dirs:
         shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)

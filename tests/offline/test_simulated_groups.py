@@ -13,6 +13,7 @@ from streaming.settings import Settings
 from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
 from streaming.simulator.group_actors import COMMIT_MS
+from tests.group_answers import detailed
 from tests.kafka.dumped import columns
 
 pytestmark = pytest.mark.xdist_group("offline/test_simulated_groups")  # one process makes the broker, not each
@@ -29,7 +30,7 @@ class SimulatedGroups:
     def __init__(self, broker: SimulatedBroker, now_ms: int) -> None:
         self.now_ms = now_ms
         self._facts = {(facts.topic, facts.partition): facts for facts in broker.facts()}
-        found = read_groups(open_log_dirs(broker.log_dirs), (), Settings(), now_ms)
+        found = detailed(read_groups(open_log_dirs(broker.log_dirs), (), Settings(), now_ms))
         self.count, _ = commits(broker)
         self.doubts = found.doubts
         self.groups = {each.summary.group: each for each in found.groups}

@@ -6,11 +6,10 @@ import pytest
 
 from streaming.disk.logdirs import open_log_dirs
 from streaming.offline.group_reading import read_groups
-from streaming.offline.open_transactions import find_open
-from streaming.offline.partition_retention import keep
 from streaming.settings import Settings
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
-from streaming.verdicts.group_verdicts import Bounds, Kind, judge
+from tests.group_answers import detailed
+from tests.offline.lists import kept, opened
 
 pytestmark = pytest.mark.xdist_group("offline/test_simulated_trouble")  # one process makes the broker, not each
 
@@ -33,7 +32,7 @@ def settings(log_dirs: tuple[Path, ...]) -> Settings:
 
 
 def test_one_transaction_hangs_and_one_is_stuck(log_dirs: tuple[Path, ...]) -> None:
-    answer = find_open(open_log_dirs(log_dirs), None, settings(log_dirs), NOW)
+    answer = opened(log_dirs, settings(log_dirs), NOW)
     assert not answer.doubts
     assert [(one.topic, one.partition, one.transactional_id) for one in answer.hanging] == [("invoices", 0, "invoice-import")]
     assert [(one.topic, one.partition, one.transactional_id) for one in answer.transactions if one.stuck] == [
@@ -42,18 +41,17 @@ def test_one_transaction_hangs_and_one_is_stuck(log_dirs: tuple[Path, ...]) -> N
 
 
 def test_retention_of_one_partition_is_blocked_by_a_record_of_the_future(log_dirs: tuple[Path, ...]) -> None:
-    answer = keep(open_log_dirs(log_dirs), None, settings(log_dirs), NOW)
+    answer = kept(log_dirs, settings(log_dirs), NOW)
     blocked = {(row.topic, row.partition): row.retention_blocked for row in answer.rows if row.retention_blocked != "active_segment"}
     assert {place: reason for place, reason in blocked.items() if reason} == {("mobile.events", 1): "future_timestamp"}
 
 
 def test_two_groups_are_held_up_and_one_has_stopped_and_will_lose_data(log_dirs: tuple[Path, ...]) -> None:
-    found = read_groups(open_log_dirs(log_dirs), (), settings(log_dirs), NOW)
+    found = detailed(read_groups(open_log_dirs(log_dirs), (), settings(log_dirs), NOW))
     kinds = {
-        group.summary.group: {(verdict.kind, verdict.topic, verdict.partition) for verdict in judge(group, NOW, Bounds())}
-        for group in found.groups
+        group.summary.group: {(verdict.verdict, verdict.topic, verdict.partition) for verdict in group.findings} for group in found.groups
     }
-    assert (Kind.HELD, "payments", 2) in kinds["ledger"]
-    assert (Kind.HELD, "invoices", 0) in kinds["invoice-mailer"]
-    assert kinds["audit-export"] == {(Kind.WILL_LOSE, "audit_log", 0), (Kind.STOPPED, "audit_log", 0)}
-    assert {kind for kind, _, _ in kinds["click-counter"]} <= {Kind.FINE, Kind.CATCHING_UP}
+    assert ("held", "payments", 2) in kinds["ledger"]
+    assert ("held", "invoices", 0) in kinds["invoice-mailer"]
+    assert kinds["audit-export"] == {("will_lose", "audit_log", 0), ("stopped", "audit_log", 0)}
+    assert {kind for kind, _, _ in kinds["click-counter"]} <= {"fine", "catching_up"}

@@ -11,10 +11,8 @@ from streaming.disk.logdirs import Partition, open_log_dirs
 from streaming.disk.segment_files import list_segments
 from streaming.journal.journal import Journal
 from streaming.offline.offline_agent import OfflineAgent
-from streaming.offline.open_transactions import find_open
-from streaming.offline.partition_retention import keep
 from streaming.offline.single_reading import SingleReading
-from streaming.rules.verdicts import GRACE_MS
+from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.settings import Settings
 from streaming.simulator.batch_writer import end_transaction
 from streaming.watcher.scope import EVERYTHING, Scope
@@ -23,6 +21,7 @@ from tests.clocks import Clock
 from tests.frozen import Frozen, unpack
 from tests.kafka.dumped import columns
 from tests.kafka.segments import written
+from tests.offline.lists import kept, opened
 
 SETTINGS = Settings()
 
@@ -53,8 +52,8 @@ def test_nothing_is_written(cluster: Frozen, tmp_path: Path, monkeypatch: pytest
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     before = everything_below(tmp_path)
-    find_open(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms)
-    keep(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms)
+    opened(cluster.log_dirs, SETTINGS, cluster.frozen_ms)
+    kept(cluster.log_dirs, SETTINGS, cluster.frozen_ms)
     assert everything_below(tmp_path) == before
 
 
@@ -151,7 +150,7 @@ def hanging(cluster: Frozen, before_again: Callable[[], None], monkeypatch: pyte
         return again(self, directories)
 
     monkeypatch.setattr(OfflineAgent, "again", later)
-    answer = find_open(open_log_dirs(cluster.log_dirs), None, SETTINGS, cluster.frozen_ms + GRACE_MS)
+    answer = opened(cluster.log_dirs, SETTINGS, cluster.frozen_ms + GRACE_MS)
     return sorted((one.topic, one.partition) for one in answer.hanging)
 
 

@@ -61,7 +61,7 @@ class Cluster:
         self.agents = {host: self._agent(host) for host in HOSTS}
         self._target, *others = free_addresses(4)
         self.job = self._job(HOSTS)
-        until("the job tells of all brokers and their topics", self._told)
+        until("the job tells of all brokers and their topics", self._reported)
         addresses = Addresses(**dict(zip(("target", "prometheus", "alertmanager", "webhook"), (self._target, *others), strict=True)))
         (directory / "monitoring").mkdir()
         self.pages: list[Page] = []
@@ -127,7 +127,7 @@ class Cluster:
         journal = self._directory / f"journal-{host}"
         arguments = ("agent", "--log-dirs", dirs, "--journal", journal, "--listen", listen, "--name", f"host-{host}")
         service = self._service(f"agent-{host}", arguments)
-        until(f"the agent of host {host} listens", lambda: "agent listens" in service.running.said)  # a job that is refused waits long
+        until(f"the agent of host {host} listens", lambda: "agent listens" in service.running.stated)  # a job that is refused waits long
         return service
 
     def _job(self, hosts: tuple[int, ...]) -> Service:
@@ -143,7 +143,7 @@ class Cluster:
         self._stack.callback(service.end)
         return service
 
-    def _told(self) -> bool:
+    def _reported(self) -> bool:
         page = self.job.running.page()
         up = [value for series, value in page.items() if series.name == "segtail_agent_up"]
         groups = {dict(series.labels)["group"] for series in page if series.name == "segtail_group_lag_offsets"}

@@ -1,4 +1,4 @@
-"""What fired, who was told and what resolved between two moments, as Prometheus and Alertmanager have it."""
+"""What fired, who was reported and what resolved between two moments, as Prometheus and Alertmanager have it."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -38,21 +38,21 @@ class Changes:
     flaps: frozenset[str]
 
 
-def changed(alerts: Sequence[Alert], told: Iterable[Labels], told_before: frozenset[Labels]) -> Changes:
+def changed(alerts: Sequence[Alert], reported: Iterable[Labels], reported_before: frozenset[Labels]) -> Changes:
     """What a stretch of time has brought.
 
     Args:
-        told: alerts that a notification of that time called firing.
+        reported: alerts that a notification of that time called firing.
         told_before: those of earlier notifications that did not resolve before that time.
     """
-    reached = frozenset(labels for labels in told if dict(labels)["alertname"] not in ALWAYS)
+    reached = frozenset(labels for labels in reported if dict(labels)["alertname"] not in ALWAYS)
     alerts = [alert for alert in alerts if alert.name not in ALWAYS or alert.ended]
     still = {alert.name for alert in alerts if alert.fires}
-    again = {alert.name for alert in alerts if alert.began and alert.labels in told_before}
-    fires = frozenset(dict(labels)["alertname"] for labels in reached - told_before) | again
+    again = {alert.name for alert in alerts if alert.began and alert.labels in reported_before}
+    fires = frozenset(dict(labels)["alertname"] for labels in reached - reported_before) | again
     return Changes(
         fires=fires,
-        muted=frozenset(alert.name for alert in alerts if alert.began and alert.labels not in reached | told_before) - fires,
+        muted=frozenset(alert.name for alert in alerts if alert.began and alert.labels not in reached | reported_before) - fires,
         resolves=frozenset(alert.name for alert in alerts if alert.ended) - still,
         flaps=frozenset(alert.name for alert in alerts if alert.began > 1),
     )
@@ -70,21 +70,21 @@ class Recorder:
         self._pages = pages
         self._since = time.time()
         self._seen = 0
-        self._told_before: frozenset[Labels] = frozenset()
+        self._reported_before: frozenset[Labels] = frozenset()
 
     def begin(self) -> None:
-        """What was before counts no longer, but for what somebody was told and what has not resolved since."""
+        """What was before counts no longer, but for what somebody was reported and what has not resolved since."""
         self._since = time.time()
-        standing = set(self._told_before)
+        waiting = set(self._reported_before)
         for page in self._pages[self._seen :]:
-            (standing.add if page.status == "firing" else standing.discard)(_labels(page.labels))
+            (waiting.add if page.status == "firing" else waiting.discard)(_labels(page.labels))
         firing = {alert.labels for alert in self.alerts() if alert.fires}
         self._seen = len(self._pages)
-        self._told_before = frozenset(standing & firing)
+        self._reported_before = frozenset(waiting & firing)
 
     def changes(self) -> Changes:
-        told = [_labels(page.labels) for page in self._pages[self._seen :] if page.status == "firing"]
-        return changed(self.alerts(), told, self._told_before)
+        reported = [_labels(page.labels) for page in self._pages[self._seen :] if page.status == "firing"]
+        return changed(self.alerts(), reported, self._reported_before)
 
     def alerts(self) -> list[Alert]:
         """Those that have fired since the beginning, or were firing then."""

@@ -50,7 +50,7 @@ def _keeps(alert: str) -> int:
     return int(rule["keep_firing_for"].removesuffix("m"))
 
 
-def test_what_is_muted_is_over_first_so_that_nobody_is_told_of_it_when_it_is_over() -> None:
+def test_what_is_muted_is_over_first_so_that_nobody_is_reported_it_when_it_is_over() -> None:
     rows = body(DOCUMENT.read_text(encoding="utf-8"), MUTES)
     pairs = [(by, muted) for first, second, _ in rows for by in _NAME.findall(first) for muted in _NAME.findall(second)]
     assert pairs

@@ -39,8 +39,8 @@ def test_one_that_reached_somebody_and_one_that_did_not() -> None:
 
 
 def test_one_that_stands_since_before_is_nothing_new_though_it_is_sent_again() -> None:
-    standing = labels("A")
-    assert changed([alert_of(standing, {0, 1, 2}, 2)], [standing], frozenset({standing})) == EMPTY
+    waiting = labels("A")
+    assert changed([alert_of(waiting, {0, 1, 2}, 2)], [waiting], frozenset({waiting})) == EMPTY
 
 
 def test_one_that_was_muted_and_is_sent_at_last_fires() -> None:
@@ -62,13 +62,13 @@ def test_a_name_resolves_when_none_of_its_alerts_is_left() -> None:
     assert changed([alert_of(one, {0, 1}, 3), alert_of(other, {0}, 3)], [], frozenset({one, other})).resolves == {"A"}
 
 
-def test_what_always_fires_is_told_when_it_ceases() -> None:
+def test_what_always_fires_is_reported_when_it_ceases() -> None:
     always = labels("Watchdog")
     assert changed([alert_of(always, {1, 2, 3}, 3)], [always], NOBODY) == EMPTY
     assert changed([alert_of(always, {0, 1}, 3)], [], NOBODY).resolves == {"Watchdog"}
 
 
-def test_differences_are_told_both_ways() -> None:
+def test_differences_are_reported_both_ways() -> None:
     row = Row(event="e", step="s", fires=frozenset("AB"), muted=frozenset(), resolves=frozenset("C"))
     found = Changes(fires=frozenset("BD"), muted=frozenset("E"), resolves=frozenset("C"), flaps=frozenset("B"))
     assert differences(row, found) == [
@@ -79,7 +79,7 @@ def test_differences_are_told_both_ways() -> None:
     ]
 
 
-def test_an_alert_for_the_broker_of_another_host_is_told() -> None:
+def test_an_alert_for_the_broker_of_another_host_is_reported() -> None:
     new = alert_of(labels("A", broker="2"), {1, 2}, 2)
     old = alert_of(labels("A", broker="3"), {0, 1, 2}, 2)
     topic = alert_of(labels("B", topic="t"), {1, 2}, 2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Reason
+from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, PaceReason
 from tests.pace.world import BEGIN, ScrapedQuery
 from tests.scratch import scratch
 
@@ -33,7 +33,7 @@ def test_what_a_steady_scraper_sees_is_as_old_as_a_micro_batch_and_half_a_second
     assert world.oldest("prometheus", LEARNED) <= took + 0.5 + SLACK
     each = -(-period // LONGEST_SECONDS)  # a pause that is too long is parted
     assert world.looks_between(400, 1000) <= (600 / period + 2) * each
-    assert world.pacer.pace.reason is Reason.SCRAPE
+    assert world.pacer.pace.reason is PaceReason.SCRAPE
 
 
 def test_micro_batches_that_follow_each_other_are_all_through_when_a_scraper_comes(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_the_first_minute_runs_quickly_then_without_scrapers_it_is_the_fallback(
     assert world.looks_between(0, 60) >= 55
     assert world.looks_between(70, 300) <= 24
     assert max(world.pauses) <= FALLBACK_SECONDS + SLACK
-    assert (world.pacer.pace.seconds, world.pacer.pace.reason) == (FALLBACK_SECONDS, Reason.FALLBACK)
+    assert (world.pacer.pace.seconds, world.pacer.pace.reason) == (FALLBACK_SECONDS, PaceReason.FALLBACK)
 
 
 def test_scrapers_that_are_due_within_two_seconds_share_a_micro_batch(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_scrapers_with_two_periods_are_met_each(tmp_path: Path) -> None:
     assert max(world.oldest(who, LEARNED) for who in ("one", "two")) <= 0.3 + 0.5 + LATE_SECONDS + SLACK
 
 
-def test_a_pair_that_cannot_be_told_apart_is_met_each(tmp_path: Path) -> None:
+def test_a_pair_that_cannot_be_distinguished_is_met_each(tmp_path: Path) -> None:
     world = ScrapedQuery(tmp_path, [*steady(30, 1000), *steady(30, 1000, phase=14.0)])
     world.run(1000)
     assert world.oldest("prometheus", LEARNED) <= 0.3 + 0.5 + SLACK
@@ -118,7 +118,7 @@ def test_while_a_person_looks_it_is_quick(tmp_path: Path) -> None:
     world.run(500)
     began = world.now - BEGIN
     world.pacer.watched()
-    assert (world.pacer.pace.seconds, world.pacer.pace.reason) == (QUICK_SECONDS, Reason.LIVE)
+    assert (world.pacer.pace.seconds, world.pacer.pace.reason) == (QUICK_SECONDS, PaceReason.LIVE)
     world.run(began + 10)
     assert world.looks_between(began, began + 10) >= 9
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from streaming.pace.freshness import Freshness
-from streaming.pace.pace_files import WorkCheck, write_check
+from streaming.pace.pace_files import Freshness, WorkCheck, write_check
 from streaming.pace.pacer import LIVE_SECONDS, Pacer
-from streaming.pace.schedule import Reason
+from streaming.pace.schedule import PaceReason
 from tests.clocks import Clock
 
 
@@ -23,10 +22,10 @@ def test_before_the_query_it_learns_and_writes_nothing(tmp_path: Path) -> None:
     for _ in range(4):
         clock.now += 15
         pacer.scraped("prometheus")
-    assert pacer.pace.reason is Reason.SCRAPE
+    assert pacer.pace.reason is PaceReason.SCRAPE
     pacer.begins(tmp_path / "schedule")
     assert [each["at"] for each in written(tmp_path / "schedule")["expected"]] == [175.0]
-    assert pacer.pace.reason is Reason.FIRST_MINUTE
+    assert pacer.pace.reason is PaceReason.FIRST_MINUTE
     clock.now += 16
     assert pacer.pace.seconds == 1.0
 
@@ -58,7 +57,7 @@ def test_somebody_who_looks_again_and_again_does_not_have_it_written_each_time(t
     assert written(path)["live_until"] == clock.now + LIVE_SECONDS
 
 
-def test_a_schedule_that_cannot_be_written_is_told_and_fails_no_scrape(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_schedule_that_cannot_be_written_is_reported_and_fails_no_scrape(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pacer = Pacer(Clock())
     with caplog.at_level(logging.ERROR):
         pacer.begins(tmp_path / "gone" / "schedule")
@@ -77,15 +76,15 @@ def test_of_very_many_scrapers_the_last_ones_are_known() -> None:
 
 def test_data_is_as_old_as_the_look_of_which_everything_is_there(tmp_path: Path) -> None:
     checks = tmp_path / "checks"
-    fresh = Freshness(checks)
-    assert fresh.age(10.0) is None
+    new = Freshness(checks)
+    assert new.age(10.0) is None
     write_check(checks, WorkCheck(10.0, 1, idle=False, first=10.0))
-    assert fresh.age(11.0) is None  # a micro-batch is under way
-    fresh.arrived()
-    assert fresh.age(12.0) == 2.0
+    assert new.age(11.0) is None  # a micro-batch is under way
+    new.arrived()
+    assert new.age(12.0) == 2.0
     write_check(checks, WorkCheck(20.0, 2, idle=True, first=20.0))
-    assert fresh.age(21.0) == 1.0
+    assert new.age(21.0) == 1.0
     write_check(checks, WorkCheck(30.0, 3, idle=False, first=30.0))
-    assert fresh.age(30.5) == 20.5
-    fresh.arrived()
-    assert fresh.age(30.5) == 0.5
+    assert new.age(30.5) == 20.5
+    new.arrived()
+    assert new.age(30.5) == 0.5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.pace.pace_files import WorkCheck, last_check, read_schedule, write_check, write_schedule
-from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, Reason, Schedule
+from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, PaceReason, Schedule
 
 SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0), Expected(120.5, 30.0)))
 
@@ -56,16 +56,16 @@ def test_a_look_replaces_the_one_before(tmp_path: Path) -> None:
 
 
 def test_the_pace_is_that_of_the_shortest_period_and_a_long_one_is_parted() -> None:
-    assert SCHEDULE.pace(101.0) == Pace(15.0, Reason.SCRAPE)
-    assert replace(SCHEDULE, expected=(Expected(115.0, 45.0),)).pace(101.0) == Pace(22.5, Reason.SCRAPE)
+    assert SCHEDULE.pace(101.0) == Pace(15.0, PaceReason.SCRAPE)
+    assert replace(SCHEDULE, expected=(Expected(115.0, 45.0),)).pace(101.0) == Pace(22.5, PaceReason.SCRAPE)
 
 
 def test_somebody_who_is_late_or_not_known_means_the_fallback() -> None:
-    fallback = Pace(10.0, Reason.FALLBACK)
-    assert SCHEDULE.pace(117.0).reason is Reason.SCRAPE
+    fallback = Pace(10.0, PaceReason.FALLBACK)
+    assert SCHEDULE.pace(117.0).reason is PaceReason.SCRAPE
     assert SCHEDULE.pace(117.1) == fallback
     assert replace(SCHEDULE, restless_until=110.0).pace(109.0) == fallback
-    assert replace(SCHEDULE, restless_until=110.0).pace(110.0).reason is Reason.SCRAPE
+    assert replace(SCHEDULE, restless_until=110.0).pace(110.0).reason is PaceReason.SCRAPE
     assert replace(SCHEDULE, expected=()).pace(100.0) == fallback
 
 
@@ -100,7 +100,7 @@ def test_whatever_it_says_the_next_look_is_due_within_half_a_minute(schedule: Sc
 
 
 def test_a_young_jvm_and_a_person_who_watches_are_served_quickly_until_then() -> None:
-    for name, reason in (("young_until", Reason.FIRST_MINUTE), ("live_until", Reason.LIVE)):
+    for name, reason in (("young_until", PaceReason.FIRST_MINUTE), ("live_until", PaceReason.LIVE)):
         quick = replace(SCHEDULE, **{name: 105.0})
         assert quick.pace(104.9) == Pace(QUICK_SECONDS, reason)
         assert quick.pace(105.0) == SCHEDULE.pace(105.0)
@@ -111,7 +111,7 @@ def test_a_young_jvm_and_a_person_who_watches_are_served_quickly_until_then() ->
 def test_a_scrape_is_waited_for_until_it_is_late_and_not_longer() -> None:
     schedule = replace(SCHEDULE, expected=(Expected(115.0, 15.0),))
     late = 115.0 + LATE_SECONDS
-    assert schedule.pace(late) == Pace(15.0, Reason.SCRAPE)
-    assert schedule.pace(late + 0.1) == Pace(FALLBACK_SECONDS, Reason.FALLBACK)
+    assert schedule.pace(late) == Pace(15.0, PaceReason.SCRAPE)
+    assert schedule.pace(late + 0.1) == Pace(FALLBACK_SECONDS, PaceReason.FALLBACK)
     assert schedule.due(114.2, late) == 130.0 - schedule.lead
     assert schedule.due(114.2, late + 0.1) == 114.2 + FALLBACK_SECONDS

@@ -46,7 +46,7 @@ def sent(found: list[GroupChanges | FollowedLog]) -> Iterator[pa.Buffer]:
     return iter([pa.py_buffer(each) for each in groups_messages(found, lambda: END)])
 
 
-def told(each: GroupChanges | FollowedLog) -> object:
+def reported(each: GroupChanges | FollowedLog) -> object:
     """All of it, in a form that can be compared."""
     if isinstance(each, FollowedLog):
         return each
@@ -71,7 +71,7 @@ def test_an_answer_arrives_as_it_was_however_its_tables_are_cut(found: list[Grou
         patch.setattr(group_stream, "MOST_ROWS", most)
         answer = read_groups(sent(found))
     assert (answer.journal, answer.seq) == ("j", 7)
-    assert [told(each) for each in answer.changes] == [told(each) for each in found if isinstance(each, GroupChanges)]
+    assert [reported(each) for each in answer.changes] == [reported(each) for each in found if isinstance(each, GroupChanges)]
     assert answer.others == [each for each in found if isinstance(each, FollowedLog)]
 
 

@@ -107,8 +107,8 @@ def test_an_error_in_a_message_inside_names_the_way_to_it() -> None:
 
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:
-    told = b'{"consumer": "job", "start_from": "latest", "resumed": true, "protocol": 7, "mood": "fine"}'
-    assert Register.decode(told) == Register("job", "latest", resumed=True, protocol=7)
+    reported = b'{"consumer": "job", "start_from": "latest", "resumed": true, "protocol": 7, "mood": "fine"}'
+    assert Register.decode(reported) == Register("job", "latest", resumed=True, protocol=7)
 
 
 def test_a_side_that_names_no_protocol_is_of_the_version_before_there_was_one() -> None:

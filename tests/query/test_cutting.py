@@ -48,7 +48,7 @@ def test_the_first_batch_of_a_later_epoch_is_found(drawn: list[tuple[int, int, i
     assert overwritten_from(range_of(4, items, detailed=True), epoch) == (later[0] if later else None)
 
 
-def test_a_range_that_does_not_tell_its_batches_is_not_cut() -> None:
+def test_a_range_that_does_not_show_its_batches_is_not_cut() -> None:
     assert cut(appended(4, 0, 10), 5) is None
     assert overwritten_from(appended(4, 0, 10), 0) is None
 

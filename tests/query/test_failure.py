@@ -39,7 +39,7 @@ def test_reason_is_the_last_thing_raised_else_the_first_line(text: str, line: st
     assert reason_in(text) == line
 
 
-def test_an_exception_of_a_jvm_that_is_gone_is_told_by_what_was_called() -> None:
+def test_an_exception_of_a_jvm_that_is_gone_is_reported_by_what_was_called() -> None:
     """py4j asks the JVM for the text, each time."""
     (nobody,) = free_ports(1)
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=nobody))

@@ -65,7 +65,7 @@ def test_state_goes_on_from_one_micro_batch_to_the_next(tester: TwsTester) -> No
     assert (log["appended_records"], log["log_end_offset"], log["truncations"]) == (13, 9, 1)
 
 
-def test_rows_that_come_again_change_nothing_and_are_not_told(tester: TwsTester) -> None:
+def test_rows_that_come_again_change_nothing_and_are_not_reported(tester: TwsTester) -> None:
     fold(tester, *HISTORY)
     kept = tester.peekValueState("shard", 7)
     assert fold(tester, *reversed(HISTORY)) == []
@@ -115,6 +115,6 @@ def test_rows_may_come_in_several_frames_and_in_any_order() -> None:
     assert sorted(map(str, states(produced))) == sorted(map(str, once))
 
 
-def test_a_micro_batch_without_news_leaves_the_state_as_it_is(tester: TwsTester) -> None:
+def test_a_micro_batch_without_changes_leaves_the_state_as_it_is(tester: TwsTester) -> None:
     assert fold(tester, row(Kind.FOUND, 3)) == []
     assert fold(tester, row(Kind.FOUND, 3)) == []

@@ -12,17 +12,17 @@ from pyspark.sql import SparkSession
 from streaming.agent.service import Service
 from streaming.errors import AgentError
 from streaming.job.query_progress import Progress
-from streaming.metrics.observer import AgentStatus, Observer
 from streaming.protocol.consumer_messages import Range
 from streaming.query.query import fold_events
 from streaming.rows import BATCHES, Change
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.state_row import STATES
+from streaming.view.observer import AgentStatus, Observer
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
-from tests.metrics.reading import named
-from tests.metrics.rows import new_observer, new_table
+from tests.exposition.reading import named
+from tests.view.rows import new_observer, new_table
 
 pytestmark = pytest.mark.spark
 

@@ -33,7 +33,7 @@ class Making:
         Args:
             without: suffixes of files that are left out.
         """
-        with _standing_still(kafka):
+        with _waiting_still(kafka):
             self.moments[state] = time.time_ns() // 1_000_000
             for node in kafka.brokers:
                 for log_dir in node.log_dirs:
@@ -41,22 +41,22 @@ class Making:
                 configuration = f"{state}/{node.directory.name}/{CONFIGURATION}"
                 self.packer.configuration(node.properties, configuration, node.directory.parent)
 
-    def answer(self, name: str, said: Any, by: str) -> None:
+    def answer(self, name: str, stated: Any, by: str) -> None:
         """Keeps what somebody (``by``) answered: text as it is, anything else as JSON."""
         self.asked.append(f"{name}: {by}")
-        self._write(f"{name}.txt" if isinstance(said, str) else f"{name}.json", said)
+        self._write(f"{name}.txt" if isinstance(stated, str) else f"{name}.json", stated)
 
     def finish(self) -> None:
         """Keeps when the disks were as they are."""
         self._write(f"{MOMENTS}.json", self.moments)
 
-    def _write(self, name: str, said: Any) -> None:
-        text = said if isinstance(said, str) else json.dumps(said, separators=(",", ":"))
+    def _write(self, name: str, stated: Any) -> None:
+        text = stated if isinstance(stated, str) else json.dumps(stated, separators=(",", ":"))
         self.packer.bytes(text.encode(), f"{ANSWERS}/{name}", time.time())
 
 
 @contextmanager
-def _standing_still(kafka: Kafka) -> Iterator[None]:
+def _waiting_still(kafka: Kafka) -> Iterator[None]:
     """Nothing is written to what is being read."""
     stopped = kafka.pids
     for pid in stopped:

@@ -69,12 +69,12 @@ def provenance(world: str, version: str, data: Path = DATA) -> Provenance:
     Raises:
         DamagedError: there is none, or it is not as it was recorded.
     """
-    told, packed = provenance_file(world, version, data), archive(world, version, data)
-    if not (told.exists() and packed.exists()):
+    reported, packed = provenance_file(world, version, data), archive(world, version, data)
+    if not (reported.exists() and packed.exists()):
         raise DamagedError(f"there is no recording of {world} on Kafka {version}; {to_make(world)}")
-    found = Provenance(**json.loads(told.read_bytes()))
+    found = Provenance(**json.loads(reported.read_bytes()))
     if hashlib.sha256(packed.read_bytes()).hexdigest() != found.sha256:
-        raise DamagedError(f"{packed} is not the archive that {told.name} describes; git brings it back, or {to_make(world)}")
+        raise DamagedError(f"{packed} is not the archive that {reported.name} describes; git brings it back, or {to_make(world)}")
     return found
 
 

@@ -52,8 +52,8 @@ def test_a_configuration_names_the_folder_that_it_is_in(log_dir: Path, tmp_path:
         packer.configuration(log_dir.parent / "server.properties", "disk/n1/server.properties", here)
     assert str(here).encode() not in zstandard.ZstdDecompressor().stream_reader((tmp_path / "a.tar.zst").read_bytes()).read()
     unpack(tmp_path / "a.tar.zst", tmp_path / "out")
-    told = (tmp_path / "out" / "disk" / "n1" / "server.properties").read_text()
-    assert told == f"log.dirs={tmp_path / 'out' / 'disk' / 'n1' / 'd0'}\nnode.id=1\n"
+    reported = (tmp_path / "out" / "disk" / "n1" / "server.properties").read_text()
+    assert reported == f"log.dirs={tmp_path / 'out' / 'disk' / 'n1' / 'd0'}\nnode.id=1\n"
 
 
 def test_who_recorded_it_is_not_in_it(log_dir: Path, tmp_path: Path) -> None:

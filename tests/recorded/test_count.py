@@ -39,7 +39,7 @@ def count(disk: Disk, *arguments: str) -> list[dict[str, Any]]:
     dirs = ",".join(map(str, disk.log_dirs))
     done = run_command("count", "--log-dirs", dirs, "--format", "json", *arguments, *TOPICS)
     assert (done.returncode, done.stderr) == (0, "")
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
     return found
 
 

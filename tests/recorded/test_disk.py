@@ -57,9 +57,9 @@ def test_the_sum_is_that_of_du(replayed: Replayed, state: str) -> None:
 
 
 def test_sizes_are_those_of_the_broker(replayed: Replayed) -> None:
-    told = sizes_in(replayed.text("sizes"))
+    reported = sizes_in(replayed.text("sizes"))
     rows = {(row.broker, row.topic, row.partition): row.segments for row in look(replayed.disk("before")).rows if row.topic in MINUTES}
-    assert rows == {place: told[place] for place in rows}
+    assert rows == {place: reported[place] for place in rows}
     assert len(rows) == len(MINUTES)
 
 
@@ -76,9 +76,10 @@ def test_what_is_freed_by_another_configuration_is_what_the_broker_then_deletes(
     assert {row.topic: row.frees_now for row in look(limited).rows if row.topic in TRIALS} == dict.fromkeys(TRIALS, 0)
 
 
-def test_a_topic_that_is_deleted_and_a_replica_that_nobody_knows_are_told_apart(replayed: Replayed) -> None:
+def test_a_topic_that_is_deleted_and_a_replica_that_nobody_knows_are_distinguished(replayed: Replayed) -> None:
     assert {row.topic for row in look(replayed.disk("deleted")).rows if row.garbage and row.replicas == 0} == {"gone"}
     assert kinds(replayed.disk("deleted"))["delete"] > 0
-    assert look(replayed.disk("unknown")).leftovers == []
+    unknown = look(replayed.disk("unknown")).leftovers
+    assert [(Path(each.path).name, each.kind) for each in unknown] == [("ghost-0", "foreign")]
     found = look(replayed.disk("stray")).leftovers
     assert [(Path(each.path).name.startswith("ghost-0."), each.kind) for each in found] == [(True, "stray")]

@@ -11,8 +11,8 @@ import pytest
 
 from streaming.dump.request import Format
 from tests.broker.install import KAFKA_VERSION
+from tests.dump.reported import aborted_fields, as_ours, batch_fields, fields, record_fields, shared, snapshot_fields
 from tests.dump.running import dumped
-from tests.dump.told import aborted_fields, as_ours, batch_fields, fields, record_fields, shared, snapshot_fields
 from tests.recorded.recordings import Disk, Replayed, replay
 from tests.recorded.worlds.dump import DECODED, TOPIC
 
@@ -20,7 +20,7 @@ _DUMPING = "Dumping "
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reported:
     """What Kafka's tool printed of the files of the disk."""
 
     disk: Disk
@@ -45,10 +45,10 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     """Of a topic that was written in every way that a client knows, over several segments, and of the broker's own."""
     replayed = replay("dump", KAFKA_VERSION, tmp_path_factory.mktemp("dump"))
-    return Told(replayed.disk(), replayed)
+    return Reported(replayed.disk(), replayed)
 
 
 def ours(path: Path, **asked: Any) -> list[dict[str, Any]]:
@@ -62,37 +62,37 @@ def is_closed(path: Path) -> bool:
     return path.with_suffix(".index").stat().st_size < 1 << 20
 
 
-def test_batches_and_records(told: Told) -> None:
+def test_batches_and_records(reported: Reported) -> None:
     compared = []
-    for path, lines in told.of("logs"):
+    for path, lines in reported.of("logs"):
         batches = [fields(line) for line in lines if line.startswith("baseOffset: ")]
         assert [batch_fields(row) for row in ours(path, verify=True)] == batches
         expected = [fields(line) for line in lines if line.startswith("| ")]
         found = ours(path, records=True)
         assert [record_fields(row, line) for row, line in zip(found, expected, strict=True)] == expected
         compared.append(len(expected))
-    assert len(compared) == len(told.files(f"{TOPIC}-*/*.log")) > 5
+    assert len(compared) == len(reported.files(f"{TOPIC}-*/*.log")) > 5
     assert sum(compared) > 1500
 
 
-def test_indexes(told: Told) -> None:
-    closed = [path for path, _ in told.of("index") if is_closed(path)]
-    assert 0 < len(closed) < len(told.files(f"{TOPIC}-*/*.index"))
-    for path, lines in told.of("index"):
+def test_indexes(reported: Reported) -> None:
+    closed = [path for path, _ in reported.of("index") if is_closed(path)]
+    assert 0 < len(closed) < len(reported.files(f"{TOPIC}-*/*.index"))
+    for path, lines in reported.of("index"):
         if is_closed(path):
             assert [f"offset: {row['offset']} position: {row['position']}" for row in ours(path, verify=True)] == lines
-    for path, lines in told.of("timeindex"):
+    for path, lines in reported.of("timeindex"):
         if is_closed(path):
             assert [f"timestamp: {row['timestamp']} offset: {row['offset']}" for row in ours(path, verify=True)] == lines
 
 
-def test_aborted_transactions_and_producer_snapshots(told: Told) -> None:
+def test_aborted_transactions_and_producer_snapshots(reported: Reported) -> None:
     aborted, producers = list[object](), list[object]()
-    for path, lines in told.of("txnindex"):
+    for path, lines in reported.of("txnindex"):
         expected = [fields(line) for line in lines if line.startswith("version")]
         assert [aborted_fields(row) for row in ours(path, verify=True)] == expected
         aborted += expected
-    for path, lines in told.of("snapshot"):
+    for path, lines in reported.of("snapshot"):
         expected = [fields(line) for line in lines if line.startswith("producerId")]
         assert [snapshot_fields(row) for row in ours(path)] == expected
         producers += expected
@@ -100,16 +100,16 @@ def test_aborted_transactions_and_producer_snapshots(told: Told) -> None:
     assert producers
 
 
-def test_whole_log_dirs_have_nothing_to_find(told: Told) -> None:
-    found = {row["file"] for log_dir in told.disk.log_dirs for row in ours(log_dir, verify=True, summary=True)}
-    assert {Path(name).name for name in found if Path(name).name.startswith(TOPIC)} == {path.name for path in told.files(f"{TOPIC}-*")}
-    assert len(found) > len(told.files(f"{TOPIC}-*"))
+def test_whole_log_dirs_have_nothing_to_find(reported: Reported) -> None:
+    found = {row["file"] for log_dir in reported.disk.log_dirs for row in ours(log_dir, verify=True, summary=True)}
+    assert {Path(name).name for name in found if Path(name).name.startswith(TOPIC)} == {path.name for path in reported.files(f"{TOPIC}-*")}
+    assert len(found) > len(reported.files(f"{TOPIC}-*"))
 
 
-def test_groups_and_metadata_are_what_kafkas_decoders_say(told: Told) -> None:
+def test_groups_and_metadata_are_what_kafkas_decoders_say(reported: Reported) -> None:
     found = set[str]()
     for name in DECODED:
-        for path, lines in told.of(name):
+        for path, lines in reported.of(name):
             expected = [opened for line in lines if (opened := opened_by_kafka(line)) is not None]
             rows = [row for row in ours(path, records=True) if row["control"] is None][: len(expected)]  # the broker went on writing
             for row, (key, value) in zip(rows, expected, strict=True):
@@ -132,6 +132,6 @@ def opened_by_kafka(line: str) -> tuple[object, object] | None:
     return key and as_ours(key["data"]), value and as_ours(value["data"])
 
 
-def test_the_coordinators_logs_are_opened(told: Told) -> None:
-    found = [row for path in told.files("__transaction_state-*") for row in ours(path, records=True)]
+def test_the_coordinators_logs_are_opened(reported: Reported) -> None:
+    found = [row for path in reported.files("__transaction_state-*") for row in ours(path, records=True)]
     assert {row["key"]["transactional_id"] for row in found} >= {"dump-0", "dump-1", "dump-2"}

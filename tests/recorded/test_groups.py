@@ -20,21 +20,22 @@ from tests.broker.dumped_logs import parsed
 from tests.broker.group_comparing import (
     PAGE_FIELDS,
     Key,
-    Told,
+    Reported,
     agree,
     agree_on_share_groups,
     page_at,
+    reported_by_job,
+    reported_by_page,
+    reported_from_disk,
     sums,
     sums_by_page,
-    told_by_job,
-    told_by_page,
-    told_from_disk,
 )
 from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, Left
-from tests.broker.group_oracle import Arithmetic, told_by_tool
+from tests.broker.group_oracle import Arithmetic, reported_by_tool
 from tests.broker.group_world import SHARED
 from tests.broker.install import OLDER_VERSION
 from tests.broker.lab import Commit, Consumed, Ends
+from tests.group_answers import detailed
 from tests.jobs import serving
 from tests.recorded.recordings import WORLDS, Disk, replay
 from tests.recorded.worlds.groups import GROUPS
@@ -77,9 +78,9 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def told(world: RecordedGroups) -> dict[Key, Told]:
+def reported(world: RecordedGroups) -> dict[Key, Reported]:
     """What `segtail groups` says."""
-    return told_from_disk(world.disk.log_dirs, world.disk.properties, "--at", str(world.disk.now_ms))
+    return reported_from_disk(world.disk.log_dirs, world.disk.properties, "--at", str(world.disk.now_ms))
 
 
 def test_groups_have_committed_at_every_kind_of_place(world: RecordedGroups) -> None:
@@ -122,27 +123,27 @@ def test_offsets_that_transactions_commit_count_when_they_are_committed_and_in_t
 
 def test_kafkas_own_tool_counts_offsets(world: RecordedGroups) -> None:
     """With markers, with what was aborted and with what is compacted away; and negative ones beyond the end."""
-    told = told_by_tool(world.described)
-    assert told == {
+    reported = reported_by_tool(world.described)
+    assert reported == {
         left.key: (left.commit.offset, left.ends.high_watermark, left.ends.high_watermark - left.commit.offset) for left in world.left
     }
-    wrong = [left for left in world.left if told[left.key][2] != left.uncommitted.records]
+    wrong = [left for left in world.left if reported[left.key][2] != left.uncommitted.records]
     assert {"ledger", "compacted", "cut"} <= {left.commit.topic for left in wrong}
 
 
 def test_nothing_is_missing_in_the_log_dirs(world: RecordedGroups) -> None:
-    answer = read_groups(open_log_dirs(world.disk.log_dirs), (), Settings(), world.disk.now_ms)
+    answer = detailed(read_groups(open_log_dirs(world.disk.log_dirs), (), Settings(), world.disk.now_ms))
     assert (answer.missing, answer.doubts) == ((), ())
 
 
-def test_the_log_dirs_show_what_is_consumed(world: RecordedGroups, told: dict[Key, Told]) -> None:
-    agree("segtail groups", world.left, world.arithmetic, lambda: told, seconds=0)
+def test_the_log_dirs_show_what_is_consumed(world: RecordedGroups, reported: dict[Key, Reported]) -> None:
+    agree("segtail groups", world.left, world.arithmetic, lambda: reported, seconds=0)
 
 
-def test_share_groups_have_as_much_left_as_their_coordinator_says(world: RecordedGroups, told: dict[Key, Told]) -> None:
+def test_share_groups_have_as_much_left_as_their_coordinator_says(world: RecordedGroups, reported: dict[Key, Reported]) -> None:
     """There are none before 4.0."""
     assert {each.group for each in world.commits if each.lag >= 0} == (set() if world.version == OLDER_VERSION else set(SHARED))
-    agree_on_share_groups("segtail groups", world.commits, lambda: told, seconds=0)
+    agree_on_share_groups("segtail groups", world.commits, lambda: reported, seconds=0)
 
 
 @pytest.mark.spark
@@ -150,10 +151,10 @@ def test_a_job_says_what_is_consumed(world: RecordedGroups, spark: "SparkSession
     left, arithmetic = world.left, world.arithmetic
     options = {"server_properties": ",".join(map(str, world.disk.properties)), "from": "active", "export.group_granularity": "partition"}
     with serving(spark, tmp_path / "checkpoint", *world.disk.log_dirs, **options) as url:
-        agree("the page", left, arithmetic, lambda: told_by_page(page_at(url)), PAGE_FIELDS)
+        agree("the page", left, arithmetic, lambda: reported_by_page(page_at(url)), PAGE_FIELDS)
         assert sums_by_page(page_at(url)) == sums(left, arithmetic)
-        agree("the answer of the job", left, arithmetic, lambda: told_by_job(url))
-        agree_on_share_groups("the answer of the job", world.commits, lambda: told_by_job(url))
+        agree("the answer of the job", left, arithmetic, lambda: reported_by_job(url))
+        agree_on_share_groups("the answer of the job", world.commits, lambda: reported_by_job(url))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +168,7 @@ def agent(world: RecordedGroups, tmp_path_factory: pytest.TempPathFactory) -> It
     made.close()
 
 
-def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: RecordedGroups, agent: Agent) -> None:
+def test_an_agent_shows_the_commits_that_kafkas_own_tool_lists(world: RecordedGroups, agent: Agent) -> None:
     found = {
         (row["group"], row["topic"], row["partition"]): row["offset"]
         for changes in agent.following.changes(())
@@ -175,7 +176,7 @@ def test_an_agent_tells_the_commits_that_kafkas_own_tool_lists(world: RecordedGr
         for row in changes.commits.to_pylist()
         if row["offset"] >= 0 and not row["share"]
     }
-    assert found == {key: committed for key, (committed, _, _) in told_by_tool(world.described).items()}
+    assert found == {key: committed for key, (committed, _, _) in reported_by_tool(world.described).items()}
 
 
 def test_an_agent_knows_where_offsets_lie_so_that_their_differences_are_what_is_consumed(world: RecordedGroups, agent: Agent) -> None:

@@ -50,8 +50,8 @@ def test_all_of_them_where_none_is_named(run: Callable[..., Result], tmp_path: P
 
 def test_one_that_is_named_with_its_answers_and_who_gave_them(run: Callable[..., Result], tmp_path: Path) -> None:
     assert run("lake").exit_code == 0
-    told = provenance("lake", "9.9.9", tmp_path)
-    assert (told.script, told.asked) == (
+    reported = provenance("lake", "9.9.9", tmp_path)
+    assert (reported.script, reported.asked) == (
         {"tests.recorded.worlds.lake": "0123456789abcdef"},
         ["said: an angler", "counted: a scale"],
     )

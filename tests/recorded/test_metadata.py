@@ -1,4 +1,4 @@
-"""The metadata log on a node's disk against what the brokers told their clients when another node was lost."""
+"""The metadata log on a node's disk against what the brokers reported their clients when another node was lost."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from tests.recorded.worlds.metadata import PARTITIONS, TOPIC, VICTIM
 
 def test_leaders_after_the_loss_of_a_node_are_on_the_disk_of_the_others(tmp_path: Path) -> None:
     replayed = replay("metadata", KAFKA_VERSION, tmp_path)
-    disk, told = replayed.disk(), dict(replayed.json("leaders"))
+    disk, reported = replayed.disk(), dict(replayed.json("leaders"))
 
     image = ClusterImage()  # with one node of three gone, nothing is decided that the other two do not have on disk
     image.apply(memoryview((disk.log_dirs[0] / "__cluster_metadata-0" / f"{0:020}.log").read_bytes()))
 
     topic_id = image.topic_id(TOPIC)
     assert topic_id is not None
-    assert sorted(told) == list(range(PARTITIONS))
-    for number, leader in told.items():
+    assert sorted(reported) == list(range(PARTITIONS))
+    for number, leader in reported.items():
         state = image.partition(topic_id, number)
         assert state is not None
         assert state.leader == leader

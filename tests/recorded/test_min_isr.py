@@ -2,10 +2,10 @@
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.partition_retention import Row, keep
+from streaming.protocol.listing_json import RetentionRow
 from streaming.settings import Settings
 from tests.broker.install import KAFKA_VERSION
+from tests.offline.lists import kept
 from tests.recorded.recordings import Disk, Replayed, replay
 from tests.recorded.worlds.min_isr import FIRST, THEN, TOPICS
 
@@ -23,9 +23,9 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Replayed:
     return replay("min_isr", KAFKA_VERSION, tmp_path_factory.mktemp("min-isr"))
 
 
-def seen(disk: Disk, topic: str) -> Row:
+def seen(disk: Disk, topic: str) -> RetentionRow:
     """The log that speaks for the partition, from the disks of all brokers."""
-    (found,) = keep(open_log_dirs(disk.log_dirs), topic, SETTINGS, disk.now_ms).rows
+    (found,) = kept(disk.log_dirs, SETTINGS, disk.now_ms, topic).rows
     return found
 
 

@@ -27,10 +27,10 @@ def test_there_are_no_others_and_together_they_are_small() -> None:
 
 @pytest.mark.parametrize(("world", "version"), RECORDINGS)
 def test_it_says_where_it_comes_from(world: str, version: str) -> None:
-    told = provenance(world, version)
-    assert (told.world, told.kafka, told.bytes) == (world, version, archive(world, version).stat().st_size)
-    assert told.recorded.endswith("+00:00")
-    assert told.asked
+    reported = provenance(world, version)
+    assert (reported.world, reported.kafka, reported.bytes) == (world, version, archive(world, version).stat().st_size)
+    assert reported.recorded.endswith("+00:00")
+    assert reported.asked
 
 
 @pytest.fixture
@@ -91,8 +91,8 @@ def data(tree: Path) -> Path:
     made = tree / "data"
     made.mkdir()
     shutil.copyfile(archive(*RECORDINGS[0]), archive("pond", "9.9.9", made))
-    told = json.loads(provenance_file(*RECORDINGS[0]).read_bytes()) | {"world": "pond", "kafka": "9.9.9", "script": digest(tree)}
-    provenance_file("pond", "9.9.9", made).write_text(json.dumps(told))
+    reported = json.loads(provenance_file(*RECORDINGS[0]).read_bytes()) | {"world": "pond", "kafka": "9.9.9", "script": digest(tree)}
+    provenance_file("pond", "9.9.9", made).write_text(json.dumps(reported))
     return made
 
 

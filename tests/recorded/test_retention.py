@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.partition_retention import Row, keep
+from streaming.protocol.listing_json import RetentionRow
 from streaming.settings import Settings
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.oracle import sizes_in
+from tests.offline.lists import kept
 from tests.recorded.recordings import Disk, Replayed, replay
 from tests.recorded.worlds.retention import HOUR, TOPICS
 
@@ -22,17 +22,17 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Replayed:
     return replay("retention", KAFKA_VERSION, tmp_path_factory.mktemp("retention"))
 
 
-def look(disk: Disk) -> dict[str, Row]:
-    judged = keep(open_log_dirs(disk.log_dirs), None, Settings(server_properties=disk.properties), disk.now_ms).rows
+def look(disk: Disk) -> dict[str, RetentionRow]:
+    judged = kept(disk.log_dirs, Settings(server_properties=disk.properties), disk.now_ms).rows
     return {row.topic: row for row in judged if row.topic in TOPICS}
 
 
-def predicted(judged: Mapping[str, Row]) -> dict[str, list[int]]:
+def predicted(judged: Mapping[str, RetentionRow]) -> dict[str, list[int]]:
     """The base offsets of the segments that will be left: without the prefix that is reclaimable, a new one where that is everything."""
     left = {}
     for topic, row in judged.items():
         reclaimable = row.retention_reclaimable_bytes
-        assert reclaimable is not None
+        assert reclaimable >= 0
         segments = sorted((int(path.stem), path.stat().st_size) for path in Path(row.log_dir).glob(f"{topic}-0/*.log"))
         while reclaimable:
             reclaimable -= segments.pop(0)[1]
@@ -45,7 +45,7 @@ def on_disk(disk: Disk) -> dict[str, list[int]]:
     return {path.name.removesuffix("-0"): sorted(int(each.stem) for each in path.glob("*.log")) for path in directories}
 
 
-def test_before_the_broker_looks_it_is_said_what_is_to_be_deleted_and_what_holds_it_up(replayed: Replayed) -> None:
+def test_before_the_broker_looks_it_is_stated_what_is_to_be_deleted_and_what_holds_it_up(replayed: Replayed) -> None:
     judged = look(replayed.disk("before"))
     before, left = on_disk(replayed.disk("before")), predicted(judged)
     assert set(left) == set(TOPICS)
@@ -54,7 +54,7 @@ def test_before_the_broker_looks_it_is_said_what_is_to_be_deleted_and_what_holds
     }
     assert {topic: row.retention_blocked for topic, row in judged.items() if row.retention_blocked} == BLOCKED
     assert judged["records-deleted"].log_start_offset == 95
-    assert (judged["by-the-broker"].limit_source, judged["by-the-broker"].retention_limit_seconds) == ("static", 480 * 60)
+    assert (judged["by-the-broker"].limit_source, judged["by-the-broker"].retention_limit_ms) == ("static", 480 * 60_000)
 
 
 def test_kafka_deletes_exactly_the_segments_that_were_predicted(replayed: Replayed) -> None:
@@ -68,7 +68,7 @@ def test_a_limit_that_was_changed_takes_effect_and_the_others_are_as_they_were(r
     changed = {**predicted(look(replayed.disk("after"))), "changed-while-running": [80]}
     judged = look(disk)
     assert on_disk(disk) == predicted(judged) == changed
-    assert judged["changed-while-running"].retention_limit_seconds == HOUR / 1000
+    assert judged["changed-while-running"].retention_limit_ms == HOUR
 
 
 def test_sizes_are_those_of_the_broker(replayed: Replayed) -> None:

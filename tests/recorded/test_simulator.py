@@ -61,8 +61,10 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     facts = {(facts.topic, facts.partition): facts for facts in broker.facts()}
     left_out = {place for place in facts if other_zlib and place[0] in GZIPPED}
     may_differ = {*map(name_of, left_out), CHECKPOINTS, *(name_of(place) for place in facts if place[0] == CONSUMER_OFFSETS.name)}
-    written, told = digests(broker.log_dirs), then["digests"]
-    differing = {log for log in written.keys() | told.keys() if written.get(log) != told.get(log)} - (may_differ if left_out else set())
+    written, reported = digests(broker.log_dirs), then["digests"]
+    differing = {log for log in written.keys() | reported.keys() if written.get(log) != reported.get(log)} - (
+        may_differ if left_out else set()
+    )
     assert not differing, f"the simulator writes other bytes than were recorded into {sorted(differing)}; {to_make('simulator')}"
     compared = {place: facts[place] for place in facts if place not in left_out}
     return Simulated(log_dirs=broker.log_dirs, facts=compared, left_out=left_out, replayed=replayed)

@@ -66,7 +66,7 @@ OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
     "truncate": lambda end, *_: {"kind": Kind.TRUNCATED, "next_offset": end, "bytes": 3, "segment": end // 20},
     "corrupt": lambda end, *_: {"kind": Kind.CORRUPT, "next_offset": end, "start_position": 5, "reason": "bad"},
     "deleted": lambda _, __, random: {"kind": Kind.GONE, "reason": "deleted", "log_dir": random.choice(["", "/data", "/data\n/other"])},
-    "moved": lambda _, __, random: {"kind": Kind.GONE, "reason": "moved", "log_dir": random.choice(["", "/data", "/data\n/other"])},
+    "moved": lambda _, __, random: {"kind": Kind.GONE, "reason": "moved", "log_dir": random.choice(["/data", "/data\n/other"])},
     "unclean": lambda end, size, random: {
         "kind": Kind.UNCLEAN,
         "leader_epoch": size,
@@ -113,7 +113,7 @@ class FoundPublisher:
         of_log = {"partition": log, "topic_id": "t" if log == 1 else "", "log_dir": self.log_dirs.get(log, "/data")}
         return {"agent": self.name, "journal": journal, "broker": self.broker, "seq": self.seq, "part": part, **of_log}
 
-    def tell(self, what: str, log: int, size: int, random: Random) -> Iterator[EventRow]:
+    def publish(self, what: str, log: int, size: int, random: Random) -> Iterator[EventRow]:
         """The rows of one event."""
         self.seq += 1
         if what == "moved within":
@@ -168,14 +168,14 @@ class FoundPublisher:
 
     def _facts(self, log: int) -> dict[str, Any]:
         end = self.ends.get(log, 0)
-        told = {"log_start_offset": end - 3, "high_watermark": end - 1, "leader": 1, "leader_epoch": 3, "active_producers": 4}
-        return told | {"segments": self.facts.get(log), "oldest_timestamp": log}
+        reported = {"log_start_offset": end - 3, "high_watermark": end - 1, "leader": 1, "leader_epoch": 3, "active_producers": 4}
+        return reported | {"segments": self.facts.get(log), "oldest_timestamp": log}
 
     def _census(self, logs: Sequence[int], random: Random) -> Iterator[EventRow]:
         for part, log in enumerate(logs):
             yield row(Kind.CENSUS, **self.where(log, part))
         reason = random.choice(["", "", "/data", "/other\n/data"])
-        places = random.choice([[], [f"{self.broker}:/data"], [f"{self.broker}:/data", f"{self.broker}:/other"], ["1:/other", "2:/data"]])
+        places = random.choice([[f"{self.broker}:/data"], [f"{self.broker}:/data", f"{self.broker}:/other"], ["1:/other", "2:/data"]])
         yield census_end(*places, topics=random.choice([None, [], ["t"]]), reason=reason, **self.where(-1, len(logs)))
 
 
@@ -194,12 +194,12 @@ histories = st.lists(
 
 def tellings(history: Sequence[tuple[int, str, int, int]], random: Random) -> list[list[list[EventRow]]]:
     """What each agent tells, event by event; the second watches the replicas of the same partitions."""
-    tellers = [FoundPublisher("a1", 1), FoundPublisher("a2", 2)]
-    events = [[list(teller.tell("appear", log, 1, random)) for log in range(3)] for teller in tellers]
+    publishers = [FoundPublisher("a1", 1), FoundPublisher("a2", 2)]
+    events = [[list(publisher.publish("appear", log, 1, random)) for log in range(3)] for publisher in publishers]
     for number, what, log, size in history:
         if what == "taken over":  # what the other one watched, or what it watched before
-            tellers[number].broker = 3 - tellers[number].broker
-            tellers[number].ends = dict(tellers[1 - number].ends)
+            publishers[number].broker = 3 - publishers[number].broker
+            publishers[number].ends = dict(publishers[1 - number].ends)
         else:
-            events[number].append(list(tellers[number].tell(what, log, size, random)))
+            events[number].append(list(publishers[number].publish(what, log, size, random)))
     return events

@@ -108,7 +108,7 @@ def test_nothing_may_wait_for_longer_than_the_greatest_lag():
     assert limit(1000, max_compaction_lag_ms=25, min_compaction_lag_ms=995) == 0.5  # nor may be compacted yet
 
 
-def test_where_the_high_watermark_or_the_cleaners_checkpoint_is_not_known_nothing_is_said():
+def test_where_the_high_watermark_or_the_cleaners_checkpoint_is_not_known_nothing_is_stated():
     for unknown in ({"high_watermark": -1}, {"cleaner_checkpoint": UNREADABLE}):
         found = CompactionRule(Logs([log_facts(THREE, cleanup_policy="compact", **unknown)])).at(50)
         assert (found.dirty_bytes[0], found.dirty_ratio[0], found.dirty_limit[0], found.uncleanable[0][0]) == (-1, -1, -1, -1)

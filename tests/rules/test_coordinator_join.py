@@ -97,7 +97,7 @@ def test_a_producer_id_whose_epochs_are_used_up_is_named_after_the_id_that_went_
     assert coordinators.find(asked).tolist()[0] == -1  # it is named, and nobody will end it all the same
 
 
-def test_who_takes_part_is_told_by_topic_and_partition() -> None:
+def test_who_takes_part_is_reported_by_topic_and_partition() -> None:
     rows = table(
         entry("a", producer=1, partitions=("foo-0", "bar-1")),
         entry("b", producer=2, partitions=("foo-1",)),

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.event_row import EventRow
-from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_entries, unpack_rows
+from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_rows
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended, row
 from tests.tables import each_row
@@ -24,7 +24,7 @@ def entries(*rows: tuple[str, int, str]) -> bytes:
 TOPIC = "__transaction_state"
 
 
-def told(seq: int, base: int, end: int, *rows: tuple[str, int, str], follows: int | None = None, **more: Any) -> EventRow:
+def reported(seq: int, base: int, end: int, *rows: tuple[str, int, str], follows: int | None = None, **more: Any) -> EventRow:
     packed = entries(*rows) if rows else None
     return appended(seq, base, end, topic=TOPIC, coordinator=packed, follows=base if follows is None else follows, **more)
 
@@ -50,42 +50,42 @@ def folded(*rows: EventRow) -> LogState:
     return shard.log(TOPIC)
 
 
-START = (begins(1, 0), told(2, 0, 5, ("a", 1, "Ongoing"), ("b", 4, "Empty")))
+START = (begins(1, 0), reported(2, 0, 5, ("a", 1, "Ongoing"), ("b", 4, "Empty")))
 TRIMMED = {"topic": TOPIC, "base_offset": 5, "next_offset": 9, "bytes": 10, "reason": "journal_trimmed"}
 
 
 def test_the_newest_entry_counts_and_others_stay() -> None:
-    state = folded(*START, told(3, 5, 9, ("a", 8, "CompleteCommit")))
+    state = folded(*START, reported(3, 5, 9, ("a", 8, "CompleteCommit")))
     assert kept(state) == {"a": (8, "CompleteCommit"), "b": (4, "Empty")}
     assert state.coordinator_upto == state.log_end_offset == 9
 
 
 def test_ranges_without_entries_and_offsets_that_were_cleaned_away_are_no_gap() -> None:
-    state = folded(*START, told(3, 7, 9, follows=5), told(4, 20, 30, ("a", 22, "Empty"), follows=9))
+    state = folded(*START, reported(3, 7, 9, follows=5), reported(4, 20, 30, ("a", 22, "Empty"), follows=9))
     assert (kept(state)["a"], state.coordinator_upto) == ((22, "Empty"), 30)
 
 
-def test_what_was_lost_still_tells_its_entries() -> None:
+def test_what_was_lost_still_shows_its_entries() -> None:
     lost = row(Kind.SKIPPED, 3, coordinator=entries(("a", 8, "Empty")), follows=5, **TRIMMED)
     assert (kept(folded(*START, lost))["a"], folded(*START, lost).coordinator_upto) == ((8, "Empty"), 9)
 
 
 def test_what_has_expired_is_gone() -> None:
-    state = folded(*START, told(3, 5, 9, ("a", 8, "")))
+    state = folded(*START, reported(3, 5, 9, ("a", 8, "")))
     assert kept(state) == {"b": (4, "Empty")}
-    assert kept(folded(begins(1, 0), told(2, 0, 5, ("a", 1, "")))) == {}
+    assert kept(folded(begins(1, 0), reported(2, 0, 5, ("a", 1, "")))) == {}
 
 
 def test_a_range_that_was_counted_changes_nothing() -> None:
-    again = told(3, 0, 5, ("a", 1, "Empty"))
-    assert kept(folded(begins(1, 0), told(2, 0, 9, ("a", 8, "Ongoing")), again)) == {"a": (8, "Ongoing")}
+    again = reported(3, 0, 5, ("a", 1, "Empty"))
+    assert kept(folded(begins(1, 0), reported(2, 0, 9, ("a", 8, "Ongoing")), again)) == {"a": (8, "Ongoing")}
 
 
 @each_row(
     "broken",
     [
-        told(3, 7, 9, ("a", 8, "Empty"), follows=7),  # a row before it never came
-        told(3, 5, 9, ("a", 8, "Empty"), follows=-1),  # of an agent that does not say what came before
+        reported(3, 7, 9, ("a", 8, "Empty"), follows=7),  # a row before it never came
+        reported(3, 5, 9, ("a", 8, "Empty"), follows=-1),  # of an agent that does not say what came before
         row(Kind.SKIPPED, 3, topic=TOPIC, base_offset=5, next_offset=9, bytes=10, reason="deleted", follows=5),
         row(Kind.SKIPPED, 3, follows=7, **(TRIMMED | {"base_offset": 7})),
         row(Kind.CORRUPT, 3, topic=TOPIC, start_position=50, base_offset=5, next_offset=5, follows=5),
@@ -94,49 +94,44 @@ def test_a_range_that_was_counted_changes_nothing() -> None:
         goes_on(3, 9, 7),
     ],
 )
-def test_behind_whatever_is_missing_nothing_is_known_until_all_entries_are_told_again(broken: EventRow) -> None:
+def test_behind_whatever_is_missing_nothing_is_known_until_all_entries_are_reported_again(broken: EventRow) -> None:
     assert folded(*START, broken).coordinator_upto == -1
-    assert folded(*START, broken, told(4, 9, 12, ("c", 9, "Empty"))).coordinator_upto == -1
-    state = folded(*START, broken, told(4, 9, 12, ("c", 9, "Empty")), begins(5, 12, ("c", 9, "Empty")))
+    assert folded(*START, broken, reported(4, 9, 12, ("c", 9, "Empty"))).coordinator_upto == -1
+    state = folded(*START, broken, reported(4, 9, 12, ("c", 9, "Empty")), begins(5, 12, ("c", 9, "Empty")))
     assert (kept(state), state.coordinator_upto) == ({"c": (9, "Empty")}, 12)  # what has expired meanwhile has left nothing
-    assert folded(*START, broken, begins(4, 12), told(5, 12, 14)).coordinator_upto == 14
+    assert folded(*START, broken, begins(4, 12), reported(5, 12, 14)).coordinator_upto == 14
 
 
 def test_a_log_that_is_met_in_its_midst_is_not_known() -> None:
-    assert folded(told(1, 5, 9, ("a", 8, "Empty"))).coordinator_upto == -1
-    assert folded(goes_on(1, 5, -1), told(2, 5, 9)).coordinator_upto == -1
+    assert folded(reported(1, 5, 9, ("a", 8, "Empty"))).coordinator_upto == -1
+    assert folded(goes_on(1, 5, -1), reported(2, 5, 9)).coordinator_upto == -1
 
 
 def test_a_log_that_goes_on_where_it_was_read_is_known() -> None:
-    assert folded(*START, goes_on(3, 5, 5), told(4, 5, 9)).coordinator_upto == 9
-    assert folded(*START, goes_on(3, 7, 5), told(4, 8, 9, follows=7)).coordinator_upto == -1  # told of offsets that nobody has read
+    assert folded(*START, goes_on(3, 5, 5), reported(4, 5, 9)).coordinator_upto == 9
+    assert folded(*START, goes_on(3, 7, 5), reported(4, 8, 9, follows=7)).coordinator_upto == -1  # reported offsets that nobody has read
 
 
-def test_what_is_told_for_another_reader_takes_nothing_back() -> None:
-    state = folded(*START, begins(3, 0), told(4, 0, 3, ("a", 1, "Ongoing")))
+def test_what_is_reported_for_another_reader_takes_nothing_back() -> None:
+    state = folded(*START, begins(3, 0), reported(4, 0, 3, ("a", 1, "Ongoing")))
     assert (kept(state), state.coordinator_upto) == ({"a": (1, "Ongoing"), "b": (4, "Empty")}, 5)
 
 
-def test_another_journal_tells_all_of_it_again() -> None:
-    again = (begins(1, 0, journal="j2"), told(2, 0, 3, ("a", 1, "Ongoing"), journal="j2"))
+def test_another_journal_shows_all_of_it_again() -> None:
+    again = (begins(1, 0, journal="j2"), reported(2, 0, 3, ("a", 1, "Ongoing"), journal="j2"))
     state = folded(*START, *again)
     assert (kept(state), state.coordinator_upto) == ({"a": (1, "Ongoing")}, 3)
     assert state.log_end_offset == 5  # nothing is counted twice, and until it has come so far nothing is known
-    after = folded(*START, *again, told(3, 3, 9, ("a", 2, "Dead"), ("c", 7, "Empty"), journal="j2"))
+    after = folded(*START, *again, reported(3, 3, 9, ("a", 2, "Dead"), ("c", 7, "Empty"), journal="j2"))
     assert (sorted(kept(after)), after.coordinator_upto) == (["a", "c"], 9)
 
 
-def test_of_a_range_that_was_told_in_part_only_the_rest_counts() -> None:
-    state = folded(*START, told(3, 5, 9, ("b", 8, "")), told(4, 3, 12, ("b", 4, "Empty"), ("c", 11, "Empty"), follows=3))
+def test_of_a_range_that_was_reported_in_part_only_the_rest_counts() -> None:
+    state = folded(*START, reported(3, 5, 9, ("b", 8, "")), reported(4, 3, 12, ("b", 4, "Empty"), ("c", 11, "Empty"), follows=3))
     assert (sorted(kept(state)), state.coordinator_upto) == (["a", "c"], 12)
 
 
-def test_entries_of_an_earlier_version_had_no_previous_producer() -> None:
-    rows = unpack_entries(entries(("a", 1, "Ongoing"))).drop_columns(["previous_producer_id"])
-    assert unpack_entries(pack_rows(rows)).to_pylist() == [rows.to_pylist()[0] | {"previous_producer_id": -1}]
-
-
-def test_entries_that_are_damaged_are_said_and_make_the_log_unknown(caplog: pytest.LogCaptureFixture) -> None:
+def test_entries_that_are_damaged_are_stated_and_make_the_log_unknown(caplog: pytest.LogCaptureFixture) -> None:
     broken = appended(3, 5, 9, topic=TOPIC, coordinator=b"what", follows=5)
     state = folded(*START, broken)
     assert (kept(state), state.coordinator_upto) == ({"a": (1, "Ongoing"), "b": (4, "Empty")}, -1)

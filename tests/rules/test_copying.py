@@ -42,7 +42,7 @@ def test_the_further_a_replica_is_the_less_is_left(sizes: list[tuple[int, int]],
     assert all(0 <= each <= total for each in left)
 
 
-def test_how_long_it_takes_is_told_by_the_pace_of_the_last_minutes() -> None:
+def test_how_long_it_takes_is_reported_by_the_pace_of_the_last_minutes() -> None:
     pace = Pace()
     assert pace.milliseconds_left == -1
     pace.saw(0, 10_000)

@@ -133,7 +133,7 @@ def test_a_segment_of_unknown_time_leaves_it_unknown_unless_its_size_decides() -
     assert lost_at(by_size, 3, 60) == (50, 20, True)
 
 
-def test_nothing_is_said_of_a_log_whose_records_are_also_in_remote_storage_or_whose_high_watermark_is_unknown() -> None:
+def test_nothing_is_stated_of_a_log_whose_records_are_also_in_remote_storage_or_whose_high_watermark_is_unknown() -> None:
     assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=100), 3, 60) == (151, 10, False)
     assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=100, remote_storage_enable="true"), 3, 60)[0] == -1
     assert lost_at(log_facts([(0, 10, 50, 50)], retention_ms=100, high_watermark=-1), 3, 60)[0] == -1

@@ -41,7 +41,7 @@ def after(*inventories: Sequence[int]) -> tuple[int, int]:
         ([[0], [], [0, 10]], (1, 0)),
     ],
 )
-def test_what_inventories_tell(inventories: list[list[int]], counted: tuple[int, int]) -> None:
+def test_what_inventories_show(inventories: list[list[int]], counted: tuple[int, int]) -> None:
     assert after(*inventories) == counted
 
 

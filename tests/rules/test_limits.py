@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.configs import READABLE_KEYS
-from streaming.metrics.limiter import Limiter
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, read_configs, topic_configs
 from streaming.rules.config_values import NAMES, Rejected, Source
-from streaming.rules.limits import effective_limits, limits_of
+from streaming.rules.limits import effective_limits, limits_of, producer_expiration
+from streaming.view.limiter import Limiter
 from tests.tables import each_row
 
 HOUR = 3_600_000
@@ -239,11 +239,11 @@ def test_another_text_is_refused(text):
 )
 def test_whoever_reads_a_limit_reads_the_same(of_topic, of_broker):
     below = broker_configs(of_broker.items(), Source.STATIC)
-    told = topic_configs(of_topic.items()).over(below)  # as an agent that reads the metadata log puts them together
+    reported = topic_configs(of_topic.items()).over(below)  # as an agent that reads the metadata log puts them together
     given_pattern = pattern_configs("t", [TopicPattern(re.compile("t"), topic_configs(of_topic.items()))]).over(below)
-    expected = effective_limits("t", told)
+    expected = effective_limits("t", reported)
     assert effective_limits("t", given_pattern) == expected  # by topic_config
-    assert limits_of("t", told.text()) == expected  # by the text that it hands over
+    assert limits_of("t", reported.text()) == expected  # by the text that it hands over
 
     def static():
         return {1: below}
@@ -254,10 +254,10 @@ def test_whoever_reads_a_limit_reads_the_same(of_topic, of_broker):
 
 
 def test_the_metadata_log_rolls_by_its_own_options_alone() -> None:
-    set_for_others = {"log.segment.bytes": "7340032", "log.roll.hours": "2", "log.roll.jitter.ms": "5"}
+    set_for_others = {"log.segment.bytes": "7340032", "log.roll.hours": "2"}
     dynamic, own = set_for_others, {**set_for_others, "metadata.log.segment.bytes": "16777216", "metadata.log.segment.ms": "3600000"}
     unset = effective_limits("__cluster_metadata", broker_configs(dynamic.items(), Source.DYNAMIC))
-    assert (unset.segment_bytes, unset.segment_ms, unset.segment_jitter_ms) == (1 << 30, 168 * 3_600_000, 0)
+    assert (unset.segment_bytes, unset.segment_ms) == (1 << 30, 168 * 3_600_000)
     given = effective_limits("__cluster_metadata", broker_configs(own.items(), Source.STATIC))
     assert (given.segment_bytes, given.segment_ms) == (16_777_216, 3_600_000)
     other = effective_limits("orders", broker_configs(own.items(), Source.STATIC))
@@ -272,3 +272,15 @@ def test_what_is_tried_goes_before_the_topic_and_a_pattern_only_stands_in_for_it
     tried = made.trying(lambda name: topic(retention_ms=9) if name == "t" else Configs())
     assert [tried.now()(1, "t", text).retention_ms for text in texts] == [9, 9, 9]
     assert tried.now()(1, "u", texts[0]).retention_ms == 5
+
+
+@each_row(("metadata_version", "expected"), [(7, 9000), (8, 4000), (30, 4000), (-1, 4000)])
+def test_up_to_kafka_3_3_a_producer_lives_as_long_as_a_transactional_id(metadata_version: int, expected: int) -> None:
+    pairs = [("producer.id.expiration.ms", "4000"), ("transactional.id.expiration.ms", "9000")]
+    limits = effective_limits("t", broker_configs(pairs, Source.STATIC))
+    assert producer_expiration(limits, metadata_version) == expected
+
+
+def test_kafkas_defaults_are_a_day_and_a_week() -> None:
+    limits = effective_limits("t", broker_configs((), Source.STATIC))
+    assert (producer_expiration(limits, 8), producer_expiration(limits, 7)) == (86_400_000, 604_800_000)

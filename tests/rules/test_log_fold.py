@@ -51,7 +51,7 @@ def test_what_another_journal_no_longer_has_is_lost_by_its_mean_size() -> None:
     assert (shard.log().appended_records, lost(shard.log(), "agent_lost")) == (30, 400)
 
 
-def test_a_hole_before_a_loss_that_another_journal_tells_counts_too() -> None:
+def test_a_hole_before_a_loss_that_another_journal_shows_counts_too() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10))
     deleted = row(Kind.SKIPPED, 2, journal="j2", base_offset=50, next_offset=60, bytes=100, reason="deleted")
@@ -151,7 +151,7 @@ def test_what_another_agent_has_counted_and_is_gone_shows_with_the_next_append()
     assert (shard.log().log_end_offset, shard.log().appended_records, shard.log().truncations) == (9, 13, 1)
 
 
-def test_a_journal_that_reads_again_may_tell_a_truncation_of_what_an_earlier_one_told() -> None:
+def test_a_journal_that_reads_again_may_show_a_truncation_of_what_an_earlier_one_reported() -> None:
     """Its tail stands before what was counted; what it reads from there on is new."""
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 80))
@@ -160,7 +160,7 @@ def test_a_journal_that_reads_again_may_tell_a_truncation_of_what_an_earlier_one
     assert (shard.log().appended_records, shard.log().log_end_offset) == (110, 50)
 
 
-def test_a_truncation_that_nobody_told_shows_by_the_leader_epoch() -> None:
+def test_a_truncation_that_nobody_reported_shows_by_the_leader_epoch() -> None:
     shard = Shard()
     shard.fold(APPEARED, range_of(2, [Item(0, 10, 100, 10, epoch=1), Item(10, 30, 200, 20, epoch=2)]))
     now = [Item(0, 10, 100, 10, epoch=1), Item(10, 15, 50, 5, epoch=2), Item(15, 25, 77, 10, epoch=4)]
@@ -204,9 +204,9 @@ def test_what_lies_behind_a_flaw_is_skipped_as_it_grows_and_once_for_all_journal
     shard, where = Shard(), {"base_offset": 10, "next_offset": 10}
 
     def flaw(seq: int, journal: str) -> list[object]:
-        told = row(Kind.CORRUPT, seq, journal=journal, start_position=100, reason="bad length", **where)
+        reported = row(Kind.CORRUPT, seq, journal=journal, start_position=100, reason="bad length", **where)
         return [
-            told,
+            reported,
             row(Kind.SKIPPED, seq + 1, journal=journal, start_position=100, end_position=150, bytes=50, reason="corrupt", **where),
         ]
 
@@ -252,7 +252,7 @@ def test_a_log_settles_with_the_row_that_ends_its_backlog_and_stays_so() -> None
     assert shard.log().settled
 
 
-def test_the_end_of_a_log_that_was_told_again_is_no_truncation() -> None:
+def test_the_end_of_a_log_that_was_reported_again_is_no_truncation() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10))
     shard.fold(appended(1, 0, 10, journal="j2"), row(Kind.TRUNCATED, 2, journal="j2", next_offset=10))

@@ -98,7 +98,7 @@ def test_a_truncation_takes_back_what_was_cut() -> None:
     assert held(folded(OPENED, COMMITTED, row(Kind.TRUNCATED, 3, next_offset=2, bytes=180))) == []
 
 
-def test_a_log_written_anew_behind_a_truncation_that_nobody_told() -> None:
+def test_a_log_written_anew_behind_a_truncation_that_nobody_reported() -> None:
     again = appended(3, 12, 15, log_epoch=5, settled=True)
     assert held(folded(appended(1, 0, 10, log_epoch=1, transactions=OPENED.transactions), replaced(COMMITTED, log_epoch=1), again)) == [
         (7, 2, -1)
@@ -110,7 +110,7 @@ def replaced(event: EventRow, **values: Any) -> EventRow:
     return row(Kind(event.kind), event.seq, **{name: getattr(event, name) for name in names} | values)
 
 
-def test_a_range_that_is_told_again_is_cut_with_its_steps() -> None:
+def test_a_range_that_is_reported_again_is_cut_with_its_steps() -> None:
     items = [Item(0, 5, 50, 5), Item(5, 10, 50, 5), Item(10, 11, 78, 1, control=True), Item(11, 20, 90, 9)]
     singly = steps(
         step(Step.DATA, 7, 0, 5),
@@ -127,7 +127,7 @@ def test_a_range_that_is_told_again_is_cut_with_its_steps() -> None:
     assert kept["bytes_at"].tolist() == [0, 178]
 
 
-def test_a_tail_that_begins_in_the_middle_is_told_what_is_open() -> None:
+def test_a_tail_that_begins_in_the_middle_is_given_what_is_open() -> None:
     ongoing = steps(step(Step.ONGOING, 9, 3, bytes_before=-1))
     state = folded(row(Kind.APPEARED, 1, next_offset=50, transactions=ongoing))
     assert (state.transactional, held(state)) == (True, [(9, 3, -1)])
@@ -137,14 +137,14 @@ def test_a_tail_that_begins_in_the_middle_is_told_what_is_open() -> None:
     assert (closed.aborted_transactions, closed.empty_markers, sum(closed.share_transaction_buckets)) == (1, 0, 0)
 
 
-def test_a_journal_that_begins_behind_a_hole_tells_what_is_open_there() -> None:
+def test_a_journal_that_begins_behind_a_hole_shows_what_is_open_there() -> None:
     hole = row(Kind.APPEARED, 1, journal="j2", next_offset=50, transactions=steps(step(Step.ONGOING, 9, 30, bytes_before=-1)))
     assert held(folded(OPENED, hole)) == [(9, 30, -1)]
     nothing = row(Kind.APPEARED, 1, journal="j2", next_offset=50, transactions=b"")
     assert held(folded(OPENED, nothing)) == []
 
 
-def test_what_is_open_where_the_fold_stands_may_be_told_anew() -> None:
+def test_what_is_open_where_the_fold_stands_may_be_reported_anew() -> None:
     assert held(folded(OPENED, row(Kind.APPEARED, 2, next_offset=10, transactions=b""))) == []
     assert held(folded(OPENED, row(Kind.TRUNCATED, 2, next_offset=10, transactions=b""))) == []
 
@@ -161,7 +161,7 @@ def test_a_beginning_before_what_was_folded_changes_nothing() -> None:
 
 
 @each_row(
-    ("told", "left"),
+    ("reported", "left"),
     [
         (None, [(7, 2, -1)]),
         (b"", []),
@@ -169,12 +169,12 @@ def test_a_beginning_before_what_was_folded_changes_nothing() -> None:
         (steps(step(Step.COMMIT, 7, 12)), [(7, 2, 12)]),  # the steps of what was lost
     ],
 )
-def test_what_was_skipped_may_tell_what_is_open_behind_it(told: bytes | None, left: list[tuple[int, int, int]]) -> None:
-    skipped = row(Kind.SKIPPED, 2, base_offset=10, next_offset=20, bytes=100, reason="deleted", transactions=told)
+def test_what_was_skipped_may_show_what_is_open_behind_it(reported: bytes | None, left: list[tuple[int, int, int]]) -> None:
+    skipped = row(Kind.SKIPPED, 2, base_offset=10, next_offset=20, bytes=100, reason="deleted", transactions=reported)
     assert held(folded(OPENED, skipped)) == left
 
 
-def test_steps_of_another_version_are_said_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_steps_of_another_version_are_stated_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     state = folded(OPENED, appended(2, 10, 20, transactions=b"odd"))
     assert held(state) == [(7, 2, -1)]
     assert "are not understood" in caplog.text

@@ -101,7 +101,7 @@ def test_what_depends_on_a_time_that_is_not_known_has_no_value(log, now, draw):
     assert dark.uncleanable[1][0] in (-1, clean.uncleanable[1][0])
 
 
-def test_a_segment_of_unknown_time_ends_what_can_be_said_of_those_behind_it():
+def test_a_segment_of_unknown_time_ends_what_can_be_stated_of_those_behind_it():
     log = log_facts([(0, 10, 100, 0), (5, 10, TIME_UNKNOWN, 0), (9, 10, 300, 0), (12, 10, 400, 0)], retention_ms=1000)
     assert (at(1050, log).deletable[0], at(1050, log).next_deletion[0]) == (0, 1100)
     assert (at(5000, log).deletable[0], at(5000, log).reclaimable[0], at(5000, log).overdue[0]) == (-1, -1, 3900)

@@ -15,7 +15,7 @@ from streaming.event_row import EVENTS, EventRow
 from streaming.query.cutting import cut, overwritten_from
 from streaming.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
 from streaming.rules import shard as rule
-from streaming.rules.fold import Changed
+from streaming.rules.fold import LogChange
 from streaming.rules.log_state import LogState
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
@@ -69,19 +69,19 @@ def test_sums_of_rows_that_lie_stay_at_their_end(at_once: int) -> None:
         shard.fold([large(seq, seq) for seq in range(2, LARGE_ROWS // 2)])
         first = LARGE_ROWS // 2
     for begin in range(first, first + 2 * at_once + 2, at_once):
-        (told,) = shard.fold([large(seq, seq) for seq in range(begin, begin + at_once)])
-    assert [told[name] for name in ("appended_bytes", "appended_records", "share_codec_bytes")] == [MOST_SUM, MOST_SUM, [MOST_SUM] * 5]
+        (reported,) = shard.fold([large(seq, seq) for seq in range(begin, begin + at_once)])
+    assert [reported[name] for name in ("appended_bytes", "appended_records", "share_codec_bytes")] == [MOST_SUM, MOST_SUM, [MOST_SUM] * 5]
 
 
 def test_a_hole_that_rows_make_up_is_no_more_than_a_column_holds() -> None:
     shard = Columnar()
     shard.fold([row(Kind.APPEARED, 1, next_offset=0)], [large(2, 0)])
     for turn in range(3):
-        (told,) = shard.fold([large(3, (1 << 60) * (turn + 1), journal=f"another {turn}")])
-        assert told["skipped_bytes"] == [0, 0, 0, 0, MOST_SUM]
+        (reported,) = shard.fold([large(3, (1 << 60) * (turn + 1), journal=f"another {turn}")])
+        assert reported["skipped_bytes"] == [0, 0, 0, 0, MOST_SUM]
 
 
-def told(changes: Sequence[Changed]) -> list[dict[str, Any]]:
+def reported(changes: Sequence[LogChange]) -> list[dict[str, Any]]:
     return [{"change": str(each.change)} | {name: getattr(each.state, name) for name in SHOWN} for each in changes]
 
 
@@ -115,11 +115,11 @@ class Both:
     def fold(self, *packs: Sequence[EventRow]) -> None:
         """Fold a micro-batch; what comes out must be the same."""
         batch = [each for pack in packs for each in pack]
-        expected, found = told(list(self.by_rows.look(batch).changes())), self.columns.fold(*packs)
+        expected, found = reported(list(self.by_rows.look(batch).changes())), self.columns.fold(*packs)
         self.by_rows.fold(*batch)
         assert sorted(map(plain, found)) == sorted(map(plain, expected))
         after = self.columns.state
-        states = {key: plain(values(state)) for key, _ in after.known() if (state := after.find(key)) is not None}
+        states = {key: plain(values(state)) for key in after.known() if (state := after.find(key)) is not None}
         assert states == {key: plain(values(state)) for key, state in self.by_rows.states.items()}
         assert after.marks == self.by_rows.marks
 
@@ -136,9 +136,9 @@ def test_columns_lead_to_what_rows_lead_to(history: list[Any], plan: list[Any], 
     events, reached = tellings(history, random), [0, 0]
     for back, more in [*plan, (0, 999)]:
         batch = []
-        for agent, told_by_it in enumerate(events):
-            begin, reached[agent] = max(0, reached[agent] - back), min(len(told_by_it), reached[agent] + more)
-            batch += [each for rows in told_by_it[begin : reached[agent]] for each in rows]
+        for agent, reported_by_it in enumerate(events):
+            begin, reached[agent] = max(0, reached[agent] - back), min(len(reported_by_it), reached[agent] + more)
+            batch += [each for rows in reported_by_it[begin : reached[agent]] for each in rows]
         batch += batch[: len(batch) // 4] if back else []
         random.shuffle(batch)
         half = random.randrange(len(batch) + 1)
@@ -234,7 +234,7 @@ def test_an_unusual_row_takes_its_own_log_the_slow_way_and_no_other(columns: Col
     rows[3] = EventRow(**{column: getattr(rows[3], column) for column in EVENTS.names} | {name: UNUSUAL[name]})
     columns.fold([*rows, *appends(3)])
     assert [(each.partition, each.seq) for each in slow.rows] == [(3, 2), (3, 3)]
-    assert {columns.state.find(key).appended_records for key, _ in columns.state.known() if key.partition != 3} == {20}  # type: ignore[union-attr]
+    assert {columns.state.find(key).appended_records for key in columns.state.known() if key.partition != 3} == {20}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("few", "slow"), [(LOGS, 0), (LOGS + 1, LOGS)])
@@ -245,18 +245,15 @@ def test_few_rows_are_folded_as_rows(columns: Columnar, few: int, slow: int, mon
     assert len(watched.rows) == slow
 
 
-@pytest.mark.parametrize("places", [(), ("1:/data",)], ids=["of an agent", "of a log dir"])
-def test_logs_of_which_nothing_changed_are_no_rows_for_python(
-    columns: Columnar, monkeypatch: pytest.MonkeyPatch, places: tuple[str, ...]
-) -> None:
+def test_logs_of_which_nothing_changed_are_no_rows_for_python(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
-    told = [row(Kind.FOUND, 3 + log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
+    reported = [row(Kind.FOUND, 3 + log, partition=log, log_start_offset=4, high_watermark=9, leader=1) for log in range(LOGS)]
     census = [row(Kind.CENSUS, 3 + LOGS, part=log, partition=log) for log in range(LOGS)]
-    found = columns.fold([*told, *census, census_end(*places, seq=3 + LOGS, part=LOGS)])
+    found = columns.fold([*reported, *census, census_end("1:/data", seq=3 + LOGS, part=LOGS)])
     assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]
     assert [each["change"] for each in found] == [str(Change.LOG)] * LOGS
-    state = columns.state.find(next(columns.state.known())[0])
+    state = columns.state.find(next(columns.state.known()))
     assert isinstance(state, LogState)
     assert (state.log_start_offset, state.high_watermark, state.leader) == (4, 9, 1)
 
@@ -271,17 +268,16 @@ def test_lists_of_segments_are_neither_read_nor_written_by_appends(columns: Colu
     folded = fold_shard(7, before, [packed(appends(3))], cut=cut, overwritten_from=overwritten_from)
     assert (folded.value is None, folded.lists) == (False, None)
     again = ShardState(columns.value, lambda: columns.lists)
-    told = [packed([row(Kind.FOUND, 4, segments=segments, log_start_offset=4)])]
-    folded = fold_shard(7, again, told, cut=cut, overwritten_from=overwritten_from)
+    reported = [packed([row(Kind.FOUND, 4, segments=segments, log_start_offset=4)])]
+    folded = fold_shard(7, again, reported, cut=cut, overwritten_from=overwritten_from)
     assert (folded.value is None, folded.lists) == (False, None)
 
 
-@pytest.mark.parametrize("places", [(), ("1:/data",)], ids=["of an agent", "of a log dir"])
-def test_a_census_of_which_nothing_is_new_changes_nothing_but_the_mark(columns: Columnar, places: tuple[str, ...]) -> None:
+def test_a_census_of_which_nothing_is_new_changes_nothing_but_the_mark(columns: Columnar) -> None:
     columns.fold(appends(2))
     before = columns.state.table.replace_schema_metadata()
     census = [row(Kind.CENSUS, 3, part=log, partition=log, log_dir="/elsewhere") for log in range(LOGS)]
-    assert columns.fold([*census, census_end(*places, seq=3, part=LOGS)]) == []
+    assert columns.fold([*census, census_end("1:/data", seq=3, part=LOGS)]) == []
     assert columns.state.table.replace_schema_metadata().equals(before)
     assert {mark.seq for mark in columns.state.marks.values()} == {3}
 
@@ -296,13 +292,10 @@ def test_what_is_recalled_is_no_row_for_python(columns: Columnar, monkeypatch: p
     assert columns.value == before
 
 
-@pytest.mark.parametrize("places", [(), ("1:/data",)], ids=["of an agent", "of a log dir"])
-def test_a_log_that_a_census_lacks_leaves_and_the_others_are_not_looked_at(
-    columns: Columnar, monkeypatch: pytest.MonkeyPatch, places: tuple[str, ...]
-) -> None:
+def test_a_log_that_a_census_lacks_leaves_and_the_others_are_not_looked_at(columns: Columnar, monkeypatch: pytest.MonkeyPatch) -> None:
     columns.fold(appends(2))
     slow = Watched(monkeypatch)
     census = [row(Kind.CENSUS, 3, part=log, partition=log) for log in range(LOGS) if log != 4]
-    found = columns.fold([*census, census_end(*places, seq=3, part=LOGS)])
+    found = columns.fold([*census, census_end("1:/data", seq=3, part=LOGS)])
     assert [each.kind for each in slow.rows] == [Kind.CENSUS_END]
     assert [each["partition"] for each in found if each["change"] == str(Change.DEPARTED)] == [4]

@@ -105,7 +105,7 @@ def test_without_metadata_the_end_may_be_assumed_to_be_replicated() -> None:
     assert marks(Copy(2, 90, 60), LEADER._replace(partition=1), assume_replicated=True) == [90, 80]
 
 
-def test_a_follower_tells_the_mark_of_its_partition_as_far_as_its_own_log_goes() -> None:
+def test_a_follower_shows_the_mark_of_its_partition_as_far_as_its_own_log_goes() -> None:
     copies = [LEADER._replace(isr=2), Copy(2, 90, 10, in_sync=True, isr=2), Copy(3, 5, 5, isr=2), LEADER._replace(partition=1, isr=1)]
     assert marks(*copies) == [90, 90, 5, 100]
 

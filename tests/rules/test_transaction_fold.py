@@ -151,13 +151,13 @@ def test_the_duration_of_what_began_before_the_first_byte_read_is_observed_only_
         assert (outcome.committed, sum(outcome.duration_buckets)) == (1, observed)
 
 
-def test_what_a_snapshot_tells_again_is_known() -> None:
+def test_what_a_snapshot_shows_again_is_known() -> None:
     known, _ = after(steps((DATA, 7, 5), at_ms=1000))
     again, _ = advance(known, steps((ONGOING, 7, 5), source=StartSource.SNAPSHOT), 0)
     assert again.tolist() == known.tolist()
 
 
-def test_what_a_snapshot_tells_may_have_begun_before_what_is_known() -> None:
+def test_what_a_snapshot_shows_may_have_begun_before_what_is_known() -> None:
     transactions, _ = after(steps((DATA, 7, 5)), steps((ONGOING, 8, 2)))
     assert column(transactions, "first_offset") == [2, 5]
     assert column(transactions, "bytes_at") == [-1, 0]
@@ -181,10 +181,10 @@ def test_truncation_takes_back_what_was_cut() -> None:
     )
 
 
-def test_behind_a_hole_the_files_tell_what_is_open() -> None:
+def test_behind_a_hole_the_files_show_what_is_open() -> None:
     known, _ = after(steps((DATA, 7, 0), (DATA, 8, 1), (DATA, 9, 2), (COMMIT, 9, 3), at_ms=1000))
-    told = steps((ONGOING, 7, 0), (ONGOING, 8, 50), (ONGOING, 6, 40), source=StartSource.RECORDED, at_ms=5)
-    found = resumed(known, told)
+    reported = steps((ONGOING, 7, 0), (ONGOING, 8, 50), (ONGOING, 6, 40), source=StartSource.RECORDED, at_ms=5)
+    found = resumed(known, reported)
     assert list(zip(column(found, "producer_id"), column(found, "first_offset"), column(found, "committed"), strict=True)) == [
         (7, 0, -1),
         (9, 2, 1),
@@ -212,12 +212,12 @@ class Log:
     high_watermark: int = 0
     appended: int = 0
 
-    def append(self, rows: list[tuple[Step, int]], told_again: int) -> None:
+    def append(self, rows: list[tuple[Step, int]], reported_again: int) -> None:
         begin = len(self.rows)
-        told_again = min(told_again, begin)
-        fresh = [(kind, producer, begin + place) for place, (kind, producer) in enumerate(rows)]
+        reported_again = min(reported_again, begin)
+        new = [(kind, producer, begin + place) for place, (kind, producer) in enumerate(rows)]
         before = scanned(self.rows)
-        self.rows += fresh
+        self.rows += new
         after_it = scanned(self.rows)
         self.counted = together(
             self.counted,
@@ -227,9 +227,9 @@ class Log:
                 empty_markers=after_it.empty_markers - before.empty_markers,
             ),
         )
-        again = begin - told_again  # a range that was told before, with more behind it, is cut where the log was counted up to
-        told = steps(*self.rows[again:], first=again)
-        cut = steps_from(told, begin, (begin - again) * BYTES) if told_again else told
+        again = begin - reported_again  # a range that was reported before, with more behind it, is cut where the log was counted up to
+        reported = steps(*self.rows[again:], first=again)
+        cut = steps_from(reported, begin, (begin - again) * BYTES) if reported_again else reported
         self.transactions, ended = advance(self.transactions, cut, self.appended)
         self.outcome = together(self.outcome, ended)
         self.appended += BYTES * len(rows)
@@ -276,23 +276,23 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS, st.data())
-def test_range_after_range_it_is_what_a_look_at_the_whole_log_tells(
+def test_range_after_range_it_is_what_a_look_at_the_whole_log_shows(
     actions: list[list[tuple[Step, int]] | tuple[str, float]], draw: st.DataObject
 ) -> None:
     log = Log()
     for action in actions:
         if isinstance(action, list):
-            log.append(action, told_again=draw.draw(st.integers(0, 5)))
+            log.append(action, reported_again=draw.draw(st.integers(0, 5)))
         else:
             what, where = action
             offset = log.high_watermark + round(where * (len(log.rows) - log.high_watermark))
             log.truncate(offset) if what == "truncate" else log.move(offset)
-        told = scanned(log.rows)
+        reported = scanned(log.rows)
         still = open_ones(log.transactions)
-        assert dict(zip(column(still, "producer_id"), column(still, "first_offset"), strict=True)) == told.opened
+        assert dict(zip(column(still, "producer_id"), column(still, "first_offset"), strict=True)) == reported.opened
         done = log.transactions[log.transactions["committed"] >= 0]
         assert sorted(zip(*(column(done, name) for name in ("producer_id", "first_offset", "marker_offset")), strict=True)) == sorted(
-            one for one in told.closed if one[2] >= log.high_watermark
+            one for one in reported.closed if one[2] >= log.high_watermark
         )
         assert column(log.transactions, "first_offset") == sorted(column(log.transactions, "first_offset"))
         # what was appended since a transaction began, less what was cut, is what stands in the log from there on

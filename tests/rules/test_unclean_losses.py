@@ -77,7 +77,7 @@ def test_it_does_not_matter_in_which_order_the_agents_are_read() -> None:
         assert lost(shard) == (1, 77 - 32, 86 - 32), [each.kind for each in order]
 
 
-def test_an_election_that_is_told_again_counts_once_also_by_another_journal() -> None:
+def test_an_election_that_is_reported_again_counts_once_also_by_another_journal() -> None:
     shard = Shard()
     shard.fold(*BEGINNING, written(2, 32, 86, 0, OLD))
     for again in (unclean(2, 1, 32), unclean(3, 1, 32), unclean(1, 1, 32, of={**NEW, "journal": "another"})):

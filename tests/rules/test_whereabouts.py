@@ -99,15 +99,6 @@ def test_of_a_log_that_was_seen_elsewhere_too_a_census_ends_only_its_part() -> N
     assert shard.log().departed
 
 
-def test_a_gone_of_an_agent_of_an_earlier_version_speaks_for_its_name() -> None:
-    shard = Shard()
-    shard.fold(row(Kind.APPEARED, 1, next_offset=0, **OLD))
-    shard.fold(row(Kind.GONE, 1, reason="moved", agent="a2", journal="j2", log_dir=""))
-    assert not shard.log().departed
-    shard.fold(row(Kind.GONE, 2, reason="moved", agent="a1", journal="j1", log_dir=""))
-    assert shard.log().departed
-
-
 # --- topics that are no more
 
 

@@ -14,15 +14,19 @@ from streaming.scan.coordinator_entries import CoordinatorEntries, CoordinatorEn
 from streaming.scan.headers import read_headers
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
-from streaming.simulator.coordinator_records import State, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from tests.builders import NOW, batch, commit
-from tests.kafka.dumped import columns, files, read, told
+from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.segments import Content, written
 from tests.tables import each_row
 
 
 def state(
-    transactional_id: str, state: State = State.ONGOING, *, producer: int = 7, partitions: tuple[tuple[str, int], ...] = ()
+    transactional_id: str,
+    state: IdState = IdState.ONGOING,
+    *,
+    producer: int = 7,
+    partitions: tuple[tuple[str, int], ...] = (),
 ) -> Record:
     return transaction_record(
         TransactionState(
@@ -50,7 +54,7 @@ def holding(*records: Record, codec: Codec = Codec.NONE) -> Batch:
     return replace(batch(1, codec=codec), records=records)
 
 
-def holding_some(drawn: list[tuple[str, State, bool]], codec: Codec, late_by: int) -> Batch:
+def holding_some(drawn: list[tuple[str, IdState, bool]], codec: Codec, late_by: int) -> Batch:
     records = [replace(state(name, which), value=None) if gone else state(name, which) for name, which, gone in drawn]
     return replace(holding(*records, codec=codec), delete_horizon=NOW - late_by if late_by else None)
 
@@ -58,8 +62,8 @@ def holding_some(drawn: list[tuple[str, State, bool]], codec: Codec, late_by: in
 @each_row("codec", list(Codec))
 def test_the_newest_entry_of_each_transactional_id(codec: Codec) -> None:
     found = entries(
-        holding(state("a"), state("b", producer=8), state("a", State.PREPARE_COMMIT), codec=codec),
-        holding(state("a", State.PREPARE_COMMIT, partitions=(("foo", 0), ("foo", 2), ("bar-1", 1)))),
+        holding(state("a"), state("b", producer=8), state("a", IdState.PREPARE_COMMIT), codec=codec),
+        holding(state("a", IdState.PREPARE_COMMIT, partitions=(("foo", 0), ("foo", 2), ("bar-1", 1)))),
     )
     assert found == CoordinatorEntries(
         (
@@ -89,7 +93,7 @@ def test_the_newest_entry_of_each_transactional_id(codec: Codec) -> None:
     )
 
 
-def test_an_expired_id_is_told_as_such() -> None:
+def test_an_expired_id_is_reported_as_such() -> None:
     found = entries(holding(state("a"), replace(state("a"), value=None)))
     assert found.entries == (CoordinatorEntry(transactional_id="a", offset=1, state=TOMBSTONE),)
 
@@ -102,7 +106,7 @@ def test_an_entry_of_a_later_version_is_counted_until_another_follows() -> None:
     assert entries(holding(later), holding(state("a"))).not_understood == 0
 
 
-def test_what_nobody_can_read_is_counted_and_the_rest_is_told() -> None:
+def test_what_nobody_can_read_is_counted_and_the_rest_is_reported() -> None:
     without_key, short_key, of_another_type = Record(None, b"x"), Record(b"\x00\x00\x00", b"x"), Record(b"\x00\x05anything", b"x")
     found = entries(holding(without_key), holding(short_key), holding(of_another_type), commit(7), holding(state("a")))
     assert ([entry.transactional_id for entry in found.entries], found.unreadable) == (["a"], 2)
@@ -122,14 +126,14 @@ def test_columns_have_the_names_that_travel() -> None:
 IDS = st.sampled_from(["a", "b", "c", "x" * 60, "x" * 61, "x" * 62, "y" * 200])
 WRITTEN = st.builds(
     holding_some,
-    st.lists(st.tuples(IDS, st.sampled_from(list(State)), st.booleans()), min_size=1, max_size=2),
+    st.lists(st.tuples(IDS, st.sampled_from(list(IdState)), st.booleans()), min_size=1, max_size=2),
     st.sampled_from([Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP]),
     st.sampled_from([0, 0, 1]),
 )
 
 
 @given(st.lists(WRITTEN, max_size=15))
-def test_it_is_what_a_look_at_every_record_tells(batches: list[Batch]) -> None:
+def test_it_is_what_a_look_at_every_record_shows(batches: list[Batch]) -> None:
     expected: dict[str, tuple[str, int]] = {}
     offset = 0
     for one in batches:
@@ -146,12 +150,16 @@ def test_it_is_what_a_look_at_every_record_tells(batches: list[Batch]) -> None:
 @pytest.mark.parametrize("name", [name for name in files(".log") if "__transaction_state" in name])
 def test_what_kafka_itself_reads_in_the_same_log(name: str) -> None:
     expected: dict[str, tuple[str, int, int]] = {}
-    for line in told(name):
+    for line in reported(name):
         if " payload: " in line:
             key, payload = (json.loads(part) for part in line.split(" key: ")[1].split(" payload: "))
             value = payload["data"]
             code = int(value["transactionStatus"])
-            expected[key["data"]["transactionalId"]] = (State(code).name, int(value["producerId"]), int(value["transactionTimeoutMs"]))
+            expected[key["data"]["transactionalId"]] = (
+                IdState(code).name,
+                int(value["producerId"]),
+                int(value["transactionTimeoutMs"]),
+            )
     data = read(name)
     found = coordinator_entries(columns(data), np.frombuffer(data, np.uint8))
     assert found.unreadable == 0

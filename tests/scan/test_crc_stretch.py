@@ -25,8 +25,8 @@ def row_of(sizes: list[int], seed: int, before: int) -> Row:
     buffer = np.random.default_rng(seed).integers(0, 256, before + sum(sizes) + 7, np.uint8)
     positions = before + np.cumsum([0, *sizes[:-1]])
     spans = zip(positions.tolist(), sizes, strict=True)
-    told = [google_crc32c.value(buffer[at + CHECKED_FROM : at + size].tobytes()) for at, size in spans]
-    return buffer, positions, np.array(sizes), np.array(told, np.uint32)
+    reported = [google_crc32c.value(buffer[at + CHECKED_FROM : at + size].tobytes()) for at, size in spans]
+    return buffer, positions, np.array(sizes), np.array(reported, np.uint32)
 
 
 @given(SIZES, st.integers(0, 99), st.integers(0, 5000))
@@ -39,27 +39,27 @@ def test_right_ones_are_right_and_the_buffer_is_as_it_was(sizes: list[int], seed
 
 @given(SIZES, st.integers(0, 99), st.data())
 def test_one_bit_of_what_they_cover_shows(sizes: list[int], seed: int, data: st.DataObject) -> None:
-    buffer, positions, _, told = row_of(sizes, seed, 3)
+    buffer, positions, _, reported = row_of(sizes, seed, 3)
     item = data.draw(st.integers(0, len(sizes) - 1))
     at = int(positions[item]) + data.draw(st.integers(CHECKED_FROM, sizes[item] - 1))
     buffer[at] ^= 1 << data.draw(st.integers(0, 7))
-    assert not are_right(buffer, positions, np.array(sizes), told)
+    assert not are_right(buffer, positions, np.array(sizes), reported)
 
 
 @given(SIZES, st.integers(0, 99), st.data())
 def test_what_they_do_not_cover_may_be_anything(sizes: list[int], seed: int, data: st.DataObject) -> None:
-    buffer, positions, _, told = row_of(sizes, seed, 3)
+    buffer, positions, _, reported = row_of(sizes, seed, 3)
     buffer[int(positions[data.draw(st.integers(0, len(sizes) - 1))]) + data.draw(st.integers(0, CHECKED_FROM - 1))] ^= 0xFF
-    assert are_right(buffer, positions, np.array(sizes), told)
+    assert are_right(buffer, positions, np.array(sizes), reported)
 
 
 @pytest.mark.parametrize("megabytes", [1, 9, 40])
 def test_a_long_row(megabytes: int) -> None:
     sizes = np.random.default_rng(megabytes).integers(61, 2000, megabytes * 1000).tolist()
-    buffer, positions, lengths, told = row_of(sizes, 1, 100)
-    assert are_right(buffer, positions, lengths, told)
-    told[0] ^= np.uint32(1)
-    assert not are_right(buffer, positions, lengths, told)
+    buffer, positions, lengths, reported = row_of(sizes, 1, 100)
+    assert are_right(buffer, positions, lengths, reported)
+    reported[0] ^= np.uint32(1)
+    assert not are_right(buffer, positions, lengths, reported)
 
 
 @given(st.sets(st.integers(0, 199), max_size=5), st.integers(CHECKED_FROM, 80), st.booleans())

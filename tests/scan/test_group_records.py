@@ -20,7 +20,7 @@ from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, abort, batch, commit
-from tests.kafka.dumped import columns, files, read, told
+from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.segments import Content, empty, written
 from tests.kafka.test_consumer_offsets import PAYLOAD
 from tests.kafka.vectors import CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME
@@ -165,7 +165,7 @@ def group_records_slowly(content: Content) -> GroupRecords:
 @pytest.mark.parametrize("name", [name for name in files(".log") if "__consumer_offsets" in name])
 def test_what_kafka_itself_reads_in_the_same_log(name: str) -> None:
     expected = []
-    for line in told(name):
+    for line in reported(name):
         if match := PAYLOAD.search(line):
             key, payload = json.loads(match[1])["data"], json.loads(match[2])["data"]
             if "partition" in key:

@@ -11,7 +11,7 @@ from streaming.kafka.layout import CONTROL_BIT, HEADER_BYTES, PREFIX_BYTES
 from streaming.rows import CODECS
 from streaming.scan.headers import Batches, Flaw, find_flaws, first_broken, read_headers
 from tests.builders import batch
-from tests.kafka.dumped import columns, files, read, told
+from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.segments import Content, contents, written
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 from tests.tables import each_row
@@ -60,8 +60,8 @@ def test_columns_of_bytes_that_kafka_wrote() -> None:
 
 
 @each_row("name", [name for name in files(".log") if "old_formats" not in name])
-def test_columns_of_real_segments_are_what_kafka_tells_of_them(name: str) -> None:
-    lines = [match.groups() for match in map(LINE.match, told(name)) if match]
+def test_columns_of_real_segments_are_what_kafka_reports_them(name: str) -> None:
+    lines = [match.groups() for match in map(LINE.match, reported(name)) if match]
     found = columns(read(name))
     numbers = zip(*(getattr(found, column).tolist() for column in COLUMNS), strict=True)
     flags = zip(found.control.tolist(), (CODECS[codec] for codec in found.codec.tolist()), strict=True)
@@ -79,7 +79,7 @@ COLUMNS = ("base_offset", "last_offset", "records", "leader_epoch", "positions",
 @pytest.mark.parametrize("name", [name for name in files(".log") if "old_formats" in name])
 def test_wrappers_of_magic_0_and_1_are_opened_for_their_offsets_and_counts(name: str) -> None:
     expected: list[list[int]] = []
-    for line in takewhile(lambda line: not line.startswith("baseOffset"), told(name)):
+    for line in takewhile(lambda line: not line.startswith("baseOffset"), reported(name)):
         if line.startswith("|"):
             expected[-1].append(int(line.split()[2]))
         else:
@@ -88,7 +88,7 @@ def test_wrappers_of_magic_0_and_1_are_opened_for_their_offsets_and_counts(name:
     old = found.take(found.magic < 2)
     assert [list(range(base, last + 1)) for base, last in zip(old.base_offset.tolist(), old.last_offset.tolist(), strict=True)] == expected
     assert old.records.tolist() == [len(inner) for inner in expected]
-    fixed = [match.groups() for match in map(OLD_LINE.match, told(name)) if match]
+    fixed = [match.groups() for match in map(OLD_LINE.match, reported(name)) if match]
     read_back = zip(
         *(getattr(old, column).tolist() for column in ("last_offset", "positions", "max_timestamp", "size", "magic")), strict=True
     )
@@ -139,7 +139,7 @@ def test_offsets_may_jump_ahead_but_never_back() -> None:
     assert [flaw.item for flaw in flaws(TWO, expected=(4,))] == [0]
 
 
-def test_each_range_has_its_own_expected_offset_and_tells_its_first_flaw_alone() -> None:
+def test_each_range_has_its_own_expected_offset_and_shows_its_first_flaw_alone() -> None:
     bad = changed(TWO, 16, b"\x07")
     found = flaws(ONE, TWO, ONE, bad, bad, ONE, TWO, firsts=(0, 2, 5), expected=(0, 0, 1))
     assert [(flaw.item, flaw.what.split(":")[0]) for flaw in found] == [(3, "bad magic byte"), (5, "bad base offset")]

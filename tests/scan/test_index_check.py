@@ -4,7 +4,7 @@ import numpy as np
 
 from streaming.kafka.offset_index import OffsetEntries, read_offset_entries
 from streaming.scan.index_check import proven_offset_entries
-from tests.kafka.dumped import base_offset_of, files, read, segment_of, told
+from tests.kafka.dumped import base_offset_of, files, read, reported, segment_of
 from tests.tables import each_row
 
 PAY = "transactions/pay-0/00000000000000000000.index"
@@ -18,8 +18,8 @@ def entries_of(*pairs: tuple[int, int]) -> OffsetEntries:
 def test_entries_are_what_kafka_prints_and_all_are_proven(name: str) -> None:
     base, entries = base_offset_of(name), read_offset_entries(read(name))
     lines = [f"offset: {o + base} position: {p}" for o, p in zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)]
-    fresh = [f"offset: {base} position: 0"]  # Kafka prints one entry of the zeros of a new index
-    assert lines == ([] if told(name) == fresh else told(name))
+    new = [f"offset: {base} position: 0"]  # Kafka prints one entry of the zeros of a new index
+    assert lines == ([] if reported(name) == new else reported(name))
     assert proven_offset_entries(entries, base, segment_of(name)).all()
 
 
@@ -27,7 +27,7 @@ def test_stale_entries_behind_a_truncation_are_not_proven() -> None:
     name = "truncation/tr-0/00000000000000000000.index"
     entries = read_offset_entries(read(name))
     assert proven_offset_entries(entries, 0, segment_of(name)).tolist() == [True, False, False, False, False]
-    assert told(name) == [f"offset: {entries.offsets[0]} position: {entries.positions[0]}"]  # then Kafka's tool crashed
+    assert reported(name) == [f"offset: {entries.offsets[0]} position: {entries.positions[0]}"]  # then Kafka's tool crashed
 
 
 def test_the_three_things_an_entry_has_meant_over_time() -> None:

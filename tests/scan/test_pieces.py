@@ -127,7 +127,7 @@ def test_a_length_that_reaches_beyond_the_largest_possible_file_is_no_length() -
     assert flaw.startswith("bad batch length 1073741824")
 
 
-def test_an_old_message_tells_nothing_before_it_is_whole() -> None:
+def test_an_old_message_shows_nothing_before_it_is_whole() -> None:
     data = read("old_formats/magic0-0/00000000000000000000.log")
     scanned = one(data[:149])
     assert (scanned.end, scanned.stop, scanned.flaw, scanned.sums) == (0, Stop.SHORT, None, None)

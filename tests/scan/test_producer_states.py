@@ -34,7 +34,7 @@ def after(*batches: Batch, limit: int = LIMIT) -> Producers:
     return Producers.none(limit).take(headers(*batches)).producers
 
 
-def told(producers: Producers) -> list[tuple[int, ...]]:
+def reported(producers: Producers) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = producers.entries.tolist()
     return found
 
@@ -47,7 +47,7 @@ def gaps(*batches: Batch, compacted: bool = False) -> int:
         taken = taken.producers.take(headers(one), compacted=compacted)
         found += taken.gaps
     assert together.gaps == found
-    assert told(together.producers) == told(taken.producers)
+    assert reported(together.producers) == reported(taken.producers)
     return together.gaps
 
 
@@ -82,7 +82,7 @@ def test_what_compaction_has_removed_is_no_gap() -> None:
 
 def test_a_marker_that_compaction_has_emptied_says_nothing() -> None:
     emptied = replace(commit(7, epoch=5), records=(), last_offset_delta=0, max_timestamp=NOW)
-    assert told(after(data(7, 4, epoch=2), emptied)) == [(7, 2, 0, 4, NOW)]
+    assert reported(after(data(7, 4, epoch=2), emptied)) == [(7, 2, 0, 4, NOW)]
 
 
 def test_of_each_producer_its_last_epoch_sequence_and_time_are_kept() -> None:
@@ -92,7 +92,7 @@ def test_of_each_producer_its_last_epoch_sequence_and_time_are_kept() -> None:
         commit(9, epoch=4, timestamp=NOW + 20),
         batch(1),
     )
-    assert told(producers) == [(7, 2, 1, 5, NOW + 10), (9, 4, 0, -1, NOW + 20)]
+    assert reported(producers) == [(7, 2, 1, 5, NOW + 10), (9, 4, 0, -1, NOW + 20)]
     assert producers.active == 2
 
 
@@ -100,7 +100,7 @@ def test_only_what_a_range_changed_is_handed_out() -> None:
     producers = after(data(7, 0), data(8, 0), data(9, 0))
     taken = producers.take(headers(data(8, 1), data(5, 0), data(11, 3)))
     assert [entry[0] for entry in taken.changed.tolist()] == [5, 8, 11]
-    assert [entry[0] for entry in told(taken.producers)] == [5, 7, 8, 9, 11]
+    assert [entry[0] for entry in reported(taken.producers)] == [5, 7, 8, 9, 11]
     assert producers.take(headers(batch(1))).producers is producers
 
 
@@ -118,7 +118,7 @@ def test_a_snapshot_is_where_it_goes_on_from() -> None:
         )
 
     producers = Producers.of([state(9, sequence=4), state(7, sequence=-1, first=11)], LIMIT)
-    assert told(producers) == [(7, 1, 1, -1, NOW), (9, 1, 0, 4, NOW)]
+    assert reported(producers) == [(7, 1, 1, -1, NOW), (9, 1, 0, 4, NOW)]
     taken = producers.take(headers(data(9, 6, epoch=1), data(7, 30, epoch=1)))
     assert taken.gaps == 1
     assert Producers.of([], LIMIT).active == 0
@@ -127,14 +127,14 @@ def test_a_snapshot_is_where_it_goes_on_from() -> None:
 def test_the_silent_ones_expire_unless_their_transaction_is_open() -> None:
     producers = after(data(7, 0), data(8, 0, transactional=True), data(9, 0, timestamp=NOW + 1))
     expired = producers.expired(NOW + EXPIRATION_MS)
-    assert (expired.removed.tolist(), [entry[0] for entry in told(expired.producers)]) == ([7], [8, 9])
+    assert (expired.removed.tolist(), [entry[0] for entry in reported(expired.producers)]) == ([7], [8, 9])
     assert producers.expired(NOW + EXPIRATION_MS - 1).producers is producers
 
 
-def test_above_the_limit_the_longest_silent_ones_go_and_nobody_can_tell_how_many_there_are() -> None:
+def test_above_the_limit_the_longest_silent_ones_go_and_nobody_can_show_how_many_there_are() -> None:
     batches = [data(producer, 0, timestamp=NOW + producer) for producer in (4, 1, 3, 2)]
     taken = Producers.none(3).take(headers(*batches, data(0, 0, transactional=True)))
-    assert [entry[0] for entry in told(taken.producers)] == [0, 3, 4]  # what has a transaction open stays
+    assert [entry[0] for entry in reported(taken.producers)] == [0, 3, 4]  # what has a transaction open stays
     assert sorted(taken.removed.tolist()) == [1, 2]
     assert [entry[0] for entry in taken.changed.tolist()] == [0, 3, 4]
     assert taken.producers.active is None

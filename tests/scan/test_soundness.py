@@ -26,8 +26,8 @@ def around(content: Content, *, epochs: bool = True, end_offset: int | None = No
     for entry, epoch in zip(content.entries, content.epochs, strict=True):
         named.setdefault(epoch, entry.base_offset)
     base = content.entries[0].base_offset if content.entries else 0
-    told = tuple(EpochEntry(epoch, start) for epoch, start in named.items()) if epochs else ()
-    return Surroundings(base, content.next_offset if end_offset is None else end_offset, told)
+    reported = tuple(EpochEntry(epoch, start) for epoch, start in named.items()) if epochs else ()
+    return Surroundings(base, content.next_offset if end_offset is None else end_offset, reported)
 
 
 def check(data: bytes, surroundings: Surroundings, cuts: Sequence[int] = ()) -> Checked:
@@ -126,7 +126,7 @@ def restamped(content: Content, item: int, *, base_offset: int | None = None, ep
 
 @pytest.mark.parametrize("item", range(4))
 @pytest.mark.parametrize("offset", [0, BASE + 1024, 2**62, 2**63 - 1])
-def test_an_offset_that_does_not_fit_is_told_of_the_batch_that_has_it(four: Content, item: int, offset: int) -> None:
+def test_an_offset_that_does_not_fit_is_reported_the_batch_that_has_it(four: Content, item: int, offset: int) -> None:
     found = check(restamped(four, item, base_offset=offset), around(four))
     assert found.damages == (Damage(Fault.OFFSET, four.positions[item], offset),)
 
@@ -147,10 +147,10 @@ def test_of_two_batches_that_contradict_each_other_the_one_before_is_blamed_over
     assert found.damages == (Damage(Fault.OFFSET, four.positions[1], BASE + 1000),)
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["with the checkpoint", "by the neighbours alone"])
+@pytest.mark.parametrize("reported", [True, False], ids=["with the checkpoint", "by the neighbours alone"])
 @pytest.mark.parametrize(("item", "epoch"), [(1, 2), (1, 7), (2, 7), (2, -8)])
-def test_a_leader_epoch_that_does_not_fit_is_told_of_the_batch_that_has_it(four: Content, item: int, epoch: int, told: bool) -> None:
-    found = check(restamped(four, item, epoch=epoch), around(four, epochs=told))
+def test_a_leader_epoch_that_does_not_fit_is_reported_the_batch_that_has_it(four: Content, item: int, epoch: int, reported: bool) -> None:
+    found = check(restamped(four, item, epoch=epoch), around(four, epochs=reported))
     assert found.damages == (Damage(Fault.EPOCH, four.positions[item], BASE + 2 * item),)
 
 

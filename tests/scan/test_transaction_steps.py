@@ -28,7 +28,7 @@ def headers(content: Content) -> Batches:
     return read_headers(content.buffer, np.array(content.positions, np.int64))
 
 
-def told(batches: Sequence[Batch], times: Times = SEEN, *, singly: bool = False, base_offset: int = 0) -> Steps:
+def reported(batches: Sequence[Batch], times: Times = SEEN, *, singly: bool = False, base_offset: int = 0) -> Steps:
     content = written(batches, base_offset=base_offset)
     return steps_of(headers(content), content.buffer, times, singly=singly)
 
@@ -44,12 +44,12 @@ def summary(steps: Steps) -> list[tuple[Step, int, int, int]]:
 
 
 def test_ordinary_batches_say_nothing() -> None:
-    assert told([batch(3), batch(1, producer=7)]) is NO_STEPS
-    assert told([]) is NO_STEPS
+    assert reported([batch(3), batch(1, producer=7)]) is NO_STEPS
+    assert reported([]) is NO_STEPS
 
 
 def test_what_one_producer_wrote_between_its_markers_is_one_row() -> None:
-    steps = told(
+    steps = reported(
         [data(7), batch(2), data(8, records=3), data(7, records=2), commit(7), data(7, epoch=1), abort(8), data(8)], base_offset=100
     )
     assert summary(steps) == [
@@ -66,18 +66,18 @@ def test_what_one_producer_wrote_between_its_markers_is_one_row() -> None:
     assert steps["bytes_before"][:2].tolist() == [0, sizes[0] + sizes[1]]
 
 
-def test_told_singly_every_batch_is_a_row() -> None:
-    steps = told([data(7), batch(2), data(7, records=2), commit(7)], singly=True)
+def test_reported_singly_every_batch_is_a_row() -> None:
+    steps = reported([data(7), batch(2), data(7, records=2), commit(7)], singly=True)
     assert summary(steps) == [(Step.DATA, 7, 0, 1), (Step.DATA, 7, 3, 5), (Step.COMMIT, 7, 5, 6)]
 
 
 def test_the_epoch_of_a_row_is_that_of_its_last_batch_and_of_a_marker_its_own() -> None:
-    steps = told([data(7, epoch=3), data(7, epoch=4), commit(7, epoch=5)])
+    steps = reported([data(7, epoch=3), data(7, epoch=4), commit(7, epoch=5)])
     assert steps["producer_epoch"].tolist() == [4, 5]
 
 
 def test_seen_as_it_was_appended_the_agents_clock_counts() -> None:
-    steps = told([data(7, timestamp=5), commit(7, timestamp=6)])
+    steps = reported([data(7, timestamp=5), commit(7, timestamp=6)])
     assert steps["source"].tolist() == [StartSource.SEEN, 0]
     assert steps["start_ms"].tolist() == steps["last_ms"].tolist() == [NOW + 77, NOW + 77]
 
@@ -85,7 +85,7 @@ def test_seen_as_it_was_appended_the_agents_clock_counts() -> None:
 def test_found_on_disk_the_clients_clock_counts_between_the_times_of_the_files() -> None:
     times = Times.recorded(NOW - 10, NOW + 10)
     batches = [data(7, records=3), data(8, timestamp=5), data(9, timestamp=NOW + 10**9), commit(7, timestamp=NOW + 4)]
-    steps = told(batches, times)
+    steps = reported(batches, times)
     assert steps["source"].tolist() == [StartSource.RECORDED] * 3 + [0]
     assert steps["start_ms"].tolist() == [NOW, NOW - 10, NOW + 10, NOW + 4]
     assert steps["last_ms"].tolist() == [NOW + 2, NOW - 10, NOW + 10, NOW + 4]
@@ -102,14 +102,14 @@ def test_found_on_disk_the_clients_clock_counts_between_the_times_of_the_files()
 )
 def test_where_the_beginning_of_a_batch_has_no_time_of_its_own(change: dict[str, object], start: int) -> None:
     one = replace(data(7, timestamp=NOW + 4), **change)
-    assert told([one], Times.recorded(NOW - 10, NOW + 10))["start_ms"].tolist() == [start]
+    assert reported([one], Times.recorded(NOW - 10, NOW + 10))["start_ms"].tolist() == [start]
 
 
 def test_markers_of_an_unusual_shape_are_read_exactly() -> None:
     horizon = replace(commit(7), delete_horizon=NOW - 86_400_000)
     later_version = replace(abort(8), records=(Record(b"\x00\x01\x00\x00", b"\x00\x00\x00\x00\x00\x01", NOW),))
     more_to_say = replace(commit(9), records=(Record(control_key(ControlType.COMMIT), bytes(8), NOW),))
-    steps = told([horizon, later_version, more_to_say, abort(7)])
+    steps = reported([horizon, later_version, more_to_say, abort(7)])
     assert steps["step"].tolist() == [Step.COMMIT, Step.ABORT, Step.COMMIT, Step.ABORT]
 
 
@@ -118,12 +118,12 @@ def test_what_ends_nothing_is_passed_over() -> None:
     of_another_type = replace(commit(7), records=(Record(b"\x00\x00\x00\x63", b"", NOW),))
     of_the_quorum = replace(commit(-1), transactional=False, records=(Record(control_key(ControlType.LEADER_CHANGE), b"\x00\x00", NOW),))
     outside = batch(1, producer=7)
-    assert len(told([emptied, of_another_type, of_the_quorum, outside])) == 0
+    assert len(reported([emptied, of_another_type, of_the_quorum, outside])) == 0
 
 
 def test_an_emptied_data_batch_still_belongs_to_its_transaction() -> None:
     emptied = replace(data(7), records=(), last_offset_delta=4, max_timestamp=NOW)
-    assert summary(told([emptied, data(7)])) == [(Step.DATA, 7, 0, 6)]
+    assert summary(reported([emptied, data(7)])) == [(Step.DATA, 7, 0, 6)]
 
 
 @pytest.mark.parametrize("value", [None, b"\x00"])
@@ -132,7 +132,7 @@ def test_a_marker_that_is_not_understood_is_an_error_with_its_position(value: by
     damaged = replace(commit(7), records=(Record(control_key(ControlType.COMMIT), value, NOW),))
     size = written([first]).entries[0].size
     with pytest.raises(FormatError, match=f"marker of a transaction: .* at position {size}"):
-        told([first, damaged])
+        reported([first, damaged])
 
 
 def test_of_a_data_batch_the_header_alone_is_enough() -> None:
@@ -152,7 +152,7 @@ logs = st.lists(transactional, max_size=25)
 
 
 @given(logs, st.data())
-def test_two_neighbouring_ranges_merged_are_told_as_one(batches: list[Batch], draw: st.DataObject) -> None:
+def test_two_neighbouring_ranges_merged_are_reported_as_one(batches: list[Batch], draw: st.DataObject) -> None:
     content = written(batches)
     every = headers(content)
     split = draw.draw(st.integers(0, len(every)))
@@ -163,7 +163,7 @@ def test_two_neighbouring_ranges_merged_are_told_as_one(batches: list[Batch], dr
 
 
 @given(logs, st.data())
-def test_cut_at_any_batch_the_rest_is_told_as_if_nothing_had_been_before(batches: list[Batch], draw: st.DataObject) -> None:
+def test_cut_at_any_batch_the_rest_is_reported_as_if_nothing_had_been_before(batches: list[Batch], draw: st.DataObject) -> None:
     content = written(batches)
     every = headers(content)
     cut = draw.draw(st.integers(0, len(every)))
@@ -176,5 +176,5 @@ def test_cut_at_any_batch_the_rest_is_told_as_if_nothing_had_been_before(batches
 @given(st.lists(transactional, max_size=16), st.booleans())
 def test_a_handful_of_batches_says_the_same_as_among_many(batches: list[Batch], singly: bool) -> None:
     times = Times.recorded(NOW - 50, NOW + 50)
-    alone, among_many = (told(some, times, singly=singly) for some in (batches, [*batches, *[batch()] * 20]))
+    alone, among_many = (reported(some, times, singly=singly) for some in (batches, [*batches, *[batch()] * 20]))
     assert alone.tolist() == among_many.tolist()

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from streaming.scrub import segment_check as segment_module
-from streaming.scrub.kept import Kept
 from streaming.scrub.passes import LogDirScrub
+from streaming.scrub.scrub_progress import ScrubProgress
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
@@ -42,8 +42,8 @@ def filled(disk: LogDir, topic: str, number: int = 0, segments: int = 2) -> Part
     return log
 
 
-def scrub(disk: LogDir, clock: Clock, kept: Kept | None = None) -> LogDirScrub:
-    return LogDirScrub(disk.path, WEEK, clock, kept or Kept())
+def scrub(disk: LogDir, clock: Clock, kept: ScrubProgress | None = None) -> LogDirScrub:
+    return LogDirScrub(disk.path, WEEK, clock, kept or ScrubProgress())
 
 
 def run(one: LogDirScrub, steps: int | None = None, window: int = 600) -> int:
@@ -56,8 +56,8 @@ def run(one: LogDirScrub, steps: int | None = None, window: int = 600) -> int:
     return done
 
 
-def told(one: LogDirScrub) -> list[tuple[str, int, str]]:
-    """Log, offset and fault of every damage that is told."""
+def reported(one: LogDirScrub) -> list[tuple[str, int, str]]:
+    """Log, offset and fault of every damage that is reported."""
     return [(each.path.parent.name, damage.offset, str(damage.fault)) for each in one.progress.found for damage in each.damages]
 
 
@@ -88,7 +88,7 @@ def test_the_next_pass_begins_when_it_is_time_to(disk: LogDir, clock: Clock) -> 
     assert run(one) > 0
 
 
-def test_damage_is_told_by_every_log_that_has_it_and_logged_once(disk: LogDir, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_reported_by_every_log_that_has_it_and_logged_once(disk: LogDir, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     logs = [filled(disk, "a"), filled(disk, "b")]
     for log in logs:
         path = closed(log.directory, 1)[0].path
@@ -97,9 +97,9 @@ def test_damage_is_told_by_every_log_that_has_it_and_logged_once(disk: LogDir, c
     for _ in range(2):
         run(one)
         clock.now += WEEK
-    assert told(one) == [("a-0", 14, "crc"), ("b-0", 14, "crc")]
-    said = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert [(Path(record.path).parent.name, record.position, record.offset) for record in said] == [
+    assert reported(one) == [("a-0", 14, "crc"), ("b-0", 14, "crc")]
+    stated = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert [(Path(record.path).parent.name, record.position, record.offset) for record in stated] == [
         (log.directory.name, closed(log.directory, 1)[0].size // 4 * 3, 14) for log in logs
     ]
 
@@ -111,7 +111,7 @@ def test_what_was_found_goes_when_the_segment_is_gone_compacted_or_whole_again(d
         flip(path, 8 * 100)
     one = scrub(disk, clock)
     run(one)
-    assert [log for log, *_ in told(one)] == ["compacted-0", "deleted-0", "mended-0", "removed-0"]
+    assert [log for log, *_ in reported(one)] == ["compacted-0", "deleted-0", "mended-0", "removed-0"]
     paths["deleted"].rename(paths["deleted"].with_name(f"{paths['deleted'].name}.deleted"))
     shutil.rmtree(logs["removed"].directory)
     new = paths["compacted"].with_name("new")
@@ -119,16 +119,16 @@ def test_what_was_found_goes_when_the_segment_is_gone_compacted_or_whole_again(d
     new.replace(paths["compacted"])
     clock.now += 60_000
     run(one)
-    assert [log for log, *_ in told(one)] == ["mended-0"]
+    assert [log for log, *_ in reported(one)] == ["mended-0"]
     flip(paths["mended"], 8 * 100)
     clock.now += WEEK
     run(one)
     # the file that came into its place is looked at, too
-    assert [(log, fault) for log, _, fault in told(one)] == [("compacted-0", "crc"), ("compacted-0", "framing")]
+    assert [(log, fault) for log, _, fault in reported(one)] == [("compacted-0", "crc"), ("compacted-0", "framing")]
 
 
 @pytest.mark.parametrize("steps", range(0, 60, 4))
-def test_it_goes_on_where_it_was_and_tells_what_it_had_found(disk: LogDir, clock: Clock, steps: int) -> None:
+def test_it_goes_on_where_it_was_and_shows_what_it_had_found(disk: LogDir, clock: Clock, steps: int) -> None:
     logs = [filled(disk, "a"), filled(disk, "b", segments=3)]
     for log in logs:
         flip(closed(log.directory)[0].path, 8 * 100)
@@ -138,9 +138,9 @@ def test_it_goes_on_where_it_was_and_tells_what_it_had_found(disk: LogDir, clock
     first = scrub(disk, clock)
     run(first, steps)
     second = scrub(disk, clock, first.kept)
-    assert told(second) == told(first)
+    assert reported(second) == reported(first)
     run(second)
-    assert told(second) == told(undisturbed)
+    assert reported(second) == reported(undisturbed)
     assert (second.progress.checked, second.progress.ended_ms) == (undisturbed.progress.checked, clock.now)
 
 
@@ -184,7 +184,7 @@ def test_a_log_that_is_cut_off_into_a_segment_meanwhile_is_no_damage(disk: LogDi
 segment_module_check = segment_module.check_batches
 
 
-def test_a_segment_that_cannot_be_read_is_told_and_the_others_are_checked(
+def test_a_segment_that_cannot_be_read_is_reported_and_the_others_are_checked(
     disk: LogDir, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = [filled(disk, "a"), filled(disk, "b")]
@@ -208,7 +208,7 @@ def test_a_segment_that_cannot_be_read_is_told_and_the_others_are_checked(
     assert [each.error for each in one.progress.found] == [""]  # it can be read again
 
 
-def test_a_directory_that_cannot_be_listed_is_told_until_it_can(disk: LogDir, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_listed_is_reported_until_it_can(disk: LogDir, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = [filled(disk, "a"), filled(disk, "b")]
     scandir = os.scandir
 

@@ -64,7 +64,7 @@ def test_flipped_bits_are_found_in_every_format_and_through_any_window(log: Path
     assert missed(here, range(0, 8 * closed(here)[0].size, every), window) <= unknown
 
 
-def test_what_a_flip_damages_is_told_with_position_and_offset(tmp_path: Path) -> None:
+def test_what_a_flip_damages_is_reported_with_position_and_offset(tmp_path: Path) -> None:
     log = copied(CODECS, tmp_path)
     segment = closed(log)[0]
     first = 12 + int.from_bytes(segment.path.read_bytes()[8:12], "big")

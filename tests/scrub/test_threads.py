@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from streaming.disk.availability import LogDirs, open_log_dirs
-from streaming.scrub.kept import file_of, load
 from streaming.scrub.scrub_pace import CPU_SHARE, ScrubPace
+from streaming.scrub.scrub_progress import file_of, load
 from streaming.scrub.threads import UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -78,7 +78,7 @@ def test_another_disk_in_the_place_of_one_is_another_scrub(tmp_path: Path) -> No
     assert (thread.progress.ended_ms, thread.progress.found) == (-1, ())
 
 
-def test_what_nobody_thought_of_is_passed_over_and_told(
+def test_what_nobody_thought_of_is_passed_over_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = log_dir(tmp_path)

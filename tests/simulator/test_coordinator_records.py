@@ -5,7 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from streaming.simulator.coordinator_records import State, TransactionState, offset_commit_record, partition_for, transaction_record
+from streaming.simulator.coordinator_records import (
+    IdState,
+    TransactionState,
+    offset_commit_record,
+    partition_for,
+    transaction_record,
+)
 
 T = 1_700_000_000_000
 ONGOING = TransactionState(
@@ -13,7 +19,7 @@ ONGOING = TransactionState(
     producer_id=4000,
     epoch=3,
     timeout_ms=60_000,
-    state=State.ONGOING,
+    state=IdState.ONGOING,
     partitions=(("foo", 0),),
     updated=T,
     started=T,
@@ -31,7 +37,7 @@ def test_ongoing_before_transaction_version_1() -> None:
 
 
 def test_empty_before_transaction_version_1() -> None:
-    empty = replace(ONGOING, state=State.EMPTY, epoch=0, partitions=(), started=-1)
+    empty = replace(ONGOING, state=IdState.EMPTY, epoch=0, partitions=(), started=-1)
     assert transaction_record(empty, version=0).value == bytes.fromhex(
         "0000 0000000000000fa0 0000 0000ea60 00 ffffffff 0000018bcfe56800 ffffffffffffffff"
     )

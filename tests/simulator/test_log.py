@@ -12,6 +12,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.legacy_messages import Messages
+from tests.simulated import truncate_fully, write_part
 
 INDEX_BYTES, TIME_INDEX_BYTES = 10_485_760, 10_485_756
 
@@ -187,7 +188,7 @@ def test_part_of_an_append_is_seen_and_then_all_of_it(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t")
     log.append(batch())
     whole = encode(batch(9), 1)
-    log.write_part(batch(9), size=30)
+    write_part(log, batch(9), size=30)
     assert content(log, f"{0:020d}.log") == encode(batch(), 0) + whole[:30]
     log.append(batch(9))
     assert content(log, f"{0:020d}.log") == encode(batch(), 0) + whole
@@ -332,7 +333,7 @@ def test_truncation_forgets_what_was_cut_off(tmp_path: Path) -> None:
 def test_full_truncation_begins_a_new_log(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t")
     log.append(batch(5, producer=1, transactional=True))
-    log.truncate_fully(200)
+    truncate_fully(log, 200)
     assert (log.log_start_offset, log.append(batch(), leader_epoch=9)) == (200, 200)
     assert [name for name in names(log) if name.endswith((".log", ".log.deleted"))] == [f"{0:020d}.log.deleted", f"{200:020d}.log"]
     assert log.facts().open_transactions == ()

@@ -1,7 +1,7 @@
 """Producer state and its snapshot, against bytes that Kafka's own classes made."""
 
 from streaming.simulator.batch_writer import Batch, Entry, Record, end_transaction
-from streaming.simulator.producer_writer import Ended, Producer, Producers, encode_aborted, encode_snapshot
+from streaming.simulator.producer_writer import ClosedTransaction, Producer, Producers, encode_aborted, encode_snapshot
 
 T = 1_700_000_000_000
 
@@ -18,7 +18,7 @@ def test_snapshot_without_producers() -> None:
 
 def test_aborted_transaction_in_the_index() -> None:
     expected = "0000 0000000000000fa1 000000000000005a 0000000000000067 0000000000000068"
-    assert encode_aborted(Ended(4001, 90, 103, 104, committed=False)) == bytes.fromhex(expected)
+    assert encode_aborted(ClosedTransaction(4001, 90, 103, 104, committed=False)) == bytes.fromhex(expected)
 
 
 def test_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> None:
@@ -26,7 +26,7 @@ def test_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> No
     producers.append(_data(100, records=2))
     producers.append(_data(102, records=1, sequence=2))
     assert producers.first_unstable_offset() == 100
-    assert producers.append(_marker(103, epoch=3)) == Ended(4000, 100, 103, 104, committed=True)
+    assert producers.append(_marker(103, epoch=3)) == ClosedTransaction(4000, 100, 103, 104, committed=True)
     assert producers.first_unstable_offset() is None
 
 
@@ -53,7 +53,7 @@ def test_last_stable_offset_of_an_end_is_that_of_the_oldest_other_transaction() 
     producers = Producers()
     producers.append(_data(100, producer_id=1))
     producers.append(_data(101, producer_id=2))
-    assert producers.append(_marker(102, epoch=3, producer_id=2)) == Ended(2, 101, 102, 100, committed=True)
+    assert producers.append(_marker(102, epoch=3, producer_id=2)) == ClosedTransaction(2, 101, 102, 100, committed=True)
     assert producers.open_transactions() == ((1, 100),)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.coordinator_records import State, TransactionState
+from streaming.simulator.coordinator_records import IdState, TransactionState
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from streaming.simulator.transaction_coordinator import Coordinator
@@ -33,9 +33,9 @@ def test_transaction_goes_through_its_states(tmp_path: Path) -> None:
     begun = cluster.coordinator.init("tx", 60_000, NOW)
     ongoing = cluster.coordinator.add(begun, "t", 0, NOW + 1)
     ended = cluster.coordinator.end(ongoing, committed=False, now=NOW + 2)
-    assert (begun.state, begun.epoch, begun.started) == (State.EMPTY, 0, -1)
-    assert (ongoing.state, ongoing.epoch, ongoing.started, ongoing.partitions) == (State.ONGOING, 0, NOW + 1, (("t", 0),))
-    assert (ended.state, ended.epoch, ended.partitions) == (State.COMPLETE_ABORT, 1, ())
+    assert (begun.state, begun.epoch, begun.started) == (IdState.EMPTY, 0, -1)
+    assert (ongoing.state, ongoing.epoch, ongoing.started, ongoing.partitions) == (IdState.ONGOING, 0, NOW + 1, (("t", 0),))
+    assert (ended.state, ended.epoch, ended.partitions) == (IdState.COMPLETE_ABORT, 1, ())
     assert cluster.state.log_end_offset == 4  # Empty, Ongoing, PrepareAbort, CompleteAbort
 
 
@@ -66,8 +66,8 @@ def test_used_up_epochs_bring_a_new_producer_id(tmp_path: Path) -> None:
     almost = replace(cluster.coordinator.init("tx", 60_000, NOW), epoch=32_764)
     last = cluster.transaction(almost)
     assert (last.producer_id, last.epoch) == (4000, 32_765)
-    fresh = cluster.transaction(last)
-    assert (fresh.producer_id, fresh.previous_producer_id, fresh.epoch) == (4001, 4000, 0)
+    new = cluster.transaction(last)
+    assert (new.producer_id, new.previous_producer_id, new.epoch) == (4001, 4000, 0)
 
 
 def test_cleaner_keeps_the_latest_record_of_every_id(tmp_path: Path) -> None:
@@ -78,5 +78,5 @@ def test_cleaner_keeps_the_latest_record_of_every_id(tmp_path: Path) -> None:
     cluster.coordinator.compact(NOW)
     held = [entry.base_offset for segment in cluster.state.segments[:-1] for entry in segment.entries if entry.records]
     assert held == [1]
-    assert (idle.state, transaction.state) == (State.EMPTY, State.COMPLETE_COMMIT)
+    assert (idle.state, transaction.state) == (IdState.EMPTY, IdState.COMPLETE_COMMIT)
     assert cluster.state.facts().held.bytes < cluster.state.facts().appended.bytes / 2

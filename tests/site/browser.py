@@ -17,7 +17,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from streaming.site.page_site import PageSite
 from streaming.web.gate import Gate
-from streaming.web.messages import Answer, Request
+from streaming.web.messages import Request, Response
 from streaming.web.server import Server
 from tests.limits import SECONDS
 from tests.tools import require_tool
@@ -108,8 +108,8 @@ def browsing() -> Iterator[Browser]:
 def served(site: PageSite) -> Iterator[str]:
     """The address of a server that has only the page."""
 
-    def answer(request: Request) -> Answer:
-        return site.answer(request) or Answer(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
+    def answer(request: Request) -> Response:
+        return site.answer(request) or Response(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
 
     gate = Gate(None)
     server = Server("127.0.0.1", 0, answer, gate, monotonic)

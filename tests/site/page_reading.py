@@ -6,7 +6,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from streaming.site.page_site import PageSite
-from streaming.web.messages import Answer, Request
+from streaming.web.messages import Request, Response
 
 VOID = {"meta", "link", "input", "path", "br"}
 
@@ -64,7 +64,7 @@ class Page(HTMLParser):
         return found
 
 
-def ask(site: PageSite, address: str) -> Answer:
+def ask(site: PageSite, address: str) -> Response:
     split = urlsplit(address)
     request = Request(path=split.path, query=split.query, client="127.0.0.1", user_agent="", accept="text/html", gzip=False)
     answer = site.answer(request)

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from streaming.api import partition_rows, retention_rows, transaction_rows
-from streaming.api.paging import DESCENDING, asked_of
+from streaming.api.paging import asked_of
 from streaming.api.problem_page import problem_page
 from streaming.api.state import State
+from streaming.errors import NotYetError
+from streaming.listings.group_list import GROUPS
+from streaming.listings.listing import DESCENDING, Listing
+from streaming.listings.partition_list import PARTITIONS
+from streaming.listings.retention_list import RETENTION
+from streaming.listings.transaction_list import TRANSACTIONS
 from streaming.protocol.cost_json import Cost, Share
-from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary, HoldingTransaction
+from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
 from streaming.protocol.listing_json import (
     PartitionPage,
     PartitionRow,
@@ -20,7 +25,7 @@ from streaming.protocol.listing_json import (
     TransactionRow,
 )
 from streaming.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.protocol.problem_json import Problem, ProblemPage
+from streaming.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.protocol.status_json import AgentState, Status
 from streaming.site.page_site import PageSite
 from streaming.site.page_source import PageSource
@@ -108,7 +113,7 @@ def partition(number: int) -> PartitionRow:
         oldest_record_ms=NOW - 6 * DAY,
         retention_lag_ms=0,
         next_deletion_ms=NOW + HOUR * (1 + number % 40),
-        blocked="future_timestamp" if number == 2 else "",
+        retention_blocked="future_timestamp" if number == 2 else "",
         segments=12,
         records_data=9_000_000,
         records_aborted=1200,
@@ -137,7 +142,7 @@ def transaction(**values: object) -> TransactionRow:
 
 
 def retained(row: PartitionRow) -> RetentionRow:
-    blocked = bool(row.blocked)
+    blocked = bool(row.retention_blocked)
     return RetentionRow(
         broker=row.broker,
         topic=row.topic,
@@ -145,15 +150,15 @@ def retained(row: PartitionRow) -> RetentionRow:
         size_bytes=row.size_bytes,
         segments=row.segments,
         oldest_record_ms=row.oldest_record_ms,
-        retention_ms=5 * DAY if blocked else 7 * DAY,
-        retention_bytes=2 << 30,
+        retention_limit_ms=5 * DAY if blocked else 7 * DAY,
+        retention_limit_bytes=2 << 30,
         limits_assumed=row.partition % 2 == 1,
-        lag_ms=DAY if blocked else 0,
-        overdue_ms=2 * HOUR if blocked else -1,
-        reclaimable_bytes=14 << 30 if blocked else 0,
+        retention_lag_ms=DAY if blocked else 0,
+        retention_overdue_ms=2 * HOUR if blocked else -1,
+        retention_reclaimable_bytes=14 << 30 if blocked else 0,
         next_deletion_ms=row.next_deletion_ms,
-        blocked=row.blocked,
-        blocked_why="The largest time of the oldest segment is in the future, by 3 days" if blocked else "",
+        retention_blocked=row.retention_blocked,
+        retention_blocked_why="The largest time of the oldest segment is in the future, by 3 days" if blocked else "",
     )
 
 
@@ -228,9 +233,9 @@ class MadeUpJob:
     problem_rows: Sequence[Problem] = PROBLEMS
     group_rows: Sequence[GroupSummary] | None = field(
         default_factory=lambda: [
-            group("billing", held=1, stopped=1),
+            group("billing", held=1, stopped=1, verdict="held", severity="warning", since_ms=NOW - 3 * HOUR),
             group("search", lag_records_read_committed=12, lag_bytes=5000),
-            group("ETL/nightly", state="Empty", members=0, below_start=2),
+            group("ETL/nightly", state="Empty", members=0, below_start=2, verdict="lost", severity="critical"),
         ]
     )
     state: Status = field(
@@ -246,13 +251,13 @@ class MadeUpJob:
             info=1,
             newest_ms=NOW - 800,
             agents=[
-                AgentState(name="broker-1:8815", up=True, brokers=[1], behind_bytes=0, behind_seconds=0.0),
+                AgentState(name="broker-1:8815", up=True, brokers=[1], behind_bytes=0, behind_ms=0),
                 AgentState(
                     name="broker-2:8815",
                     up=True,
                     brokers=[2],
                     behind_bytes=9_000_000,
-                    behind_seconds=4.2,
+                    behind_ms=4_200,
                     problems=["slow"],
                     explanation="It reads a backlog.",
                 ),
@@ -261,7 +266,7 @@ class MadeUpJob:
             partitions=120,
             logs=360,
             cluster_id="5L6g3nShT-eMCtK--X86sw",
-            unknown=["Whether transactions of broker 3's partitions hang cannot be told while its agent is down."],
+            doubts=["Whether transactions of broker 3's partitions hang cannot be told while its agent is down."],
         )
     )
 
@@ -272,15 +277,15 @@ class MadeUpJob:
         return problem_page(self.problem_rows, query, NOW)
 
     def partitions(self, query: str) -> PartitionPage:
-        return PartitionPage(**_page(self.partition_rows, query, partition_rows.SORTABLE, partition_rows.DEFAULT_SORT))
+        return PartitionPage(**_page(self.partition_rows, query, PARTITIONS))
 
     def transactions(self, query: str) -> TransactionPage:
-        page = _page(self.transaction_rows, query, transaction_rows.SORTABLE, transaction_rows.DEFAULT_SORT)
+        page = _page(self.transaction_rows, query, TRANSACTIONS)
         return TransactionPage(**page, omitted=3)
 
     def retention(self, query: str) -> RetentionPage:
         every = [retained(each) for each in self.partition_rows]
-        return RetentionPage(**_page(every, query, retention_rows.SORTABLE, retention_rows.DEFAULT_SORT))
+        return RetentionPage(**_page(every, query, RETENTION))
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
         rows = [each for each in self.partition_rows if (each.topic, each.partition) == (topic, partition)]
@@ -297,8 +302,20 @@ class MadeUpJob:
             replicas=[ReplicaRow(broker=1, role="leader", in_sync="yes", shown=True, log_dir="/var/lib/kafka/data-1", size_bytes=3 << 30)],
         )
 
-    def groups(self) -> Sequence[GroupSummary] | None:
-        return self.group_rows
+    def groups(self, query: str) -> GroupPage:
+        if self.group_rows is None:
+            raise NotYetError("nothing is known of consumer groups yet")
+        asked = asked_of(query, GROUPS)
+        found = [each for each in self.group_rows if asked.filter.casefold() in each.group.casefold()]
+        severities = [*SEVERITIES, ""]
+        known = [each for each in found if getattr(each, asked.sort) != -1]
+        known.sort(
+            key=lambda each: severities.index(each.severity) if asked.sort == "verdict" else getattr(each, asked.sort),
+            reverse=asked.order == DESCENDING,
+        )
+        rows = [*known, *(each for each in found if each not in known)][asked.offset : asked.offset + asked.limit]
+        page = {"at_ms": NOW, "total": len(self.group_rows), "matched": len(found), "offset": asked.offset}
+        return GroupPage(**page, sort=asked.sort, order=asked.order, rows=rows)
 
     def group(self, name: str) -> GroupDetail | None:
         summary = next((each for each in self.group_rows or () if each.group == name), None)
@@ -325,20 +342,29 @@ class MadeUpJob:
                 lag_records_read_committed=100 * number,
                 lag_bytes=9000,
                 held=number == 3,
+                verdict="held" if number == 3 else "fine",
                 held_by=held if number == 3 else None,
                 consumed_rate=5.5,
                 appended_rate=4.0,
             )
-            for number in range(8)
+            for number in (3, 7, 6, 5, 4, 2, 1, 0)  # the worst first
         ]
-        return GroupDetail(at_ms=NOW, summary=summary, partitions=partitions, server="broker-1:9092", clients=["billing-1"])
+        finding = GroupFinding(
+            verdict="held",
+            severity="warning",
+            topic="payments",
+            partition=3,
+            text="held up by a transaction of producer 4012",
+            command="kafka-transactions.sh --bootstrap-server broker-1:9092 abort --topic payments --partition 3 --start-offset 8812344",
+        )
+        return GroupDetail(at_ms=NOW, summary=summary, partitions=partitions, findings=[finding], clients=["billing-1"])
 
     def cost(self) -> Cost:
         return Cost(
             at_ms=NOW - 9000,
             series=48_211,
             bytes=6_900_000,
-            seconds=0.21,
+            duration_ms=210,
             metrics=[
                 Share(name="segtail_partition_batch_bytes_bucket", series=14_000, bytes=2_300_000),
                 Share(name="segtail_partition_size_bytes", series=120, bytes=9000),
@@ -348,8 +374,8 @@ class MadeUpJob:
         )
 
 
-def _page(rows: Sequence[Any], query: str, sortable: Sequence[str], default: str) -> dict[str, Any]:
-    asked = asked_of(query, sortable, default)
+def _page(rows: Sequence[Any], query: str, listing: Listing) -> dict[str, Any]:
+    asked = asked_of(query, listing)
     found = [each for each in rows if asked.filter.casefold() in f"{each.topic}-{each.partition}".casefold()]
     ordered = sorted(found, key=lambda each: (getattr(each, asked.sort), each.topic, each.partition), reverse=asked.order == DESCENDING)
     return {
@@ -360,4 +386,4 @@ def _page(rows: Sequence[Any], query: str, sortable: Sequence[str], default: str
 
 def site_of(world: MadeUpJob) -> PageSite:
     """The page of a world, which stands in for a job's `State`."""
-    return PageSite(PageSource(state=cast(State, world), groups=world.groups, group=world.group, cost=world.cost))
+    return PageSite(PageSource(state=cast(State, world), cost=world.cost))

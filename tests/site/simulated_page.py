@@ -14,13 +14,17 @@ START = 1_795_000_000_000
 BUSY_MS = 15_000
 
 
-def simulated_site(directory: Path) -> PageSite:
-    """Makes the broker's log dirs below a directory, and reads them."""
+def simulated_broker(directory: Path) -> tuple[Path, ...]:
+    """The log dirs of a broker that was quiet, and then busy for some seconds; made below a directory."""
     broker = SimulatedBroker(directory, seed=7, clock=lambda: START, history_ms=HISTORY_MS, rate_bytes_per_second=300_000)
     broker.step(START + BUSY_MS)
     broker.close()
+    return broker.log_dirs
+
+
+def simulated_site(directory: Path) -> PageSite:
+    """Makes the broker's log dirs below a directory, and reads them."""
+    log_dirs = simulated_broker(directory)
     settings = Settings(server_properties=(directory / "server.properties",))
-    read = read_everything(open_log_dirs(broker.log_dirs), settings, START + BUSY_MS)
-    groups = {each.summary.group: each for each in read.groups.groups}
-    summaries = [each.summary for each in groups.values()]
-    return PageSite(PageSource(state=read.state, groups=lambda: summaries, group=groups.get, cost=lambda: Cost(at_ms=-1)))
+    read = read_everything(open_log_dirs(log_dirs), settings, START + BUSY_MS)
+    return PageSite(PageSource(state=read.state, cost=lambda: Cost(at_ms=-1)))

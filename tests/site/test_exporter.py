@@ -11,14 +11,14 @@ from threading import Event
 import pytest
 
 from streaming.errors import UsageError
-from streaming.metrics.observer import Observer
-from streaming.metrics.table import Table
 from streaming.site.exporter import Exporter
+from streaming.view.observer import Observer
+from streaming.view.table import Table
 from streaming.web.client_limits import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
 from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
+from tests.exposition.reading import page, samples
 from tests.limits import SECONDS
-from tests.metrics.reading import page, samples
-from tests.metrics.rows import log, new_observer, new_table, recalled, states
+from tests.view.rows import log, new_observer, new_table, recalled, states
 
 """For sockets of the tests: so that a server which hangs fails the test and does not hold it."""
 
@@ -65,7 +65,7 @@ def job() -> Iterator[Job]:
     exporter.close()
 
 
-def test_who_takes_the_metrics_is_told_and_that_a_person_looks(job: Job) -> None:
+def test_who_takes_the_metrics_is_reported_and_that_a_person_looks(job: Job) -> None:
     ask(job, "/metrics", User_Agent="Prometheus/3.5")
     ask(job, "/-/healthy")
     assert (job.scraped, job.watched) == (["127.0.0.1 Prometheus/3.5"], 0)

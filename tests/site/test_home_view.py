@@ -18,7 +18,7 @@ def viewed(*problems: str, agents: tuple[AgentState, ...] = (), omitted: int = 0
     status = Status(at_ms=NOW_MS, version="0", ready=True, verdict="One. Two.", freshness="", agents=[*agents], omitted_agents=omitted)
     counts = {severity: problems.count(severity) for severity in (CRITICAL, WARNING, INFO)}
     rows = [Problem(kind="k", severity=severity, what="w") for severity in problems]
-    found = ProblemPage(at_ms=NOW_MS, problems=rows, total=len(rows), matched=len(rows), offset=0, **counts)
+    found = ProblemPage(at_ms=NOW_MS, rows=rows, total=len(rows), matched=len(rows), offset=0, **counts)
     return home(status, found, Query(values=query))
 
 
@@ -49,10 +49,10 @@ def test_the_state_of_an_agent(values: dict[str, Any], text: str, tone: str, not
 @pytest.mark.parametrize(
     ("values", "text", "note"),
     [
-        ({"behind_seconds": -1.0}, "-", ""),
-        ({"behind_seconds": 90.0, "behind_bytes": 0}, "nothing", ""),
-        ({"behind_seconds": 90.0, "behind_bytes": 1 << 20}, "1m 30s", "1.0 MiB"),
-        ({"behind_seconds": 90.0, "behind_bytes": -1}, "1m 30s", ""),
+        ({"behind_ms": -1}, "-", ""),
+        ({"behind_ms": 90_000, "behind_bytes": 0}, "nothing", ""),
+        ({"behind_ms": 90_000, "behind_bytes": 1 << 20}, "1m 30s", "1.0 MiB"),
+        ({"behind_ms": 90_000, "behind_bytes": -1}, "1m 30s", ""),
     ],
 )
 def test_how_far_an_agent_is_behind(values: dict[str, Any], text: str, note: str) -> None:

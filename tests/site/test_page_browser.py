@@ -97,7 +97,7 @@ def test_of_a_simulated_broker_the_hanging_transaction_is_seen_opened_and_copied
     chromium.open("/transactions")
     assert "stuck" in chromium.find("#rows").text
     chromium.open("/retention?filter=mobile")
-    assert "future timestamp" in chromium.find("#rows").text
+    assert "future_timestamp" in chromium.find("#rows").text
     chromium.open("/groups/invoice-mailer")
     assert "Held up by a transaction" in chromium.find("#problems").text
     assert chromium.console() == []
@@ -208,7 +208,7 @@ def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: B
     assert browser.console() == []
 
 
-def test_a_job_that_does_not_answer_is_said(chromium: Browser) -> None:
+def test_a_job_that_does_not_answer_is_stated(chromium: Browser) -> None:
     with served(site_of(MadeUpJob())) as chromium.base:
         chromium.open("/")
         chromium.run("window.fetch = async () => { throw new Error('no answer') }; refresh(); refresh()")

@@ -26,12 +26,12 @@ class Named(MadeUpJob):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.partition_rows = [replace(partition(12), topic=name, partition=3, blocked=name)]
+        self.partition_rows = [replace(partition(12), topic=name, partition=3, retention_blocked=name)]
         self.transaction_rows = [transaction(topic=name, transactional_id=name, coordinator_state=name, groups=[name], no_command=name)]
         self.group_rows = [group(name, state=name, type=name)]
         self.problem_rows = [replace(each, topic=name, group=name, log_dir=name, agent=name, what=name) for each in self.problem_rows]
         agents = [replace(each, name=name, explanation=name) for each in self.state.agents]
-        self.state = replace(self.state, cluster_id=name, verdict=name, freshness=name, unknown=[name], agents=agents)
+        self.state = replace(self.state, cluster_id=name, verdict=name, freshness=name, doubts=[name], agents=agents)
         self._name = name
 
     def cost(self) -> Cost:

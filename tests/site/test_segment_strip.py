@@ -13,7 +13,7 @@ from streaming.site.page_charts import HEIGHT, WIDTH, area_path, line_path, spar
 from streaming.site.segment_strip import Strip, by_size, by_time
 
 NOW = 1_000_000
-ROW = RetentionRow(broker=1, topic="t", partition=0, retention_ms=1000, retention_bytes=300, oldest_record_ms=NOW - 2000)
+ROW = RetentionRow(broker=1, topic="t", partition=0, retention_limit_ms=1000, retention_limit_bytes=300, oldest_record_ms=NOW - 2000)
 
 
 def boxes(path: str) -> list[tuple[float, float]]:
@@ -79,8 +79,8 @@ limits = st.builds(
     broker=st.just(1),
     topic=st.just("t"),
     partition=st.just(0),
-    retention_ms=st.integers(-1, 1 << 62),
-    retention_bytes=st.integers(-1, 1 << 62),
+    retention_limit_ms=st.integers(-1, 1 << 62),
+    retention_limit_bytes=st.integers(-1, 1 << 62),
     oldest_record_ms=st.integers(-1, 1 << 62),
 )
 
@@ -126,6 +126,6 @@ def test_the_active_segment_is_never_beyond_the_limit_and_a_limit_may_not_be_rea
     young = by_time([SegmentRow(base_offset=0, max_timestamp_ms=NOW - 100)], replace(ROW, oldest_record_ms=NOW - 250), NOW, 2)
     assert young is not None
     assert young.words == "Limit by time: 1s; the oldest record is 750ms younger. 2 segments in the middle left out."
-    none = by_time([SegmentRow(base_offset=0, max_timestamp_ms=NOW - 100)], replace(ROW, retention_ms=-1), NOW, 0)
+    none = by_time([SegmentRow(base_offset=0, max_timestamp_ms=NOW - 100)], replace(ROW, retention_limit_ms=-1), NOW, 0)
     assert none is not None
     assert (none.words, none.limit) == ("No limit by time.", "")

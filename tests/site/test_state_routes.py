@@ -12,8 +12,6 @@ import pytest
 
 from streaming.cli.job_disk import ask_disk
 from streaming.errors import UsageError
-from streaming.metrics.export import Export
-from streaming.metrics.observer import AgentStatus
 from streaming.protocol.cost_json import COST_PATH, Cost
 from streaming.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.protocol.group_json import GROUPS_PATH
@@ -31,9 +29,11 @@ from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.protocol.status_json import STATUS_PATH, Status
 from streaming.site.exporter import Exporter
 from streaming.site.json_answers import JSON_TYPE
+from streaming.view.export import Export
+from streaming.view.observer import AgentStatus
 from streaming.web.messages import SECURED
 from tests.limits import SECONDS
-from tests.metrics.rows import log, new_observer, new_table, states
+from tests.view.rows import log, new_observer, new_table, states
 
 M = TypeVar("M", bound=Message)
 
@@ -119,7 +119,7 @@ def test_the_status_begins_with_the_verdict(job: Served) -> None:
     assert (status.critical, status.severity, status.cluster_id) == (1, "critical", "c")
     assert [(each.name, each.up) for each in status.agents] == [("a2", False), ("a1", True)]
     problems = job.get(f"{PROBLEMS_PATH}?severity=critical", ProblemPage)
-    assert [(each.kind, each.agent, each.runbook) for each in problems.problems] == [("agent_down", "a2", "AgentDown")]
+    assert [(each.kind, each.agent, each.runbook) for each in problems.rows] == [("agent_down", "a2", "AgentDown")]
     assert job.get(f"{PROBLEMS_PATH}?filter=nothing+like+it", ProblemPage).matched == 0
 
 
@@ -134,7 +134,7 @@ def test_a_partition_is_found_whatever_the_name_of_its_topic(job: Served) -> Non
     ("path", "status", "sentence"),
     [
         (f"{PARTITIONS_PATH}?limit=0", 400, "limit is not a whole number from 1 to 1,000"),
-        (f"{TRANSACTIONS_PATH}?sort=colour", 400, "sort is not one of topic, broker"),
+        (f"{TRANSACTIONS_PATH}?sort=colour", 400, "sort is not one of broker, topic"),
         (f"{RETENTION_PATH}?order=up", 400, "order is neither asc nor desc"),
         (f"{PROBLEMS_PATH}?severity=bad", 400, "severity is not one of critical, warning, info"),
         (f"{PROBLEMS_PATH}?sort=kind", 400, "'sort' is no parameter here"),

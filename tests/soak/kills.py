@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.broker.kafka import Kafka
-from tests.broker.transactions import Told, told_by
+from tests.broker.transactions import Reported, reported_by
 from tests.ports import free_ports
 from tests.processes import Page, counted, differences, read_page, segtail, until, values
 from tests.soak.load import PAID, TOPICS, Load
@@ -79,10 +79,10 @@ def run_kills(directory: Path, kills: int, seed: int, *, child: bool = False) ->
                     else:
                         _kill(running[AGENT if part == AGENT else "job"], part, chance)
             load.leave_open()
-            told = told_by(kafka.nodes[0].port, TOPICS)
+            reported = reported_by(kafka.nodes[0].port, TOPICS)
             kafka.freeze()  # not stopped: that would be written down too, and leave its partitions without a leader
             undisturbed = _undisturbed(dirs, directory)
-            problems = _problems_of(undisturbed, load, told)
+            problems = _problems_of(undisturbed, load, reported)
             problems += _compare_live(running, url, undisturbed)
             problems += pages.steps_back
             problems += [f"{process} was left by its parent" for each in running.values() for process in each.left()]
@@ -135,22 +135,24 @@ def _undisturbed(dirs: str, directory: Path) -> Page:
     """What a job makes of it that nobody disturbs, with an agent and a checkpoint of its own."""
     out = directory / "undisturbed.prom"
     arguments = ("--log-dirs", dirs, "--from", "earliest", "--once", "--textfile", out, "--checkpoint", directory / "undisturbed", *_SMALL)
-    with segtail("run", *arguments, said=directory / "undisturbed.messages") as job:
-        assert job.wait() == 0, job.said
+    with segtail("run", *arguments, stated=directory / "undisturbed.messages") as job:
+        assert job.wait() == 0, job.stated
     return read_page(out.read_text())
 
 
-def _problems_of(page: Page, load: Load, told: Mapping[tuple[str, int], Told]) -> list[str]:
+def _problems_of(page: Page, load: Load, reported: Mapping[tuple[str, int], Reported]) -> list[str]:
     """Where a page differs from what the producers and the broker said."""
     series = ("appended_records_total", "log_end_offset", "high_watermark", "last_stable_offset", "open_transactions")
     records, ends, high, stable, opened = (values(page, f"segtail_partition_{name}") for name in series)
     problems = []
-    for key, said in told.items():
+    for key, stated in reported.items():
         ours = (records.get(key), ends.get(key), high.get(key), stable.get(key), opened.get(key, 0))
-        theirs = (load.records[key], said.high_watermark, said.high_watermark, said.last_stable_offset, len(said.opened))
+        theirs = (load.records[key], stated.high_watermark, stated.high_watermark, stated.last_stable_offset, len(stated.opened))
         if ours != theirs:
             problems.append(f"{key}: records, end, high watermark, stable, open are {ours} on the page, {theirs} by broker and producers")
-    if sum(load.records[PAID, partition] for partition in range(TOPICS[PAID])) == 0 or not any(said.opened for said in told.values()):
+    if sum(load.records[PAID, partition] for partition in range(TOPICS[PAID])) == 0 or not any(
+        stated.opened for stated in reported.values()
+    ):
         problems.append("no transaction was written, or none was left open")
     return problems
 

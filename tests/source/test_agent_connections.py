@@ -202,7 +202,7 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
     assert stream.skipped == 0
 
 
-def test_one_of_another_cluster_is_not_even_greeted(hosts: list[Host], tmp_path: Path) -> None:
+def test_one_of_another_cluster_is_not_even_registered(hosts: list[Host], tmp_path: Path) -> None:
     strange = Agent(log_dir(tmp_path, "strange", cluster_id="ZZZZZZZZZZZZZZZZZZZZZZ").path, journal=tmp_path / "js", name="strange")
     try:
         with hosts[0].agent.served() as first, strange.served() as other:
@@ -262,7 +262,7 @@ def test_two_agents_on_one_log_dir_count_once(hosts: list[Host], tmp_path: Path)
 # --- a line
 
 
-def test_what_is_wrong_is_told_once_and_each_time_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_wrong_is_reported_once_and_each_time_it_changes(caplog: pytest.LogCaptureFixture) -> None:
     to = Line("nobody:1", NO_FILES)
 
     def fails(words: str) -> Callable[[AgentClient], None]:

@@ -63,7 +63,7 @@ def test_a_micro_batch_has_one_journal_of_an_agent_and_one_that_was_left_is_not_
     assert all(len(set(journals)) == len(journals) for journals in read.values())
 
 
-def test_without_news_the_very_start_comes_back() -> None:
+def test_without_changes_the_very_start_comes_back() -> None:
     start = offsets.advance({}, [plan(5, total=70)])
     assert offsets.advance(start, [plan(5, total=70)]) is start
     assert offsets.advance(start, []) is start
@@ -115,8 +115,8 @@ def test_an_agent_is_known_by_its_name_or_by_its_brokers_and_of_an_earlier_versi
     assert start["a2"]["brokers"] == [2, 3]
     assert offsets.advance(json.loads(json.dumps(start)), [plan(5)], {"a1": [1]}) == start
     known = offsets.parse(start)
-    told = {(agent, *brokers): offsets.knows(known, agent, brokers) for agent, brokers in (("a1", [9]), ("b", [3, 4]), ("b", [4]))}
-    assert told == {("a1", 9): True, ("b", 3, 4): True, ("b", 4): False}
+    reported = {(agent, *brokers): offsets.knows(known, agent, brokers) for agent, brokers in (("a1", [9]), ("b", [3, 4]), ("b", [4]))}
+    assert reported == {("a1", 9): True, ("b", 3, 4): True, ("b", 4): False}
     assert not offsets.knows({}, "a1", [1])
     earlier = {"a1": {"journal": "j1", "seq": 5, "total": 0, "turn": 0}}
     assert offsets.knows(offsets.parse(earlier), "b", [4])

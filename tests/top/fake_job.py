@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -53,9 +53,7 @@ class FakeJob:
             return self.status
         if parts.path == PROBLEMS_PATH:
             rows, found = _page(self.problems, asked)
-            return ProblemPage(
-                at_ms=self.status.at_ms, problems=rows, total=found["total"], matched=found["matched"], offset=found["offset"]
-            )
+            return ProblemPage(at_ms=self.status.at_ms, rows=rows, total=found["total"], matched=found["matched"], offset=found["offset"])
         if parts.path == PARTITIONS_PATH:
             rows, found = _page(self.partitions, asked, "bytes_rate")
             return PartitionPage(at_ms=self.status.at_ms, rows=rows, **found)
@@ -63,10 +61,11 @@ class FakeJob:
             rows, found = _page(self.transactions, asked, "start_ms")
             return TransactionPage(at_ms=self.status.at_ms, rows=rows, **found)
         if parts.path == RETENTION_PATH:
-            rows, found = _page(self.retention, asked, "overdue_ms")
+            rows, found = _page(self.retention, asked, "retention_overdue_ms")
             return RetentionPage(at_ms=self.status.at_ms, rows=rows, **found)
         if parts.path == GROUPS_PATH:
-            return GroupPage(at_ms=self.status.at_ms, groups=self.groups, total=len(self.groups))
+            rows, found = _page(self.groups, asked, "verdict")
+            return GroupPage(at_ms=self.status.at_ms, rows=rows, **found)
         return self.details.get(unquote(parts.path))
 
 
@@ -132,8 +131,11 @@ def troubled() -> FakeJob:
         holds_offsets=1204,
         command=COMMAND,
     )
-    kept = RetentionRow(broker=1, topic="orders", partition=7, size_bytes=5 << 30, blocked="open_transaction", retention_ms=604_800_000)
+    kept = RetentionRow(
+        broker=1, topic="orders", partition=7, size_bytes=5 << 30, retention_blocked="open_transaction", retention_limit_ms=604_800_000
+    )
     group = GroupSummary(group="billing", type="Classic", state="Stable", members=2, partitions=1, lag_records_read_committed=12, held=1)
+    group = replace(group, verdict="held", severity="warning")
     return FakeJob(
         status(verdict="1 transaction hangs: orders-7 is held for 3 h 12 min", severity="critical", critical=1),
         problems=[

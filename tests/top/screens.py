@@ -9,13 +9,13 @@ from streaming.top.frame import drawn
 from streaming.top.job_source import JobSource
 from streaming.top.pressing import pressed
 from streaming.top.questions import Answer
-from streaming.top.top_state import State, question
+from streaming.top.top_state import ScreenState, question
 from tests.top.fake_job import FakeJob
 
 M = TypeVar("M", bound=Message)
 
 
-def ask(job: FakeJob, state: State) -> Answer:
+def ask(job: FakeJob, state: ScreenState) -> Answer:
     """What the job answers to what this screen wants, by way of the paths that are asked."""
 
     def find(path: str, kind: type[M]) -> M | None:
@@ -26,9 +26,9 @@ def ask(job: FakeJob, state: State) -> Answer:
     return JobSource("the job", find).ask(question(state), again=True)
 
 
-def shown(job: FakeJob, *keys: str, width: int = 100, height: int = 24, start: State | None = None) -> State:
+def shown(job: FakeJob, *keys: str, width: int = 100, height: int = 24, start: ScreenState | None = None) -> ScreenState:
     """The state after these keys, each answered by the job before the next one."""
-    state = start or State(source="the job at h:1", width=width, height=height)
+    state = start or ScreenState(source="the job at h:1", width=width, height=height)
     state = answered(state, ask(job, state), state.now)
     for key in keys:
         state = pressed(state, key)
@@ -36,16 +36,16 @@ def shown(job: FakeJob, *keys: str, width: int = 100, height: int = 24, start: S
     return state
 
 
-def lost(state: State, why: str = "h:1 cannot be asked: Connection refused", seconds: float = 10.0) -> State:
+def lost(state: ScreenState, why: str = "h:1 cannot be asked: Connection refused", seconds: float = 10.0) -> ScreenState:
     """The state when the job does not answer any more."""
     return failed(replace(state, now=state.now + seconds), why, state.now + seconds)
 
 
-def lines(state: State) -> list[str]:
+def lines(state: ScreenState) -> list[str]:
     """What is drawn, without styles."""
     return [line.plain.rstrip() for line in drawn(state).lines]
 
 
-def text(state: State) -> str:
+def text(state: ScreenState) -> str:
     """The same as one text."""
     return "\n".join(lines(state))

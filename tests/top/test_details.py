@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary
+from streaming.listings.list_cells import Times
+from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
 from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow
 from streaming.protocol.problem_json import WARNING, Problem
-from streaming.top.columns import Times
 from streaming.top.group_lines import group_lines
 from streaming.top.labelled_text import Line
 from streaming.top.partition_lines import partition_lines
@@ -56,10 +56,10 @@ def test_what_is_kept_of_a_partition() -> None:
         return facts(partition(RetentionRow(broker=1, topic="t", partition=0, **values)))["retention"]
 
     assert kept() == "no limit"
-    assert kept(retention_ms=HOUR, retention_bytes=1 << 20, limits_assumed=True) == "1h or 1.0 MiB (assumed)"
-    late = {"overdue_ms": 2 * HOUR, "reclaimable_bytes": 3 << 20, "next_deletion_ms": NOW_MS + 4 * HOUR}
-    assert kept(retention_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion by time in 4h"
-    assert kept(retention_ms=HOUR, overdue_ms=0, reclaimable_bytes=0, next_deletion_ms=-1) == "1h"
+    assert kept(retention_limit_ms=HOUR, retention_limit_bytes=1 << 20, limits_assumed=True) == "1h or 1.0 MiB (assumed)"
+    late = {"retention_overdue_ms": 2 * HOUR, "retention_reclaimable_bytes": 3 << 20, "next_deletion_ms": NOW_MS + 4 * HOUR}
+    assert kept(retention_limit_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion by time in 4h"
+    assert kept(retention_limit_ms=HOUR, retention_overdue_ms=0, retention_reclaimable_bytes=0, next_deletion_ms=-1) == "1h"
 
 
 def test_an_open_transaction_of_a_partition() -> None:
@@ -98,7 +98,12 @@ def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     held = GroupPartition(topic="t", partition=0, committed=5, high_watermark=9, held=True, next_timestamp_ms=NOW_MS - HOUR, **lag)
     calm = GroupPartition(topic="t", partition=1, committed=7, high_watermark=7, lag_records_read_committed=0, lag_bytes=0, lag_offsets=0)
     summary = GroupSummary(group="g", type="Classic", state="Stable", members=1, partitions=2, last_commit_ms=NOW_MS - 2 * HOUR, **lag)
-    group = GroupDetail(at_ms=NOW_MS, summary=summary, partitions=[held, calm], clients=["c1", "c2"], hosts=["/h"], omitted=3)
+    findings = [
+        GroupFinding(verdict="held", severity="warning", topic="t", partition=0, text="held up by an open transaction"),
+        GroupFinding(verdict="fine", topic="t", partition=1, text="nothing to do"),
+    ]
+    known = {"clients": ["c1", "c2"], "hosts": ["/h"], "omitted": 3}
+    group = GroupDetail(at_ms=NOW_MS, summary=summary, partitions=[held, calm], findings=findings, **known)
     lines = group_lines(group, TIMES, WIDTH)
     found = facts(lines)
     assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2 records, 3.0 MiB, in 2 partitions")
@@ -107,8 +112,8 @@ def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     assert any(text.startswith("t-0: held: held up by an open transaction") for text in texts)
     assert "nothing to do for 1 of 2 partitions" in texts
     assert "partitions, 3 left out" in texts
-    assert ["t-0", "2", "3.0", "MiB", "5", "9", "1h", "ago"] in words(lines)
-    assert ["t-1", "0", "0", "B", "7", "7", "-"] in words(lines)
+    assert ["t-0", "-", "2", "1h", "ago", "-", "3.0", "MiB", "-", "5", "9", "-", "-"] in words(lines)
+    assert ["t-1", "-", "0", "-", "-", "0", "B", "0", "7", "7", "-", "-"] in words(lines)
 
 
 def test_the_facts_of_a_problem() -> None:

@@ -13,7 +13,7 @@ from streaming.top.arriving import answered
 from streaming.top.dir_source import DirSource
 from streaming.top.pressing import pressed
 from streaming.top.questions import VIEWS, Found, Listing, Rows, Subject
-from streaming.top.top_state import State, question
+from streaming.top.top_state import ScreenState, question
 from streaming.top.view_columns import COLUMNS
 from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 from tests.top.screens import text
@@ -48,8 +48,8 @@ def source(readings: Readings) -> DirSource:
     return DirSource(readings.read)
 
 
-def shown(source: DirSource, *keys: str) -> State:
-    state = State(source=source.name, every=0.0, width=140, height=30)
+def shown(source: DirSource, *keys: str) -> ScreenState:
+    state = ScreenState(source=source.name, every=0.0, width=140, height=30)
     state = answered(state, source.ask(question(state), again=False), 0.0)
     for key in keys:
         state = pressed(state, key)
@@ -65,7 +65,7 @@ def test_every_view_and_every_detail_is_there(source: DirSource) -> None:
     assert "reports" in text(shown(source, "5"))
     assert "abort --topic payments --partition 0" in text(shown(source, "enter"))
     assert "in 1 segment, the oldest record" in text(shown(source, "enter", "enter"))
-    assert "will_lose" in text(shown(source, "5", "enter"))
+    assert "held: held up by a transaction" in text(shown(source, "5", "enter"))
 
 
 def test_they_are_read_once_unless_it_is_asked_for(root: Path) -> None:
@@ -91,10 +91,13 @@ def test_every_column_that_has_a_letter_is_one_that_can_be_sorted_by(source: Dir
         for descending in (False, True):
             if column.sort:
                 rows = source.ask(
-                    Listing(view=next(each for each in VIEWS if each == view), sort=column.sort, descending=descending), again=False
+                    Listing(
+                        view=next(each for each in VIEWS if each == view), sort=column.name if column.sort else "", descending=descending
+                    ),
+                    again=False,
                 )
                 assert isinstance(rows.content, Rows)
-                assert (rows.content.sort, rows.content.descending) == (column.sort, descending)
+                assert (rows.content.sort, rows.content.descending) == (column.name, descending)
 
 
 def test_the_command_reads_log_dirs(root: Path) -> None:

@@ -13,11 +13,11 @@ from streaming.top.arriving import answered
 from streaming.top.job_source import JobSource
 from streaming.top.pressing import pressed
 from streaming.top.questions import VIEWS, Listing, Rows
-from streaming.top.top_state import State, question
+from streaming.top.top_state import ScreenState, question
 from streaming.top.view_columns import COLUMNS
-from tests.metrics.rows import log, new_observer, new_table
 from tests.ports import free_ports
 from tests.top.screens import text
+from tests.view.rows import log, new_observer, new_table
 
 NAMES = ["orders", "a.b_c-d", "語", "sp ace", "a/b", "%2F", "x\x1b[31m"]
 
@@ -51,16 +51,18 @@ def test_a_job_of_this_host_is_asked_without_a_proxy(url: str, monkeypatch: pyte
 def test_every_view_is_answered_and_sorted_by_every_letter(source: JobSource, view: str) -> None:
     for column in next(columns for name, columns in COLUMNS.items() if name == view):
         for descending in (True, False):
-            asked = Listing(view=next(each for each in VIEWS if each == view), sort=column.sort, descending=descending)
+            asked = Listing(
+                view=next(each for each in VIEWS if each == view), sort=column.name if column.sort else "", descending=descending
+            )
             rows = source.ask(asked, again=True).content
             assert isinstance(rows, Rows)
-            assert (rows.sort, rows.descending) == (column.sort, descending) or not column.sort
+            assert (rows.sort, rows.descending) == (column.name, descending) or not column.sort
 
 
 @pytest.mark.parametrize("number", range(len(NAMES)))
 def test_a_partition_is_opened_whatever_its_name(source: JobSource, number: int) -> None:
-    state = State(source="the job", height=60)
-    keys = ["2", "T", *["down"] * (3 * number), "enter"]
+    state = ScreenState(source="the job", height=60)
+    keys = ["2", "P", *["down"] * (3 * number), "enter"]
     for key in ["", *keys]:
         state = pressed(state, key) if key else state
         state = answered(state, source.ask(question(state), again=True), 0.0)

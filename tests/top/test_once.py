@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.cli.app import segtail
+from streaming.protocol.listing_json import TransactionPage
+from streaming.top.questions import VIEWS
 from tests.tables import each_row
-from tests.top.fake_job import COMMAND, FakeJob, partition, problem, serving, status, troubled
+from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, serving, status, troubled
 
 
 @pytest.fixture
@@ -38,9 +40,9 @@ def run(url: str, *options: str) -> Result:
         ({"severity": "info", "info": 1}, 0),
         ({"severity": "warning", "warning": 1}, 3),
         ({"severity": "critical", "critical": 1}, 3),
-        ({"unknown": ["the log dir /b cannot be read"]}, 4),
+        ({"doubts": ["the log dir /b cannot be read"]}, 4),
         ({"ready": False}, 4),
-        ({"severity": "critical", "critical": 1, "unknown": ["the log dir /b cannot be read"]}, 3),
+        ({"severity": "critical", "critical": 1, "doubts": ["the log dir /b cannot be read"]}, 3),
     ],
 )
 def test_the_exit_status_says_how_everything_is(values: dict[str, Any], ending: int) -> None:
@@ -65,31 +67,37 @@ def test_off_a_terminal_each_row_is_a_line_with_its_labels(url: str) -> None:
 def test_labelled_lines_of_other_views_have_no_picture_and_nothing_that_is_not_known(url: str) -> None:
     out = run(url, "--view", "partitions", "--limit", "2").stdout.splitlines()
     assert out[2] == "partitions: 2 of 300"
-    assert out[3] == "partition: orders-299, bytes/s 292.0 KiB, records/s 299, size 1.0 MiB, end offset 2990, broker 1"
+    assert out[3] == "partition: orders-299, bytes/s 292.0 KiB, records/s 299, size 1.0 MiB, broker 1, end offset 2990"
     assert run(url, "--view", "retention", "--plain").stdout.splitlines()[3].startswith("retention: orders-7, blocked open_transaction")
 
 
 def test_a_table_may_be_asked_for_off_a_terminal(url: str) -> None:
     out = run(url, "--format", "table", "--view", "partitions", "--limit", "3", "--filter", "orders").stdout.splitlines()
-    assert out[3].split()[:2] == ["Topic-partition", "Bytes/s▼"]
+    assert out[3].split()[:2] == ["Partition", "Bytes/s▼"]
     assert [line.split()[0] for line in out[4:7]] == ["orders-299", "orders-298", "orders-297"]
     assert out[7] == "and 297 more: --limit shows them"
 
 
 def test_the_letters_that_sort_are_no_capitals_where_no_key_is_read(url: str) -> None:
     heads = run(url, "--format", "table", "--view", "partitions").stdout.splitlines()[3]
-    assert "records/s" in heads
+    assert "Records/s" in heads
     assert "rEcords/s" not in heads
 
 
 def test_json_has_the_fields_of_the_job_s_messages(url: str) -> None:
     found = json.loads(run(url, "--json", "--view", "transactions").stdout)
-    assert found["status"]["verdict"] == "1 transaction hangs: orders-7 is held for 3 h 12 min"
-    assert (found["view"], found["matched"], found["rows"][0]["command"]) == ("transactions", 1, COMMAND)
+    assert (found["at_ms"], found["sort"], found["matched"], found["rows"][0]["command"]) == (NOW_MS, "start_ms", 1, COMMAND)
+    assert TransactionPage.decode(json.dumps(found).encode()).rows == troubled().transactions
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_json_has_the_same_fields_for_every_view(url: str, view: str) -> None:
+    found = json.loads(run(url, "--json", "--view", str(view)).stdout)
+    assert {"at_ms", "version", "doubts", "total", "matched", "offset", "rows"} <= found.keys()
 
 
 def test_what_is_not_known_is_printed(job: FakeJob, url: str) -> None:
-    job.status = replace(job.status, unknown=["the log dir /b cannot be read"])
+    job.status = replace(job.status, doubts=["the log dir /b cannot be read"])
     assert "not known: the log dir /b cannot be read" in run(url, "--plain").stdout
     assert "not known: the log dir /b cannot be read" in run(url, "--format", "table").stdout
 

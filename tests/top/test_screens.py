@@ -12,14 +12,14 @@ from streaming.top.frame import drawn
 from streaming.top.pressing import pressed
 from streaming.top.questions import VIEWS, Listing, Subject
 from streaming.top.scrolling import resized
-from streaming.top.top_state import State, question
-from streaming.top.view_columns import COLUMNS
+from streaming.top.top_state import ScreenState, question
+from streaming.top.view_columns import COLUMNS, keyed
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
 from tests.top.screens import lines, lost, shown, text
 
 
-def test_the_first_line_is_the_verdict_and_the_second_how_fresh_it_is() -> None:
+def test_the_first_line_is_the_verdict_and_the_second_how_old_its_data_is() -> None:
     verdict, freshness, *_ = lines(shown(troubled()))
     assert verdict == "1 transaction hangs: orders-7 is held for 3 h 12 min"
     assert freshness == "the newest is 0.8 s old; 3 of 3 brokers"
@@ -38,8 +38,8 @@ def test_each_view_has_a_key_and_shows_its_rows(key: str, view: str) -> None:
     assert ("billing" if view == "groups" else "orders-") in screen
 
 
-def test_what_is_not_known_yet_is_said() -> None:
-    state = State(source="the job at h:1")
+def test_what_is_not_known_yet_is_stated() -> None:
+    state = ScreenState(source="the job at h:1")
     assert lines(state)[:2] == ["asking the job at h:1 …", "no answer yet"]
     assert lines(lost(state, "h:1: 503 Service Unavailable: starting"))[0] == "not known yet: h:1: 503 Service Unavailable: starting"
 
@@ -83,28 +83,28 @@ def test_a_letter_sorts_and_the_same_one_turns_the_order_over() -> None:
 @each_row("view", VIEWS)
 def test_each_letter_sorts_by_one_column_of_its_view_whose_heading_shows_it(view: str) -> None:
     columns = next(columns for name, columns in COLUMNS.items() if name == view)
-    letters = [each.letter for each in columns if each.letter]
+    letters = [each.key for each in columns if each.key]
     assert len(set(letters)) == len(letters)
     for each in columns:
-        assert bool(each.letter) == bool(each.sort)
-        assert [character for character in each.heading if character.isupper()] == [each.letter] * bool(each.letter)
+        assert bool(each.key) == bool(each.sort)
+        assert [character for character in keyed(each) if character.isupper()] == [each.key] * bool(each.key)
 
 
-def test_a_narrow_screen_keeps_what_tells_that_something_is_wrong() -> None:
+def test_a_narrow_screen_keeps_what_shows_that_something_is_wrong() -> None:
     job = troubled()
     job.transactions = [replace(job.transactions[0], verdict="two_phase_commit", stuck=True, topic="a-topic-with-a-long-name")]
     job.retention = [replace(job.retention[0], topic="a-topic-with-a-long-name")]
     job.groups = [replace(job.groups[0], group="a-group-with-a-long-name")]
-    for key, heading, told in (("3", "Verdict", "two_phase_co…"), ("4", "blocKed", "open_transac…"), ("5", "Verdict", "held")):
+    for key, heading, reported in (("3", "Verdict", "two_phase_co…"), ("4", "blocKed", "open_transac…"), ("5", "Verdict", "held")):
         screen = text(shown(job, key, width=40))
         assert heading in screen
-        assert told in screen
+        assert reported in screen
 
 
 def test_the_letter_that_sorts_is_underlined() -> None:
     headings = drawn(shown(troubled(), "2")).lines[3]
     marked = {headings.plain[span.start : span.end] for span in headings.spans if span.style == "underline"}
-    assert {"T", "B", "E"} <= marked
+    assert {"P", "B", "E"} <= marked
 
 
 def test_a_filter_stays_visible_and_is_asked_of_the_job_until_esc_clears_it() -> None:
@@ -173,15 +173,15 @@ def test_a_command_is_copied_and_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "stated"),
     [
         ({"command": "", "no_command": "names are redacted here"}, "There is no command here: names are redacted here."),
         ({"command": "rm \x1b[2K"}, "There is no command here: it holds control characters."),
     ],
 )
-def test_what_is_no_command_is_not_copied(values: dict[str, str], said: str) -> None:
+def test_what_is_no_command_is_not_copied(values: dict[str, str], stated: str) -> None:
     state = pressed(shown(FakeJob(status(), problems=[problem(**values)])), "c")
-    assert (state.to_copy, lines(state)[-1]) == ("", said)
+    assert (state.to_copy, lines(state)[-1]) == ("", stated)
 
 
 def test_names_are_escaped_and_columns_are_in_line_whatever_is_in_them() -> None:
@@ -204,16 +204,16 @@ def _open(topic: str) -> TransactionRow:
 @each_row(
     ("width", "headings"),
     [
-        (100, ["Topic-partition", "Bytes/s▼", "rEcords/s", "Unread", "Last append", "Size", "last hour", "Open", "Hanging"]),
-        (60, ["Topic-partition", "Bytes/s▼", "rEcords/s", "Unread"]),
-        (40, ["Topic-partition", "Bytes/s▼", "rEcords/s"]),
-        (30, ["Topic-partition", "Bytes/s▼"]),
-        (20, ["Topic-partition"]),
+        (100, ["Partition", "Bytes/s▼", "rEcords/s", "Held back", "Last append", "Size", "last hour", "Open", "bRoker"]),
+        (60, ["Partition", "Bytes/s▼", "rEcords/s", "Held back", "Last append"]),
+        (40, ["Partition", "Bytes/s▼", "rEcords/s"]),
+        (30, ["Partition", "Bytes/s▼"]),
+        (20, ["Partition"]),
     ],
 )
 def test_a_narrow_terminal_has_the_important_columns(width: int, headings: list[str]) -> None:
     state = shown(troubled(), "2", width=width)
-    assert [re.split(r" {2,}", line) for line in lines(state) if line.startswith("Topic-")] == [headings]
+    assert [re.split(r" {2,}", line) for line in lines(state) if line.startswith("Partition")] == [headings]
     assert any(line.startswith("orders-299") for line in lines(state))
 
 

@@ -13,7 +13,7 @@ from streaming.top.pressing import pressed
 from streaming.top.questions import Answer, Listing
 from streaming.top.screen_parts import body_height
 from streaming.top.scrolling import resized
-from streaming.top.top_state import State, question
+from streaming.top.top_state import ScreenState, question
 from tests.top.fake_job import FakeJob, partition, problem, status, troubled
 from tests.top.screens import ask, shown
 
@@ -58,7 +58,7 @@ def steps(draw: st.DrawFn) -> list[tuple[str, object]]:
     return draw(st.lists(st.one_of(keys, keys, keys, answers, sizes, others), max_size=25))
 
 
-def after(state: State, step: tuple[str, object], waiting: list[Answer]) -> State:
+def after(state: ScreenState, step: tuple[str, object], waiting: list[Answer]) -> ScreenState:
     """One step; an answer may come late, when something else is wanted already."""
     kind, value = step
     if kind == "key":
@@ -75,7 +75,7 @@ def after(state: State, step: tuple[str, object], waiting: list[Answer]) -> Stat
     return failed(state, "refused", state.now + 1) if kind == "failure" else ticked(state, state.now + 3)
 
 
-def check(state: State) -> None:
+def check(state: ScreenState) -> None:
     """What holds at any time."""
     frame = drawn(state)
     assert len(frame.lines) == state.height
@@ -98,7 +98,7 @@ def check(state: State) -> None:
 
 @given(steps())
 def test_the_screen_fits_and_says_whether_it_is_current_whatever_happens(happening: list[tuple[str, object]]) -> None:
-    state, waiting = State(source="the job"), list[Answer]()
+    state, waiting = ScreenState(source="the job"), list[Answer]()
     for step in happening:
         state = after(state, step, waiting)
         check(state)
@@ -106,7 +106,7 @@ def test_the_screen_fits_and_says_whether_it_is_current_whatever_happens(happeni
 
 @given(steps())
 def test_from_anywhere_escapes_lead_back_to_a_whole_list_and_q_ends(happening: list[tuple[str, object]]) -> None:
-    state, waiting = State(source="the job"), list[Answer]()
+    state, waiting = ScreenState(source="the job"), list[Answer]()
     for step in happening:
         state = after(state, step, waiting)
     for _ in range(5):
@@ -117,7 +117,7 @@ def test_from_anywhere_escapes_lead_back_to_a_whole_list_and_q_ends(happening: l
 
 @given(steps())
 def test_an_answer_makes_current_again_what_is_shown(happening: list[tuple[str, object]]) -> None:
-    state, waiting = State(source="the job"), list[Answer]()
+    state, waiting = ScreenState(source="the job"), list[Answer]()
     for step in happening:
         state = after(state, step, waiting)
     state = shown(troubled(), start=replace(state, paused=False, width=100, height=24))

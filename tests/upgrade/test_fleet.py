@@ -16,15 +16,12 @@ from streaming.source import agent_connections
 from streaming.source.source_options import parse_options
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
+from tests.exposition.reading import named
 from tests.job.test_agent_statuses import poll_until
-from tests.metrics.reading import named
-from tests.metrics.rows import new_observer, new_table
 from tests.source.test_agent_connections import Stream
 from tests.source.test_stream import ready
-from tests.upgrade.recorded import RecordedAgent, recorded
-
-OLD = {"orders": 12 + 11, "damaged": 2, "empty": 0}
-"""Records by topic that the other version has told of."""
+from tests.upgrade.other_version import RECORDS, OtherVersion, other_version
+from tests.view.rows import new_observer, new_table
 
 
 @pytest.fixture(autouse=True)
@@ -43,26 +40,26 @@ class Fleet:
         disk = log_dir(tmp_path, broker=2)
         self.log: PartitionLog = partition(disk, "bills", topic_id=9)
         self.log.append(batch(3))
-        self.old: RecordedAgent = stack.enter_context(recorded())
+        self.other: OtherVersion = stack.enter_context(other_version(tmp_path))
         new = Agent(disk.path, journal=tmp_path / "journal", name="a2")
         stack.callback(new.close)
-        self.addresses = (self.old.address, stack.enter_context(new.served()))
+        self.addresses = (self.other.address, stack.enter_context(new.served()))
         self.observer, self.table = new_observer(), new_table()
         options = parse_options({"agents": ",".join(self.addresses)})
         self.watch = AgentWatch(options, self.observer, self.table, lambda: 0.0, names=[], cluster_id=CLUSTER_ID)
         stack.callback(self.watch.close)
 
-    def told(self, name: str, *labels: str) -> dict[tuple[str, ...], float]:
+    def reported(self, name: str, *labels: str) -> dict[tuple[str, ...], float]:
         found = named(self.table, name, self.observer)
         return {tuple(dict(each)[label] for label in labels): value for each, value in found.items()}
 
     @property
     def up(self) -> dict[tuple[str, ...], float]:
-        return self.told("segtail_agent_up", "agent", "broker")
+        return self.reported("segtail_agent_up", "agent", "broker")
 
     @property
     def problems(self) -> set[tuple[str, ...]]:
-        return set(self.told("segtail_agent_problem", "agent", "reason"))
+        return set(self.reported("segtail_agent_problem", "agent", "reason"))
 
 
 @pytest.fixture
@@ -73,7 +70,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 
 def test_one_of_another_version_takes_part(fleet: Fleet) -> None:
     stream = Stream(*fleet.addresses)
-    stream.until(lambda records: records == OLD | {"bills": 3})
+    stream.until(lambda records: records == RECORDS | {"bills": 3})
     assert sorted(stream.end) == ["a1", "a2"]
     poll_until(fleet.watch, lambda: fleet.up == {("a1", "1"): 1, ("a2", "2"): 1})
     assert fleet.problems == set()
@@ -92,19 +89,19 @@ def test_one_that_cannot_be_read_is_put_aside_and_the_others_go_on(
     fleet: Fleet, caplog: pytest.LogCaptureFixture, protocol: int | None, missing: str | None, says: str
 ) -> None:
     if protocol is not None:
-        fleet.old.says["protocol"] = protocol
+        fleet.other.says["protocol"] = protocol
     if missing is not None:
-        fleet.old.rows = fleet.old.rows.drop_columns([missing])
+        fleet.other.rows = fleet.other.rows.drop_columns([missing])
     stream = Stream(*fleet.addresses)
     stream.until(lambda records: records == {"bills": 3})
     fleet.log.append(batch(4))
     stream.until(lambda records: records == {"bills": 7})
     assert list(stream.end) == ["a2"]
-    for _ in range(3):  # it keeps its name, and is told once
+    for _ in range(3):  # it keeps its name, and is reported once
         poll_until(fleet.watch, lambda: fleet.up == {("a1", "1"): 0, ("a2", "2"): 1} and fleet.problems == {("a1", "protocol")})
-    told = [record for record in caplog.records if says in str(getattr(record, "error", ""))]
-    assert len(told) == 1
-    assert (told[0].levelno, "upgrade" in told[0].error) == (logging.WARNING, True)  # type: ignore[attr-defined]
+    reported = [record for record in caplog.records if says in str(getattr(record, "error", ""))]
+    assert len(reported) == 1
+    assert (reported[0].levelno, "upgrade" in reported[0].error) == (logging.WARNING, True)  # type: ignore[attr-defined]
 
 
 def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(fleet: Fleet) -> None:
@@ -112,23 +109,23 @@ def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(f
     stream = Stream(*fleet.addresses)
     while "a1" not in (following := stream.reader.latestOffset(stream.end, ReadAllAvailable())):
         pass
-    sound, fleet.old.rows = fleet.old.rows, fleet.old.rows.drop_columns(["kind"])
-    fleet.old.says["version"] = "9.9.9"
+    sound, fleet.other.rows = fleet.other.rows, fleet.other.rows.drop_columns(["kind"])
+    fleet.other.says["version"] = "9.9.9"
     stream.take(following)
     fleet.log.append(batch(4))
     stream.until(lambda records: records.get("bills") == 7)
-    while fleet.old.address in stream.reader._registered:
+    while fleet.other.address in stream.reader._registered:
         stream.step()
     poll_until(fleet.watch, lambda: fleet.problems == {("a1", "protocol")})
-    assert fleet.old.received == []
+    assert fleet.other.received == []
 
-    fleet.old.rows, fleet.old.says["version"] = sound, "0.1.0"
-    stream.until(lambda records: records == OLD | {"bills": 7})
+    fleet.other.rows, fleet.other.says["version"] = sound, "0.1.0"
+    stream.until(lambda records: records == RECORDS | {"bills": 7})
     poll_until(fleet.watch, lambda: fleet.problems == set())
 
 
 def test_everything_there_is_cannot_be_had_from_one_that_cannot_be_read(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
-    fleet.old.says["protocol"] = PROTOCOL + 1
+    fleet.other.says["protocol"] = PROTOCOL + 1
     with pytest.raises(AgentError, match=f"speaks protocol {PROTOCOL + 1}"):
         ready(Stream(*fleet.addresses).reader)

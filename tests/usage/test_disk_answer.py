@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.metrics.disk_use import disk_found
-from streaming.metrics.view import view
 from streaming.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
 from streaming.usage.disk_answer import MOST_UNREAD, Found, answer_of
 from streaming.usage.disk_findings import ADVICE, findings, full_phrase, is_full_within
 from streaming.usage.reckoning import DAY_MS
 from streaming.usage.what_if import parse_trial, trying
-from tests.metrics.rows import new_table
-from tests.metrics.test_disk_use import WEEK, grows
-from tests.metrics.test_host_families import agent, broker, log_dir
-from tests.metrics.test_retention_columns import MS, NOW, facts, orders
+from streaming.view.disk_use import disk_found
+from streaming.view.view import view
+from tests.view.rows import new_table
+from tests.view.test_disk_use import WEEK, grows
+from tests.view.test_host_families import agent, broker, log_dir
+from tests.view.test_retention_columns import MS, NOW, facts, orders
 
 COMPACTED = '{"topic":{"cleanup.policy":"compact","segment.ms":"3600000"}}'
 HOUR_MS = 3_600_000
@@ -117,12 +117,12 @@ def test_a_log_dir_is_full_within_a_time_up_to_its_last_millisecond() -> None:
     assert not is_full_within(use(outlook="unknown", full_ms=-1), MS, DAY_MS)
 
 
-def test_full_is_full_and_what_will_be_is_said_with_its_time() -> None:
+def test_full_is_full_and_what_will_be_is_stated_with_its_time() -> None:
     assert [full_phrase(MS + later, MS) for later in (-1, 0)] == ["full", "full"]
     assert full_phrase(MS + HOUR_MS, MS) == "full in 1h (2023-11-14T23:13:20Z)"
 
 
-def test_what_is_full_soon_is_said_first_and_then_what_lies_there_for_nothing() -> None:
+def test_what_is_full_soon_is_stated_first_and_then_what_lies_there_for_nothing() -> None:
     left = [LeftoverFiles(path=f"/d/{kind}", kind=kind, taken=1 << 20, since_ms=0) for kind in reversed(ADVICE)]
     answer = DiskAnswer(
         at_ms=MS, by="topic", total=0, log_dirs=[use(), use(log_dir="/later", full_ms=MS + 2 * DAY_MS)], rows=[], leftovers=left

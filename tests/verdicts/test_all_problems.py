@@ -8,12 +8,8 @@ from typing import Any
 import pytest
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.export import Export
-from streaming.metrics.observer import AgentStatus
-from streaming.metrics.table import Replica, Table
-from streaming.metrics.view import view
 from streaming.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
-from streaming.protocol.group_json import GroupDetail, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.protocol.group_json import GroupPartition, PendingOffset
 from streaming.protocol.problem_json import SEVERITIES, Problem
 from streaming.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
@@ -22,11 +18,17 @@ from streaming.verdicts.all_problems import problems
 from streaming.verdicts.circumstances import Circumstances, thresholds_of
 from streaming.verdicts.commands import Commands
 from streaming.verdicts.first_lines import freshness, unknown, verdict
+from streaming.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.verdicts.kinds import KINDS
-from tests.metrics.rows import log, new_table
-from tests.metrics.test_host_families import broker, log_dir
-from tests.metrics.test_retention_columns import BELOW, facts, orders
+from streaming.view.export import Export
+from streaming.view.observer import AgentStatus
+from streaming.view.table import Replica, Table
+from streaming.view.view import view
+from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
+from tests.view.rows import log, new_table
+from tests.view.test_host_families import broker, log_dir
+from tests.view.test_retention_columns import BELOW, facts, orders
 
 NOW_MS = 1_700_000_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -149,14 +151,14 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         ),
     ),
     "limits_assumed": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 10), configs="{}")))),
-    "group_held": lambda: around(agent(well()), groups=(group(held=True, held_by=holding("hanging"), lag_records_read_committed=0),)),
+    "group_held": lambda: around(agent(well()), groups=group(held=True, lag_records_read_committed=0)),
     "group_pending": lambda: around(
         agent(well()),
-        groups=(group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, verdict="hanging", since_ms=NOW_MS - MINUTE)]),),
+        groups=group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW_MS - 11 * MINUTE)], stopped_since_ms=OLD),
     ),
-    "group_stopped": lambda: around(agent(well()), groups=(group(stopped_since_ms=OLD),)),
-    "group_lost": lambda: around(agent(well()), groups=(group(lost_records=5, lost_offsets=5),)),
-    "group_will_lose": lambda: around(agent(well()), groups=(group(loss_ms=NOW_MS + HOUR, stopped_since_ms=OLD),)),
+    "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
+    "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),
+    "group_will_lose": lambda: around(agent(well()), groups=group(loss_ms=NOW_MS + HOUR, stopped_since_ms=OLD)),
 }
 
 
@@ -166,16 +168,11 @@ def scrub(**values: Any) -> ScrubStatus:
     return ScrubStatus(broker=1, log_dir="/d", corrupt_batches=places, **{"corrupt": 0, "unreadable": 0} | given | values)  # type: ignore[arg-type]
 
 
-def holding(label: str) -> HoldingTransaction:
-    return HoldingTransaction(
-        producer_id=1, producer_epoch=0, first_offset=7, start_ms=NOW_MS - MINUTE, last_append_ms=NOW_MS - MINUTE, verdict=label
-    )
-
-
-def group(name: str = "billing", **values: Any) -> GroupDetail:
+def group(name: str = "billing", **values: Any) -> JudgedGroups:
+    """A group with one partition, judged."""
     given = {"committed": 5, "log_start": 0, "lag_offsets": 9, "lag_records_read_committed": 9, "next_append_ms": NOW_MS - 2 * HOUR}
-    partition = GroupPartition(topic="orders", partition=3, broker=1, **given | values)
-    return GroupDetail(at_ms=NOW_MS, summary=GroupSummary(group=name, partitions=1, members=2), partitions=[partition])
+    partition = GroupPartition(topic="orders", partition=3, broker=1, **{"next_offset": 5} | given | values)
+    return judge_groups(snapshot_of(Group(name=name, partitions=[partition]), now_ms=NOW_MS), NOW_MS)
 
 
 @each_row("kind", CASES)
@@ -193,7 +190,7 @@ def test_each_kind_is_found_and_says_what_and_where(kind: str) -> None:
 def test_problems_are_in_the_order_of_severity_and_then_of_age() -> None:
     table = new_table(log(), log("b", corrupt_batches=1, leader=1, leader_epoch=5))
     of = around(
-        agent(well(), scrubs=(scrub(corrupt=1),)), agent(name="a2", up=False), table=table, groups=(group(lost_records=1, lost_offsets=1),)
+        agent(well(), scrubs=(scrub(corrupt=1),)), agent(name="a2", up=False), table=table, groups=group(lost_records=1, lost_offsets=1)
     )
     found = problems(of)
     assert [each.severity for each in found] == sorted((each.severity for each in found), key=SEVERITIES.index)
@@ -201,31 +198,23 @@ def test_problems_are_in_the_order_of_severity_and_then_of_age() -> None:
     assert verdict(of, found).startswith("2 critical problems and 2 warnings in 2 partitions of 1 broker. A log of topic b is corrupt")
 
 
-@each_row("label", ["open", "overdue", "completing", "two_phase", "unknown", "unclaimed", "hanging"])
-def test_a_group_that_is_held_gets_a_command_only_for_a_hanging_transaction(label: str) -> None:
-    held = group(held=True, held_by=holding(label), lag_records_read_committed=0)
-    found = only(around(agent(well()), groups=(held,)), "group_held")
-    assert found.command.startswith("kafka-transactions.sh") == (label == "hanging")
-    assert bool(found.command) != bool(found.no_command)
-
-
 def test_a_transaction_that_holds_a_group_up_for_a_moment_is_no_problem() -> None:
-    held = group(held=True, held_by=holding("open"), lag_records_read_committed=0, next_append_ms=NOW_MS - MINUTE)
-    assert kinds_of(around(agent(well()), groups=(held,))) == []
+    held = group(held=True, lag_records_read_committed=0, next_append_ms=NOW_MS - MINUTE)
+    assert kinds_of(around(agent(well()), groups=held)) == []
 
 
 def test_a_consumer_on_a_console_may_stop() -> None:
-    assert kinds_of(around(agent(well()), groups=(group("console-consumer-123", stopped_since_ms=OLD),))) == []
+    assert kinds_of(around(agent(well()), groups=group("console-consumer-123", stopped_since_ms=OLD))) == []
 
 
-def test_of_a_broker_whose_numbers_are_old_nothing_is_told_that_depends_on_time() -> None:
+def test_of_a_broker_whose_numbers_are_old_nothing_is_reported_that_depends_on_time() -> None:
     thresholds = replace(thresholds_of(Settings()), silent_after_ms=MINUTE)
     table = new_table(log(last_append_ms=OLD))
     assert kinds_of(around(agent(up=False), table=table, thresholds=thresholds)) == ["agent_down"]
     assert kinds_of(around(agent(well(), catching_up=True), table=table, thresholds=thresholds)) == []
 
 
-def test_an_agent_that_answers_and_is_not_used_is_told_from_one_that_is_silent() -> None:
+def test_an_agent_that_answers_and_is_not_used_is_distinguished_from_one_that_is_silent() -> None:
     silent, *others = (around(agent(up=False, problems=(each,))) for each in ("silent", "other_cluster", "busy"))
     assert only(silent, "agent_down").what.startswith("segtail's agent a1 does not answer: ")
     for other in others:
@@ -269,7 +258,7 @@ def test_what_the_scrub_finds_counts_for_the_log_that_has_it() -> None:
 
 def test_names_can_neither_hide_nor_pretend_anything() -> None:
     name = "a\x1b[2J\u202e<script>\n--help"
-    of = around(agent(well()), groups=(group(name, stopped_since_ms=OLD),))
+    of = around(agent(well()), groups=group(name, stopped_since_ms=OLD))
     found = only(of, "group_stopped")
     assert found.what.isprintable()
     assert found.group == name  # who shows it escapes it
@@ -277,7 +266,7 @@ def test_names_can_neither_hide_nor_pretend_anything() -> None:
 
 
 def test_where_names_are_redacted_there_is_no_command_but_the_reason() -> None:
-    of = around(agent(well()), groups=(group(stopped_since_ms=OLD),), commands=Commands(redacted=True))
+    of = around(agent(well()), groups=group(stopped_since_ms=OLD), commands=Commands(redacted=True))
     assert only(of, "group_stopped").no_command == "names are redacted here"
 
 
@@ -300,7 +289,7 @@ def test_the_sentence_of_a_problem_begins_with_its_summary() -> None:
             assert each.what == each.summary or each.what.startswith(f"{each.summary}: ")
 
 
-def test_a_file_that_hangs_is_told_once_for_its_log_dir() -> None:
+def test_a_file_that_hangs_is_reported_once_for_its_log_dir() -> None:
     blocked = BlockedFile(1, "/d0", "/d0/t-0/x.log", 90.0)
     found = only(around(agent(well(), log_dirs=(log_dir(up=False),), blocked=(blocked,))), "log_dir_unreadable")
     assert found.what.endswith("a call to /d0/t-0/x.log has not come back for 1m 30s")
@@ -324,7 +313,7 @@ def test_every_kind_has_a_case_here_or_on_the_disks_of_real_clusters() -> None:
     assert CASES.keys() | transactions == {each.name for each in KINDS}
 
 
-def test_why_retention_is_blocked_is_told_with_what_it_keeps() -> None:
+def test_why_retention_is_blocked_is_reported_with_what_it_keeps() -> None:
     found = only(CASES["retention_blocked"](), "retention_blocked")
     assert found.what == ("Retention of topic orders is blocked on broker 1 (future_timestamp): partition 0, past the limit for 1h 40m")
     assert found.holds_back == (

@@ -8,11 +8,12 @@ from streaming.kafka.metadata_brokers import Phase
 from streaming.protocol.cluster_messages import Registered
 from streaming.protocol.group_json import PendingOffset
 from streaming.settings import Settings
+from streaming.verdicts.all_problems import problems
 from streaming.verdicts.circumstances import Circumstances, thresholds_of
-from tests.metrics.rows import log, new_table
-from tests.metrics.test_host_families import broker, log_dir
-from tests.metrics.test_retention_columns import BELOW, facts, orders
-from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, holding, kinds_of, scrub, well
+from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, scrub, well
+from tests.view.rows import log, new_table
+from tests.view.test_host_families import broker, log_dir
+from tests.view.test_retention_columns import BELOW, facts, orders
 
 GIVEN = thresholds_of(Settings())
 
@@ -28,14 +29,13 @@ def of_log(**values: int) -> Circumstances:
     return around(agent(well()), table=new_table(log(**values)))
 
 
-def held(age_ms: int, verdict: str) -> Circumstances:
-    values = {"held": True, "lag_records_read_committed": 0, "next_append_ms": NOW_MS - age_ms}
-    return around(agent(well()), groups=(group(held_by=holding(verdict), **values),))
+def held(age_ms: int) -> Circumstances:
+    return around(agent(well()), groups=group(held=True, lag_records_read_committed=0, next_append_ms=NOW_MS - age_ms))
 
 
 def pending(age_ms: int) -> Circumstances:
-    waits = PendingOffset(producer_id=1, offset=2, coordinator=0, verdict="open", since_ms=NOW_MS - age_ms)
-    return around(agent(well()), groups=(group(pending=[waits]),))
+    waits = PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW_MS - age_ms)
+    return around(agent(well()), groups=group(pending=[waits], stopped_since_ms=NOW_MS - HOUR))
 
 
 def past_limit(age_ms: int) -> Circumstances:
@@ -58,7 +58,7 @@ BOUNDS: dict[str, tuple[Made, int, int]] = {
     "scrub_unreadable": (lambda age: around(agent(well(), scrubs=(scrub(waits_at="/d/x", waits_seconds=age / 1000),))), 300_000, 1),
     "scrub_overdue": (lambda age: around(agent(well(), scrubs=(scrub(ended_ms=NOW_MS - age),))), GIVEN.scrub_overdue_after_ms, 1),
     "behind": (lambda age: around(agent(well()), lags={"a1": (None, age / 1000)}), GIVEN.lagging_after_ms, 1),
-    "group_held": (lambda age: held(age, "open"), 15 * MINUTE, 1),
+    "group_held": (held, 15 * MINUTE, 1),
     "group_pending": (pending, 10 * MINUTE, 1),
     "retention_overdue": (past_limit, GIVEN.overdue_after_ms, 1000),
     "timestamps_in_future": (
@@ -83,13 +83,9 @@ def test_an_unclean_election_is_a_problem_for_an_hour() -> None:
     assert (of(HOUR - 1), of(HOUR)) == (["unclean_election"], [])
 
 
-def test_a_loss_within_four_hours_is_a_problem() -> None:
+def test_a_loss_within_four_hours_is_critical_and_one_within_a_day_is_worth_knowing() -> None:
     def of(within_ms: int) -> list[str]:
-        return kinds_of(around(agent(well()), groups=(group(loss_ms=NOW_MS + within_ms, next_append_ms=NOW_MS - 9 * HOUR),)))
+        found = problems(around(agent(well()), groups=group(loss_ms=NOW_MS + within_ms, next_append_ms=NOW_MS - 30 * HOUR)))
+        return [each.severity for each in found if each.kind == "group_will_lose"]
 
-    assert (of(4 * HOUR), of(4 * HOUR + 1)) == (["group_will_lose"], [])
-
-
-@pytest.mark.parametrize("verdict", ["hanging", "overdue"])
-def test_a_transaction_that_nobody_ends_holds_a_group_up_at_once(verdict: str) -> None:
-    assert kinds_of(held(0, verdict)) == ["group_held"]
+    assert (of(4 * HOUR - 1), of(4 * HOUR), of(24 * HOUR), of(24 * HOUR + 1)) == (["critical"], ["info"], ["info"], [])

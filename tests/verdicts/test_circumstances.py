@@ -1,14 +1,14 @@
 """What is known of brokers before any problem is looked for: who runs, who writes, whose numbers are old."""
 
 from streaming.kafka.metadata_brokers import Phase
-from streaming.metrics.observer import AgentStatus
 from streaming.protocol.cluster_messages import Registered
 from streaming.verdicts.circumstances import NOT_WRITING_MS, Circumstances
-from tests.metrics.test_host_families import broker, log_dir
+from streaming.view.observer import AgentStatus
 from tests.verdicts.test_all_problems import NOW_MS, agent, around, well
+from tests.view.test_host_families import broker, log_dir
 
 OLD_MS = NOW_MS - NOT_WRITING_MS - 1
-FRESH_MS = NOW_MS - NOT_WRITING_MS
+NEW_MS = NOW_MS - NOT_WRITING_MS
 
 
 def test_log_dirs_that_cannot_be_read_do_not_count_as_written() -> None:
@@ -32,12 +32,12 @@ def quiet(*, checkpoint_ms: int = OLD_MS, appended_ms: int = OLD_MS, live: bool 
 
 def test_a_broker_does_not_write_if_neither_a_checkpoint_nor_metadata_is_new() -> None:
     assert (quiet().not_writing, quiet().not_current, quiet().idle) == ({1}, {1}, frozenset())
-    assert quiet(appended_ms=FRESH_MS).not_writing == frozenset()
-    assert quiet(checkpoint_ms=FRESH_MS).not_writing == frozenset()
+    assert quiet(appended_ms=NEW_MS).not_writing == frozenset()
+    assert quiet(checkpoint_ms=NEW_MS).not_writing == frozenset()
 
 
 def test_of_log_dirs_that_are_read_once_a_broker_without_a_new_checkpoint_is_idle() -> None:
-    stopped, runs = quiet(live=False), quiet(checkpoint_ms=FRESH_MS, live=False)
+    stopped, runs = quiet(live=False), quiet(checkpoint_ms=NEW_MS, live=False)
     assert (stopped.idle, stopped.not_writing, stopped.not_current) == ({1}, frozenset(), frozenset())
     assert "broker 1 is down" in stopped.if_idle(1)
     assert (runs.idle, runs.if_idle(1)) == (frozenset(), "")
@@ -49,7 +49,7 @@ def fenced(remembered: AgentStatus | None = None) -> Circumstances:
     return around(agent(well(registered=[down])), *others)
 
 
-def test_what_an_agent_said_before_it_fell_silent_still_shows_how_its_broker_was_stopped() -> None:
+def test_what_an_agent_stated_before_it_fell_silent_still_shows_how_its_broker_was_stopped() -> None:
     seen = broker(2, metadata_offset=5, registered=[Registered(broker=2, fenced=True, epoch=5)])
     assert fenced().phases[2].phase is Phase.DOWN
     assert fenced(agent(seen, name="a2", up=False)).phases[2].phase is Phase.STOPPING

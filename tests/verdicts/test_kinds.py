@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from streaming.protocol.problem_json import SEVERITIES
-from streaming.verdicts.kinds import BLIND, KINDS, NO_KIND, Kind
+from streaming.verdicts.kinds import BLIND, KINDS, NO_KIND, ProblemKind
 from streaming.verdicts.log_problems import WHY_BLOCKED
 from streaming.verdicts.observer_problems import UNKNOWN
 from tests.tables import each_row
@@ -46,27 +46,27 @@ def test_the_most_severe_kinds_come_first() -> None:
 
 
 @each_kind
-def test_a_kind_is_as_severe_as_its_alert(kind: Kind) -> None:
+def test_a_kind_is_as_severe_as_its_alert(kind: ProblemKind) -> None:
     assert alert(kind.alert)["labels"]["severity"] == kind.severity
 
 
 @each_kind
-def test_a_problem_begins_with_the_summary_of_its_alert(kind: Kind) -> None:
+def test_a_problem_begins_with_the_summary_of_its_alert(kind: ProblemKind) -> None:
     assert plain(alert(kind.alert)["annotations"]["summary"]) == kind.summary
 
 
 @each_kind
-def test_what_a_problem_costs_is_in_the_description_of_its_alert(kind: Kind) -> None:
+def test_what_a_problem_costs_is_in_the_description_of_its_alert(kind: ProblemKind) -> None:
     assert kind.costs in alert(kind.alert)["annotations"]["description"]
 
 
 @each_row("sentence", UNKNOWN.values())
-def test_what_is_not_seen_is_said_as_the_alert_does(sentence: str) -> None:
+def test_what_is_not_seen_is_stated_as_the_alert_does(sentence: str) -> None:
     assert sentence in plain(alert(BLIND.alert)["annotations"]["description"])
 
 
 @each_row("reason", WHY_BLOCKED)
-def test_why_retention_is_blocked_is_said_as_the_alert_does(reason: str) -> None:
+def test_why_retention_is_blocked_is_stated_as_the_alert_does(reason: str) -> None:
     description = alert("RetentionBlocked")["annotations"]["description"]
     if reason == "active_segment":  # which wakes nobody up
         assert reason not in description

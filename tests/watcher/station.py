@@ -9,7 +9,7 @@ from streaming.disk.logdirs import open_log_dirs
 from streaming.event_row import Event
 from streaming.journal.census import members
 from streaming.journal.consumer_rows import Registration
-from streaming.journal.consumers import Bounds, Consumers
+from streaming.journal.consumers import Consumers, JournalBounds
 from streaming.journal.journal import Journal
 from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
 from streaming.log_key import LogKey
@@ -206,7 +206,7 @@ class Station:
         self.asked += 1
         return self.asked == self.stop_at
 
-    def trim(self, bounds: Bounds) -> None:
+    def trim(self, bounds: JournalBounds) -> None:
         while self.consumers.trim(bounds):
             pass
 
@@ -271,7 +271,7 @@ class Station:
 
     def _fold(self) -> None:
         for number, (name, fold) in enumerate(self.folds.items()):
-            begun = self.consumers.streamed(name)
+            begun = self.consumers.committed(name)
             if begun is not None:
                 self._read.setdefault(name, begun)
                 upto = self.journal.reach(self._read[name], None).seq

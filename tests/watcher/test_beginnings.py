@@ -16,6 +16,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.watcher.beginnings import Beginning
 from tests.builders import batch, delete, log_dir, partition
 from tests.limits import SECONDS
+from tests.simulated import write_part
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
 
@@ -105,7 +106,7 @@ def test_a_topic_made_anew_as_a_second_reader_begins_is_read_whole_by_the_first(
 
 def test_latest_is_behind_the_last_whole_batch(bare: Station, disk: LogDir) -> None:
     log = three_segments(disk)
-    log.write_part(batch(5), size=100)
+    write_part(log, batch(5), size=100)
     bare.begin("latest")
     assert bare.look()[0].next_offset == 12
     log.append(batch(5))
@@ -145,7 +146,7 @@ def test_two_readers_that_begin_in_the_same_look_both_get_what_they_asked_for(ba
     bare.close()
 
 
-def test_a_range_that_is_told_again_carries_its_batches_and_no_other_does(station: Station, disk: LogDir) -> None:
+def test_a_range_that_is_reported_again_carries_its_batches_and_no_other_does(station: Station, disk: LogDir) -> None:
     log = three_segments(disk)
     station.look()
     station.begin("active", "second")
@@ -155,16 +156,16 @@ def test_a_range_that_is_told_again_carries_its_batches_and_no_other_does(statio
     assert [event.detail for event in station.look()] == [None]
 
 
-def test_a_range_that_is_told_again_ends_where_what_was_told_before_does(station: Station, disk: LogDir) -> None:
+def test_a_range_that_is_reported_again_ends_where_what_was_reported_before_does(station: Station, disk: LogDir) -> None:
     log = three_segments(disk)
     station.look()
     log.append(batch(2))
     station.begin("active", "second")
-    told = [event for event in station.look() if event.kind is Kind.APPENDED]
-    assert [(each.base_offset, each.next_offset, each.detail is not None) for each in told] == [(9, 12, True), (12, 14, False)]
+    reported = [event for event in station.look() if event.kind is Kind.APPENDED]
+    assert [(each.base_offset, each.next_offset, each.detail is not None) for each in reported] == [(9, 12, True), (12, 14, False)]
 
 
-def test_a_reader_that_resumes_by_another_journal_is_told_everything_with_its_batches(station: Station, disk: LogDir) -> None:
+def test_a_reader_that_resumes_by_another_journal_is_reported_everything_with_its_batches(station: Station, disk: LogDir) -> None:
     log = three_segments(disk)
     station.look()
     log.append(batch(2))
@@ -176,7 +177,7 @@ def test_a_reader_that_resumes_by_another_journal_is_told_everything_with_its_ba
     assert station.fold_of("t").records == 13
 
 
-def test_a_reader_that_resumes_while_the_log_is_at_its_beginning_anyway_is_told_with_batches_too(bare: Station, disk: LogDir) -> None:
+def test_a_reader_that_resumes_while_the_log_is_at_its_beginning_anyway_is_reported_with_batches_too(bare: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     bare.begin("earliest", "other")
     bare.look()
@@ -208,7 +209,7 @@ def test_bytes_that_a_new_reader_finds_there_are_no_settled_traffic(bare: Statio
 
 def test_a_log_with_half_a_batch_at_its_end_is_settled(bare: Station, disk: LogDir) -> None:
     log = three_segments(disk)
-    log.write_part(batch(5), size=100)
+    write_part(log, batch(5), size=100)
     bare.begin("earliest")
     bare.look()
     assert [tail.cursor.settled for tail in bare.watcher.tails()] == [True]
@@ -222,11 +223,11 @@ def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDi
     published = bare.watcher.begin(Beginning("earliest", resumed=False), Registration("second"))
     assert not published.is_set()
     assert not bare.watcher.caught_up
-    assert bare.consumers.streamed("second") is None
+    assert bare.consumers.committed("second") is None
     before = bare.journal.end().seq
     bare.look()
     assert published.is_set()
-    assert bare.consumers.streamed("second") == bare.consumers.committed("second") == before
+    assert bare.consumers.committed("second") == before
     assert events_of(bare.journal, before, before + 1)[0][1].kind is Kind.APPEARED
     assert bare.watcher.caught_up
     bare.close()

@@ -15,6 +15,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.watcher.bootstrap import Past, Replay
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.scratch import scratch
+from tests.simulated import write_part
 
 LIMIT = 100
 
@@ -49,8 +50,8 @@ def test_from_the_snapshot_at_the_offset_nothing_has_to_be_replayed(tmp_path: Pa
     found = past(log, 4)
     assert (found.begins, found.next_offset, found.cold, found.whole, found.doubts) == (4, 4, False, True, ())
     (step,) = found.ongoing
-    told = ("step", "source", "producer_id", "first_offset", "next_offset", "bytes_before", "start_ms")
-    assert {name: int(step[name]) for name in told} == {
+    reported = ("step", "source", "producer_id", "first_offset", "next_offset", "bytes_before", "start_ms")
+    assert {name: int(step[name]) for name in reported} == {
         "step": Step.ONGOING,
         "source": StartSource.RECORDED,
         "producer_id": 7,
@@ -118,7 +119,7 @@ def test_a_damaged_snapshot_is_named_and_an_older_one_stands_in(tmp_path: Path) 
     assert (found.begins, opened(found), len(found.doubts)) == (0, [(7, 0), (8, 1), (9, 2)], 2)
 
 
-def test_damage_in_the_log_ends_what_can_be_told(tmp_path: Path) -> None:
+def test_damage_in_the_log_ends_what_can_be_reported(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "orders", index_interval_bytes=1)
     log.append(data(7), data(8), data(9))
     log.roll()
@@ -138,7 +139,7 @@ def test_damage_in_the_log_ends_what_can_be_told(tmp_path: Path) -> None:
 def test_a_torn_batch_at_the_end_is_no_damage(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "orders")
     log.append(data(7))
-    log.write_part(data(8), size=70)
+    write_part(log, data(8), size=70)
     found = past(log)
     assert (found.whole, found.next_offset, opened(found)) == (True, 1, [(7, 0)])
 
@@ -153,11 +154,11 @@ KINDS = st.one_of(
 
 @settings(max_examples=40)
 @given(st.lists(KINDS, min_size=1, max_size=40), st.data())
-def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[tuple[str, int]], draw: st.DataObject) -> None:
+def test_at_every_offset_it_is_what_a_look_at_the_whole_log_shows(actions: list[tuple[str, int]], draw: st.DataObject) -> None:
     with scratch() as cursor:
         log = partition(log_dir(Path(cursor)), "orders", index_interval_bytes=draw.draw(st.sampled_from([1, 200])))
         now_open: dict[int, int] = {}
-        told = {0: {}}
+        reported = {0: {}}
         for action, number in actions:
             offset = log.log_end_offset
             if action == "roll":
@@ -172,11 +173,11 @@ def test_at_every_offset_it_is_what_a_look_at_the_whole_log_tells(actions: list[
             else:
                 log.append((commit if action == "commit" else abort)(number, epoch=0))
                 now_open.pop(number, None)
-            told[log.log_end_offset] = dict(now_open)
+            reported[log.log_end_offset] = dict(now_open)
         for snapshot in draw.draw(st.sets(st.sampled_from(sorted(log.directory.glob("*.snapshot")) or [log.directory / "none"]))):
             snapshot.write_bytes(b"")
-        offset = draw.draw(st.sampled_from(sorted(told)))
-        assert opened(past(log, offset)) == sorted(told[offset].items())
+        offset = draw.draw(st.sampled_from(sorted(reported)))
+        assert opened(past(log, offset)) == sorted(reported[offset].items())
         found = past(log)
         assert opened(found) == sorted(now_open.items())
         assert (found.next_offset, found.whole) == (log.log_end_offset, True)

@@ -36,7 +36,7 @@ def watched(station: Station) -> Path:
     return tail.partition.path
 
 
-def test_the_copy_that_goes_further_counts_when_both_have_been_there_for_a_survey(
+def test_the_copy_that_goes_further_counts_when_both_have_been_there_for_a_rescan(
     station: Station, two: tuple[LogDir, LogDir], caplog: pytest.LogCaptureFixture
 ) -> None:
     live, stale = live_and_stale(station, two)

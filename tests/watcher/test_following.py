@@ -21,6 +21,7 @@ from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.legacy_messages import Messages
+from tests.simulated import write_part
 from tests.watcher.station import Station
 
 SIZE = len(encode(batch(), 0))
@@ -86,7 +87,7 @@ def test_a_short_tail_waits_until_it_is_whole(station: Station, disk: LogDir) ->
     log.append(batch(2))
     station.look()
     for size in (1, 11, 12, 17, 60, 61, SIZE - 1):
-        log.write_part(batch(), size=size)
+        write_part(log, batch(), size=size)
         assert station.look() == []
         assert not station.watcher.tails()[0].cursor.stopped
     log.append(batch())
@@ -139,7 +140,7 @@ def test_a_batch_half_written_into_a_preallocated_file_is_not_there_yet(station:
     """Its length says that it is whole; with only its length written it looks like a message of magic 0."""
     log = partition(disk, "t", preallocate=True)
     log.append(*[batch()] * before) if before else None
-    log.write_part(batch(), size=written)
+    write_part(log, batch(), size=written)
     station.look()
     assert totals(station, log) == facts(log)
     station.look()
@@ -153,7 +154,7 @@ def test_a_batch_half_written_into_a_preallocated_file_is_not_there_yet(station:
 def test_a_batch_half_written_up_to_the_very_end_of_a_preallocated_file(station: Station, disk: LogDir, written: int) -> None:
     log = partition(disk, "t", preallocate=True, segment_bytes=2 * SIZE)
     log.append(batch())
-    log.write_part(batch(), size=written)
+    write_part(log, batch(), size=written)
     station.look()
     log.append(batch())
     station.look()
@@ -165,7 +166,7 @@ def test_an_old_message_half_written_into_a_preallocated_file(station: Station, 
     log = partition(disk, "t", preallocate=True)
     old = Messages(magic=1, records=(Record(value=b"v" * 100, timestamp=NOW),))
     log.append(old)
-    log.write_part(old, size=60)
+    write_part(log, old, size=60)
     station.look()
     assert totals(station, log) == facts(log)
     log.append(old)
@@ -178,7 +179,7 @@ def test_a_half_written_batch_in_a_preallocated_file_lets_the_watcher_rest(stati
     """A broker that died in the middle of a write leaves it so for ever."""
     log = partition(disk, "t", preallocate=True)
     log.append(batch())
-    log.write_part(batch(), size=100)
+    write_part(log, batch(), size=100)
     station.look()
     assert station.watcher.caught_up
     assert station.turn() is False
@@ -197,7 +198,7 @@ def test_a_rolled_segment_is_read_to_its_end_before_the_next_one(station: Statio
     assert ranges(station.look()) == [(Kind.APPENDED, 0, 2, 5), (Kind.APPENDED, 5, 5, 9), (Kind.APPENDED, 9, 9, 14)]
 
 
-def test_a_roll_that_no_one_tells_is_found_by_the_next_survey(station: Station, disk: LogDir) -> None:
+def test_a_roll_that_no_one_shows_is_found_by_the_next_rescan(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(batch())
     station.look()
@@ -403,7 +404,7 @@ def test_a_batch_larger_than_the_window_is_counted_by_its_header(station: Statio
     log.append(batch(1, value_bytes=WINDOW_BYTES * 2), batch(1, value_bytes=WINDOW_BYTES - 30), batch(1))
     station.look()
     assert totals(station, log) == facts(log)
-    log.write_part(batch(1, value_bytes=WINDOW_BYTES * 2), size=WINDOW_BYTES + 5000)
+    write_part(log, batch(1, value_bytes=WINDOW_BYTES * 2), size=WINDOW_BYTES + 5000)
     assert station.look() == []
     log.append(batch(1, value_bytes=WINDOW_BYTES * 2))
     station.look()
@@ -432,7 +433,7 @@ def test_old_messages_shorter_than_a_header_are_followed(station: Station, disk:
     assert station.fold_of("t").truncations == 0
 
 
-def test_logs_of_several_dirs_and_brokers_are_told_apart(tmp_path: Path) -> None:
+def test_logs_of_several_dirs_and_brokers_are_distinguished(tmp_path: Path) -> None:
     disks = [log_dir(tmp_path, "d0", broker=1), log_dir(tmp_path, "d1", broker=1), log_dir(tmp_path, "d2", broker=2)]
     station = Station(*[disk.path for disk in disks], journal=tmp_path / "journal")
     station.begin("earliest")

@@ -1,4 +1,4 @@
-"""What is told of logs besides what is appended to them: when it changes, and no more often."""
+"""What is reported logs besides what is appended to them: when it changes, and no more often."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ def log(disk: LogDir) -> PartitionLog:
     return made
 
 
-def told(station: Station, *, after_ms: int = CHECK_MS, hinted: bool = True) -> list[Event]:
+def reported(station: Station, *, after_ms: int = CHECK_MS, hinted: bool = True) -> list[Event]:
     """What is told by the next looks, without a survey."""
     begun = len(station.events)
     station.clock.now += after_ms
@@ -53,19 +53,21 @@ def key(station: Station) -> LogKey:
     return tail.cursor.log
 
 
-def test_the_first_look_tells_the_facts_of_every_log(station: Station, log: PartitionLog) -> None:
+def test_the_first_look_shows_the_facts_of_every_log(station: Station, log: PartitionLog) -> None:
     station.look()
-    (told,) = [event for event in station.events if event.kind is Kind.FOUND]
-    assert listed(told)["size"].tolist() == [log.active.size]
+    (reported,) = [event for event in station.events if event.kind is Kind.FOUND]
+    assert listed(reported)["size"].tolist() == [log.active.size]
     station.restart()
     begun = len(station.events)
     station.look()
     (again,) = [event for event in station.events[begun:] if event.kind is Kind.FOUND]
-    assert again == told
+    assert again == reported
 
 
 @pytest.mark.parametrize("missed", [False, True])
-def test_the_facts_of_every_log_are_told_again_where_somebody_has_not_had_them(station: Station, log: PartitionLog, missed: bool) -> None:
+def test_the_facts_of_every_log_are_reported_again_where_somebody_has_not_had_them(
+    station: Station, log: PartitionLog, missed: bool
+) -> None:
     station.look()
     begun = len(station.events)
     if missed:
@@ -73,57 +75,57 @@ def test_the_facts_of_every_log_are_told_again_where_somebody_has_not_had_them(s
     else:
         station.begin("latest", "second")
     station.look()
-    told = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FOUND)]
-    assert [event.kind for event in told] == [Kind.CENSUS, Kind.FOUND]
-    assert listed(told[1])["size"].tolist() == [log.active.size]
+    reported = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FOUND)]
+    assert [event.kind for event in reported] == [Kind.CENSUS, Kind.FOUND]
+    assert listed(reported[1])["size"].tolist() == [log.active.size]
     assert station.watcher.caught_up
 
 
-def test_a_log_that_appears_later_is_told_at_once(station: Station, disk: LogDir) -> None:
+def test_a_log_that_appears_later_is_reported_at_once(station: Station, disk: LogDir) -> None:
     station.look()
     partition(disk, "new").append(batch())
-    (event,) = told(station)
+    (event,) = reported(station)
     assert (event.topic, [row[0] for row in segments_of(event)]) == ("new", [0])
 
 
-def test_growth_alone_is_not_told(station: Station, log: PartitionLog) -> None:
+def test_growth_alone_is_not_reported(station: Station, log: PartitionLog) -> None:
     station.look()
     log.append(batch())
-    assert told(station) == []
+    assert reported(station) == []
 
 
-def test_a_roll_is_told_with_the_segment_that_was_closed(station: Station, log: PartitionLog) -> None:
+def test_a_roll_is_reported_with_the_segment_that_was_closed(station: Station, log: PartitionLog) -> None:
     station.look()
     log.append(batch(1, timestamp=NOW + 9))
-    told(station)
+    reported(station)
     closed = log.active.size
     log.roll()
     log.append(batch(1, timestamp=NOW + 7))
-    event = told(station)[-1]
+    event = reported(station)[-1]
     assert segments_of(event) == [(0, closed, NOW + 9), (3, log.active.size, NOW + 7)]
     assert (event.oldest_timestamp, event.active_first_timestamp) == (NOW + 5, NOW + 7)
-    assert told(station) == []
+    assert reported(station) == []
 
 
-def test_a_deletion_is_told_with_the_new_start(station: Station, log: PartitionLog) -> None:
+def test_a_deletion_is_reported_with_the_new_start(station: Station, log: PartitionLog) -> None:
     log.roll()
     log.append(batch(1, timestamp=NOW + 7))
     station.look()
     log.config = LogConfig(retention_ms=-1)
     log.delete_records(2)
     log.delete_old_segments(NOW)
-    (event,) = told(station)
+    (event,) = reported(station)
     assert (event.log_start_offset, [row[0] for row in segments_of(event)]) == (2, [2])
     assert event.oldest_timestamp == NOW + 7
 
 
-def test_a_log_start_inside_a_segment_is_told_by_the_checkpoint(station: Station, log: PartitionLog, disk: LogDir) -> None:
+def test_a_log_start_inside_a_segment_is_reported_by_the_checkpoint(station: Station, log: PartitionLog, disk: LogDir) -> None:
     station.look()
     disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
-    (event,) = told(station)
+    (event,) = reported(station)
     assert (event.log_start_offset, event.segments) == (1, None)
     disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
-    assert told(station) == []
+    assert reported(station) == []
 
 
 def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(station: Station, disk: LogDir) -> None:
@@ -137,45 +139,45 @@ def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(statio
     assert (tail.last_found.log_start_offset, tail.last_found.local_log_start_offset) == (2, 7)
 
 
-def test_what_the_cleaner_has_done_only_the_catalog_tells(station: Station, log: PartitionLog, disk: LogDir) -> None:
+def test_what_the_cleaner_has_done_only_the_catalog_shows(station: Station, log: PartitionLog, disk: LogDir) -> None:
     station.look()
     disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 2)])
-    assert told(station) == []
+    assert reported(station) == []
 
 
 def test_a_high_watermark_goes_with_what_is_appended(station: Station, log: PartitionLog, disk: LogDir) -> None:
     station.look()
     disk.write_high_watermarks()
-    told(station)
+    reported(station)
     log.append(batch())
     station.turn(station.everything())
     (appended,) = [event for event in station.events[-1:] if event.kind is Kind.APPENDED]
     assert appended.high_watermark == 2
-    assert told(station, after_ms=QUIET_MS) == []
+    assert reported(station, after_ms=QUIET_MS) == []
 
 
-def test_a_high_watermark_that_nothing_is_appended_behind_is_told_alone(station: Station, log: PartitionLog, disk: LogDir) -> None:
+def test_a_high_watermark_that_nothing_is_appended_behind_is_reported_alone(station: Station, log: PartitionLog, disk: LogDir) -> None:
     disk.write_high_watermarks()
     station.look()
     log.append(batch())
     station.turn()
     disk.write_high_watermarks()
-    assert told(station, hinted=False) == []
-    (event,) = told(station, after_ms=QUIET_MS, hinted=False)
+    assert reported(station, hinted=False) == []
+    (event,) = reported(station, after_ms=QUIET_MS, hinted=False)
     assert (event.high_watermark, event.segments, event.log_start_offset) == (3, None, 0)
-    assert told(station, after_ms=QUIET_MS, hinted=False) == []
+    assert reported(station, after_ms=QUIET_MS, hinted=False) == []
 
 
-def test_a_change_of_leader_is_told_and_of_replicas_only_by_the_catalog(station: Station, log: PartitionLog) -> None:
+def test_a_change_of_leader_is_reported_and_of_replicas_only_by_the_catalog(station: Station, log: PartitionLog) -> None:
     station.look()
     station.cluster.leaders[key(station)], station.cluster.changes = (2, 5), 1
-    (event,) = told(station)
+    (event,) = reported(station)
     assert (event.leader, event.leader_epoch, event.segments) == (2, 5, None)
     station.cluster.replicas[key(station)], station.cluster.changes = (2, 3), 2
-    assert told(station) == []
+    assert reported(station) == []
 
 
-def test_without_metadata_nobody_is_said_to_lead(station: Station, log: PartitionLog) -> None:
+def test_without_metadata_nobody_is_stated_to_lead(station: Station, log: PartitionLog) -> None:
     station.look()
     (tail,) = station.watcher.tails()
     assert tail.last_found is not None
@@ -183,7 +185,7 @@ def test_without_metadata_nobody_is_said_to_lead(station: Station, log: Partitio
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_after_a_restart_the_same_is_told_without_reading_the_active_segment_again(
+def test_after_a_restart_the_same_is_reported_without_reading_the_active_segment_again(
     station: Station, log: PartitionLog, killed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append(batch(1, timestamp=NOW + 3))

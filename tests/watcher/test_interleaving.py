@@ -14,6 +14,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import Segment
 from tests.builders import NOW, batch, delete, log_dir, partition
+from tests.simulated import write_part
 from tests.watcher.station import Fold, Station
 from tests.watcher.stepping import Step, hold, piece_by_piece, step
 
@@ -147,7 +148,7 @@ class WatchedBroker:
             size = len(encode(batch(records), 0))
             if log.active.size + size > SEGMENT_BYTES:
                 log.roll()
-            log.write_part(batch(records), size=(size - 2) * permille // 1000, leader_epoch=self._epoch)
+            write_part(log, batch(records), size=(size - 2) * permille // 1000, leader_epoch=self._epoch)
             self.look(hinted=True)
             log.append(batch(records), leader_epoch=self._epoch)
 
@@ -211,7 +212,7 @@ class WatchedBroker:
             for one in logs.values():
                 one.looked()
 
-    def glance(self) -> None:
+    def look_quickly(self) -> None:
         """The watcher looks at the files it has open, and at nothing else."""
         ones = [one for logs in self.expected.values() for one in logs.values()]
         if all(one.held in one.log.segments and one.cut is None for one in ones):
@@ -298,7 +299,7 @@ steps = st.one_of(
     step("create", numbers),
     step("look", hinted=st.booleans()),
     step("look", hinted=st.booleans()),
-    step("glance"),
+    step("look_quickly"),
     step("restart", killed=st.booleans()),
     step("lose_journal"),
     step("second_reader", st.sampled_from(["earliest", "active", "latest"])),

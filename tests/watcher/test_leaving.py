@@ -12,6 +12,7 @@ from streaming.watcher import watcher
 from streaming.watcher.leaving import HOLD_MS
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
+from tests.simulated import write_part
 from tests.watcher.station import Station
 from tests.watcher.test_registry import held_deleted, names, shown
 
@@ -22,8 +23,8 @@ def size_of(log: PartitionLog) -> int:
     return sum(entry.size for segment in log.segments for entry in segment.entries)
 
 
-def told(station: Station) -> tuple[int, int]:
-    """Bytes that were told as appended and as skipped."""
+def reported(station: Station) -> tuple[int, int]:
+    """Bytes that were reported as appended and as skipped."""
     appended = sum(event.bytes for event in station.events if event.kind is Kind.APPENDED)
     return appended, sum(event.bytes for event in station.events if event.kind is Kind.SKIPPED)
 
@@ -46,7 +47,7 @@ def test_what_was_appended_last_is_counted_before_a_log_is_gone(station: Station
     events = station.look({disk.path})
     assert [event.kind for event in events] == [Kind.APPENDED, Kind.APPENDED, Kind.GONE]
     assert events[-1].reason == ("moved" if exists else "deleted")
-    assert told(station) == (size_of(log), 0)
+    assert reported(station) == (size_of(log), 0)
     assert [flags for flags in descriptors(str(disk.path), ".log") if not flags & os.O_RDWR] == []
     assert (station.journal.cursors(), station.watcher.tails()) == ([], [])
 
@@ -59,7 +60,7 @@ def behind(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> P
         log.append(*[batch(1, value_bytes=BIG)] * 3)
         log.roll()
     station.turn()
-    assert 0 < told(station)[0] < size_of(log)
+    assert 0 < reported(station)[0] < size_of(log)
     return log
 
 
@@ -69,12 +70,12 @@ def test_a_backlog_of_a_log_that_leaves_is_read_within_the_budget_while_its_file
     log = behind(station, disk, monkeypatch)
     delete(disk, log)
     station.clock.now += 1000
-    before = told(station)[0]
+    before = reported(station)[0]
     station.turn({disk.path})
-    assert before < told(station)[0] < size_of(log)
+    assert before < reported(station)[0] < size_of(log)
     assert names(station) == {"t-0"}
     station.look()
-    assert told(station) == (size_of(log), 0)
+    assert reported(station) == (size_of(log), 0)
     assert last_of(station)[-1] is Kind.GONE
 
 
@@ -88,7 +89,7 @@ def test_an_agent_that_is_started_meanwhile_goes_on_with_it(
     station.turn({disk.path})
     station.restart(killed=killed)
     station.look()
-    assert told(station) == (size_of(log), 0)
+    assert reported(station) == (size_of(log), 0)
     assert last_of(station)[-1] is Kind.GONE
     assert station.look() == []
 
@@ -98,7 +99,7 @@ def test_what_vanishes_before_it_is_read_is_skipped(station: Station, disk: LogD
     size, first = size_of(log), log.segments[0].size
     delete(disk, log).remove()
     station.look()
-    appended, skipped = told(station)
+    appended, skipped = reported(station)
     assert (appended, appended + skipped) == (first, size)  # the first segment was open
     assert shown([event for event in station.events if event.kind in (Kind.SKIPPED, Kind.GONE)]) == [
         (Kind.SKIPPED, "t-0", "deleted"),
@@ -114,7 +115,7 @@ def test_what_a_broker_removes_while_it_is_read_is_skipped(station: Station, dis
     station.turn({disk.path})
     log.remove()
     station.look()
-    appended, skipped = told(station)
+    appended, skipped = reported(station)
     assert appended + skipped == size
     assert appended >= log.segments[0].size
     assert last_of(station)[-2:] == [Kind.SKIPPED, Kind.GONE]
@@ -131,7 +132,7 @@ def test_an_open_file_of_a_log_that_left_is_not_held_for_ever(station: Station, 
     station.clock.now += HOLD_MS
     station.turn()
     assert held_deleted(disk) == 0
-    assert sum(told(station)) == size
+    assert sum(reported(station)) == size
     assert last_of(station)[-2:] == [Kind.SKIPPED, Kind.GONE]
 
 
@@ -139,12 +140,12 @@ def test_a_batch_that_was_never_finished_is_skipped_with_its_log(station: Statio
     log = partition(disk, "t")
     log.append(batch(3))
     station.look()
-    log.write_part(batch(3), size=70)
+    write_part(log, batch(3), size=70)
     size = log.active.path("log").stat().st_size
     log.rename(f"{log.name}.{0:032x}-delete")
     station.look({disk.path})
-    assert sum(told(station)) == size
-    assert told(station)[1] == 70
+    assert sum(reported(station)) == size
+    assert reported(station)[1] == 70
 
 
 def test_of_a_preallocated_log_nothing_is_skipped(station: Station, disk: LogDir) -> None:
@@ -154,7 +155,7 @@ def test_of_a_preallocated_log_nothing_is_skipped(station: Station, disk: LogDir
     log.append(batch(2))
     delete(disk, log)
     station.look({disk.path})
-    assert told(station) == (size_of(log), 0)
+    assert reported(station) == (size_of(log), 0)
 
 
 def test_what_grew_behind_a_flaw_is_skipped_before_the_log_is_gone(station: Station, disk: LogDir) -> None:
@@ -165,12 +166,12 @@ def test_what_grew_behind_a_flaw_is_skipped_before_the_log_is_gone(station: Stat
     station.look()
     station.clock.now += 1000
     station.look()
-    assert told(station)[1] == 100
+    assert reported(station)[1] == 100
     with log.active.path("log").open("ab") as file:
         file.write(bytes(50))
     log.rename(f"{log.name}.{0:032x}-delete")
     station.look({disk.path})
-    assert told(station)[1] == 150
+    assert reported(station)[1] == 150
     assert shown(station.events)[-1][:2] == (Kind.GONE, "t-0") or last_of(station)[-1] is Kind.GONE
 
 
@@ -183,7 +184,7 @@ def test_another_topic_of_its_name_comes_when_it_has_left(station: Station, disk
     station.turn({disk.path})
     assert {tail.cursor.log.topic_id for tail in station.watcher.tails()} == {"AAAAAAAAAAAAAAAAAAAAAQ"}
     station.look({disk.path})
-    assert told(station) == (size_of(log) + size_of(second), 0)
+    assert reported(station) == (size_of(log) + size_of(second), 0)
     assert station.fold_of("t").records == 7
 
 
@@ -195,7 +196,7 @@ def test_a_directory_that_gets_its_name_back_was_not_gone(station: Station, disk
     log.rename("t-0")
     log.append(batch(2))
     station.look()
-    assert told(station) == (size_of(log), 0)
+    assert reported(station) == (size_of(log), 0)
     assert Kind.GONE not in last_of(station)
 
 
@@ -212,6 +213,6 @@ def test_a_log_that_leaves_waits_for_a_log_dir_that_is_away(tmp_path: Path, monk
     assert names(station) == {"t-0"}
     away.rename(disk.path)
     station.look()
-    assert told(station) == (size_of(log), 0)
+    assert reported(station) == (size_of(log), 0)
     assert last_of(station)[-1] is Kind.GONE
     station.close()

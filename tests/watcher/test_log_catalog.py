@@ -30,10 +30,10 @@ class Asker:
     def changes(self, table: int) -> list[dict[str, Any]]:
         self._station.clock.now += CHECK_MS
         self._station.turn(self._station.everything())
-        told = self._station.watcher.decided(self._known)
-        assert told is not None
-        self._known, self.whole = [told.version], told.whole
-        return told.tables[table].to_pylist()
+        reported = self._station.watcher.decided(self._known)
+        assert reported is not None
+        self._known, self.whole = [reported.version], reported.whole
+        return reported.tables[table].to_pylist()
 
 
 @pytest.fixture
@@ -49,12 +49,12 @@ def asker(station: Station, log: PartitionLog) -> Asker:
     return Asker(station)
 
 
-def test_without_metadata_nobody_is_said_to_lead(asker: Asker) -> None:
+def test_without_metadata_nobody_is_stated_to_lead(asker: Asker) -> None:
     (row,) = asker.changes(PARTITION)
     assert (row["leader"], row["leader_epoch"], row["isr"], row["replicas"]) == (-2, -1, None, None)
 
 
-def test_a_change_of_leader_or_in_sync_replicas_is_told(asker: Asker, station: Station) -> None:
+def test_a_change_of_leader_or_in_sync_replicas_is_reported(asker: Asker, station: Station) -> None:
     asker.changes(PARTITION)
     (tail,) = station.watcher.tails()
     station.cluster.leaders[tail.cursor.log], station.cluster.changes = (2, 5), 1
@@ -77,7 +77,7 @@ def test_a_change_of_leader_or_in_sync_replicas_is_told(asker: Asker, station: S
 
 
 @pytest.mark.parametrize(("isr", "eligible"), [((), [1, 2]), ((3,), [])])
-def test_who_is_eligible_to_lead_is_told_where_none_is_in_sync(isr: tuple[int, ...], eligible: list[int]) -> None:
+def test_who_is_eligible_to_lead_is_reported_where_none_is_in_sync(isr: tuple[int, ...], eligible: list[int]) -> None:
     state = PartitionState(replicas=(1, 2, 3), isr=isr, leader=-1, leader_epoch=4, partition_epoch=9, eligible_leader_replicas=(1, 2))
     cluster = create_autospec(Cluster)
     cluster.partition.return_value = state
@@ -85,7 +85,7 @@ def test_who_is_eligible_to_lead_is_told_where_none_is_in_sync(isr: tuple[int, .
     assert (row["isr"], row["eligible"]) == ([*isr], eligible)
 
 
-def test_a_topic_is_told_once_with_what_is_configured(asker: Asker, station: Station, disk: LogDir) -> None:
+def test_a_topic_is_reported_once_with_what_is_configured(asker: Asker, station: Station, disk: LogDir) -> None:
     partition(disk, "t", 1)
     station.look()
     (row,) = asker.changes(TOPIC)
@@ -96,7 +96,7 @@ def test_a_topic_is_told_once_with_what_is_configured(asker: Asker, station: Sta
     assert not asker.whole
 
 
-def test_checkpoints_are_told_for_each_log_as_they_are_replaced(asker: Asker, disk: LogDir) -> None:
+def test_checkpoints_are_reported_for_each_log_as_they_are_replaced(asker: Asker, disk: LogDir) -> None:
     (row,) = asker.changes(LOG)
     assert (row["high_watermark"], row["cleaner_checkpoint"], row["log_start_checkpoint"]) == (-1, -1, -1)
     disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 2)])
@@ -108,7 +108,7 @@ def test_checkpoints_are_told_for_each_log_as_they_are_replaced(asker: Asker, di
     assert asker.changes(LOG) == []
 
 
-def test_another_process_tells_all_there_is(asker: Asker, station: Station) -> None:
+def test_another_process_shows_all_there_is(asker: Asker, station: Station) -> None:
     asker.changes(LOG)
     station.restart()
     station.look()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.event_row import Event, EventRow
 from streaming.journal.consumer_rows import Registration
-from streaming.journal.consumers import Bounds
+from streaming.journal.consumers import JournalBounds
 from streaming.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
@@ -68,7 +68,7 @@ class TransactionalLog:
 
     def delete_segments(self, count: int) -> None:
         if self.cut:  # what was cut off and written anew, and then deleted before anybody looked, leaves no trace
-            self.glance()
+            self.look_quickly()
             self.cut = False
         self.log.delete_records(self.log.segments[min(count, len(self.log.segments) - 1)].base_offset)
         self.log.delete_old_segments(NOW)
@@ -88,7 +88,7 @@ class TransactionalLog:
         self._fold()
         self.retold = False
 
-    def glance(self) -> None:
+    def look_quickly(self) -> None:
         """Look, and let nobody read: neighbouring ranges become one."""
         self.station.watcher.poll(self.station.everything())
 
@@ -109,17 +109,17 @@ class TransactionalLog:
 
     def reader(self, name: str, start_from: str) -> None:
         if name not in self.shards:
-            self.glance()  # it may not begin in a file that is held although it is deleted
+            self.look_quickly()  # it may not begin in a file that is held although it is deleted
             self.shards[name] = Shard()
             self.starts[name] = start_from
             self._begin(name, start_from, resumed=False)
-            self.glance()
+            self.look_quickly()
 
     def trim(self) -> None:
         """A reader is so slow that what it has not had is forgotten."""
         if self.retold:  # the batches that tell where the log was cut off while no journal was there must arrive
             self.look()
-        self.station.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+        self.station.trim(JournalBounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
 
     def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
         self.station.watcher.begin(Beginning(start_from, resumed), Registration(name))  # type: ignore[arg-type]
@@ -127,14 +127,13 @@ class TransactionalLog:
     def _fold(self) -> None:
         journal = self.station.journal
         for name, shard in self.shards.items():
-            begun = self.station.consumers.streamed(name)
+            begun = self.station.consumers.committed(name)
             if begun is not None:
                 self.seqs.setdefault(name, begun)
                 upto = journal.reach(self.seqs[name], None).seq
                 rows = [self._row(seq, event) for seq, event in events_of(journal, self.seqs[name], upto) if event.kind is not Kind.CENSUS]
                 shard.fold(*rows)
                 self.seqs[name] = upto
-                self.station.consumers.note_streamed(name, 0, upto)
                 self.station.consumers.note_committed(name, upto)
 
     def _row(self, seq: int, event: Event) -> EventRow:
@@ -168,7 +167,7 @@ steps = st.one_of(
     step("truncate", st.integers(0, 1000)),
     step("look"),
     step("look"),
-    step("glance"),
+    step("look_quickly"),
     step("restart", st.booleans()),
     step("lose_journal"),
     step("trim"),

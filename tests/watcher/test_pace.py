@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.backlog_pace import Pace
+from streaming.agent.polling_thread import BacklogPace
 from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import watcher
+from streaming.watcher import grown_logs, watcher
 from streaming.watcher.reading import LEAST_WINDOW_BYTES
 from tests.builders import batch, partition
 from tests.watcher.station import RESCAN_MS, Station
@@ -27,7 +27,7 @@ def ends(station: Station) -> list[int]:
     return found
 
 
-def test_the_first_scan_tells_what_there_is_its_facts_and_nothing_more(station: Station, disk: LogDir) -> None:
+def test_the_first_scan_shows_what_there_is_its_facts_and_nothing_more(station: Station, disk: LogDir) -> None:
     partition(disk, "t").append(batch(3))
     assert not station.watcher.caught_up
     station.look()
@@ -53,7 +53,7 @@ def test_a_clock_that_is_set_back_does_not_stop_the_rescans(station: Station, di
     assert station.fold_of("t").records == 3
 
 
-def test_a_reader_that_says_hello_waits_for_a_look_and_brings_no_event(station: Station, disk: LogDir) -> None:
+def test_a_reader_that_registers_waits_for_a_look_and_brings_no_event(station: Station, disk: LogDir) -> None:
     partition(disk, "t").append(batch(3))
     station.look()
     end = station.journal.end()
@@ -67,19 +67,21 @@ def test_a_reader_that_says_hello_waits_for_a_look_and_brings_no_event(station: 
 def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     publish = station.journal.publish
 
-    def greeted_meanwhile(events: list[Event], *rest: object) -> None:
+    def registered_meanwhile(events: list[Event], *rest: object) -> None:
         station.watcher.note_consumer()
         monkeypatch.undo()
         publish(events, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(station.journal, "publish", greeted_meanwhile)
+    monkeypatch.setattr(station.journal, "publish", registered_meanwhile)
     station.turn()
     assert not station.watcher.caught_up
     station.turn()
     assert station.watcher.caught_up
 
 
-def test_caught_up_is_said_only_once_everything_is_in_the_journal(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caught_up_is_stated_only_once_everything_is_in_the_journal(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
     partition(disk, "t").append(batch(3))
     seen: list[bool] = []
     publish = station.journal.publish
@@ -199,7 +201,7 @@ def test_a_budget_of_one_byte_reads_one_piece_a_turn(station: Station, disk: Log
 def test_a_rate_is_kept_over_many_segments(station: Station, disk: LogDir) -> None:
     of_segments(disk, "t", 31, 1)
     rate, now = 2 * MEGABYTE, 0.0
-    pace = Pace(rate, watcher.POLL_BYTES)
+    pace = BacklogPace(rate, watcher.POLL_BYTES)
     more = True
     while more:
         budget = pace.budget(now)
@@ -249,7 +251,7 @@ def test_a_log_that_rolls_is_read_on_at_once_however_much_others_have_to_read(st
 def test_a_live_log_that_fell_far_behind_is_a_backlog_like_the_others(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "LIVE_BYTES", 4 * MEGABYTE)
+    monkeypatch.setattr(grown_logs, "LIVE_BYTES", 4 * MEGABYTE)
     live = partition(disk, "live", segment_bytes=1 << 30)
     live.append(batch(2))
     station.look()
@@ -280,7 +282,7 @@ def test_facts_go_on_during_a_backlog(station: Station, disk: LogDir) -> None:
 def test_the_watcher_asks_between_the_slices_of_a_backlog_whether_to_stop(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watcher, "SLICE_BYTES", MEGABYTE)
+    monkeypatch.setattr(grown_logs, "SLICE_BYTES", MEGABYTE)
     of_segments(disk, "t", 8, 2)
     station.stop_at = 5
     assert station.turn()
@@ -329,7 +331,7 @@ def test_hints_at_nothing_that_is_there_change_nothing(station: Station, disk: L
     assert station.look(odd) == []
 
 
-def test_what_is_known_of_a_log_is_told_while_others_are_still_in_backlog(
+def test_what_is_known_of_a_log_is_reported_while_others_are_still_in_backlog(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher, "POLL_BYTES", 8 * MEGABYTE)

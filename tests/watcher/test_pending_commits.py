@@ -78,7 +78,7 @@ def asked(topic: str = TOPIC, number: int = 0, **values: int) -> PendingCommits:
     return PendingCommits(broker=1, topic=topic, partition=number, topic_id="", **given)
 
 
-def test_an_agent_answers_for_its_own_logs_with_names_that_may_be_told(
+def test_an_agent_answers_for_its_own_logs_with_names_that_may_be_reported(
     station: Station, log: PartitionLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     station.look()

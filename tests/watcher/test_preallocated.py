@@ -112,7 +112,7 @@ def test_a_new_log_is_read_at_once_however_much_others_have_to_read(station: Sta
 
 
 def test_much_that_is_written_is_a_backlog_still(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.watcher.watcher.LIVE_BYTES", 4 * MEGABYTE)
+    monkeypatch.setattr("streaming.watcher.grown_logs.LIVE_BYTES", 4 * MEGABYTE)
     live = partition(disk, "live", preallocate=True, segment_bytes=512 * MEGABYTE)
     live.append(batch(2))
     station.look()

@@ -35,7 +35,7 @@ def counts(events: list[Event]) -> list[tuple[int, int]]:
     return [(event.active_producers, event.sequence_gaps) for event in events if event.kind is Kind.APPENDED]
 
 
-def test_producers_and_gaps_are_told_with_what_was_appended(station: Station, disk: LogDir) -> None:
+def test_producers_and_gaps_are_reported_with_what_was_appended(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(data(P, 0), data(Q, 0), batch())
     assert counts(station.look()) == [(2, 0)]
@@ -114,7 +114,7 @@ def test_the_silent_ones_are_let_go(station: Station, disk: LogDir) -> None:
     assert counts(station.look(station.everything())) == [(1, 0)]
 
 
-def test_how_many_there_are_is_not_told_where_some_were_let_go_for_their_number(station: Station, disk: LogDir) -> None:
+def test_how_many_there_are_is_not_reported_where_some_were_let_go_for_their_number(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(*[data(producer, 0) for producer in range(PRODUCERS_LIMIT + 1)])
     assert counts(station.look()) == [(-1, 0)]

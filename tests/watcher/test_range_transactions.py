@@ -8,11 +8,11 @@ import pytest
 
 from streaming.event_row import Event
 from streaming.journal.blobs import decode_steps, encode_entries
-from streaming.journal.consumers import Bounds
+from streaming.journal.consumers import JournalBounds
 from streaming.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
 from streaming.scan.coordinator_entries import CoordinatorEntry
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import State, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
@@ -29,8 +29,8 @@ def data(producer: int, records: int = 1, *, timestamp: int = NOW) -> Batch:
     return batch(records, producer=producer, transactional=True, timestamp=timestamp)
 
 
-def told(events: list[Event]) -> list[tuple[Step, int, int, int]]:
-    """(step, producer, first offset, bytes before) of all that was told of appends."""
+def reported(events: list[Event]) -> list[tuple[Step, int, int, int]]:
+    """(step, producer, first offset, bytes before) of all that was reported appends."""
     rows = [decode_steps(event.transactions) for event in events if event.kind is Kind.APPENDED]
     names = ("step", "producer_id", "first_offset", "bytes_before")
     return [(Step(row["step"]), *(int(row[name]) for name in names[1:])) for some in rows for row in some]
@@ -46,11 +46,11 @@ def appended(station: Station, log: PartitionLog, *batches: Batch) -> list[Event
     return station.look(station.everything())
 
 
-def test_a_range_tells_its_transactions_in_the_order_of_the_log(station: Station, disk: LogDir) -> None:
+def test_a_range_shows_its_transactions_in_the_order_of_the_log(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(batch(1), data(P, 2), data(Q), data(P), commit(P), abort(Q))
     position = log.active.positions
-    assert told(station.look()) == [
+    assert reported(station.look()) == [
         (Step.DATA, P, 1, position[1]),
         (Step.DATA, Q, 3, position[2]),
         (Step.COMMIT, P, 5, position[4]),
@@ -58,12 +58,12 @@ def test_a_range_tells_its_transactions_in_the_order_of_the_log(station: Station
     ]
 
 
-def test_a_range_without_transactions_tells_nothing_of_them(station: Station, disk: LogDir) -> None:
+def test_a_range_without_transactions_shows_nothing_of_them(station: Station, disk: LogDir) -> None:
     partition(disk, "t").append(batch(3), batch(1, producer=P))
     assert [event.transactions for event in station.look() if event.kind is Kind.APPENDED] == [None]
 
 
-def test_ranges_that_become_one_tell_as_one(station: Station, disk: LogDir) -> None:
+def test_ranges_that_become_one_show_as_one(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     station.look()
     for _ in range(3):  # nobody reads between these turns
@@ -73,17 +73,17 @@ def test_ranges_that_become_one_tell_as_one(station: Station, disk: LogDir) -> N
     station.watcher.poll(station.everything())
     join(station.journal)
     (event,) = [event for event in station.look() if event.kind is Kind.APPENDED]
-    assert told([event]) == [(Step.DATA, P, 0, 0), (Step.COMMIT, P, 3, log.active.positions[3])]
+    assert reported([event]) == [(Step.DATA, P, 0, 0), (Step.COMMIT, P, 3, log.active.positions[3])]
     assert decode_steps(event.transactions)["bytes"].tolist() == [log.active.positions[3], 78]
 
 
-def test_ranges_that_are_told_again_tell_every_batch(station: Station, disk: LogDir) -> None:
+def test_ranges_that_are_reported_again_show_every_batch(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(data(P), data(P))
     station.look()
     station.begin("earliest", "second")
     events = [event for event in station.look() if event.detail is not None]
-    assert told(events) == [(Step.DATA, P, 0, 0), (Step.DATA, P, 1, log.active.positions[1])]
+    assert reported(events) == [(Step.DATA, P, 0, 0), (Step.DATA, P, 1, log.active.positions[1])]
 
 
 def test_what_grows_under_our_eyes_was_appended_when_it_was_seen(station: Station, disk: LogDir) -> None:
@@ -148,7 +148,7 @@ def test_a_marker_that_is_not_understood_stops_the_log_before_it(station: Statio
     station.look()
     counted = station.fold_of("t")
     assert (counted.next_offset, counted.corrupt_at, counted.batches) == (1, [1], 1)
-    assert told(station.events) == [(Step.DATA, P, 0, 0)]
+    assert reported(station.events) == [(Step.DATA, P, 0, 0)]
     assert [event.reason for event in station.events if event.kind is Kind.CORRUPT] == [
         "marker of a transaction: key of a control record is too short"
     ]
@@ -157,8 +157,8 @@ def test_a_marker_that_is_not_understood_stops_the_log_before_it(station: Statio
 # --- coordinators
 
 
-def state(name: str, state: State, producer: int = P) -> Batch:
-    told = TransactionState(
+def state(name: str, state: IdState, producer: int = P) -> Batch:
+    reported = TransactionState(
         transactional_id=name,
         producer_id=producer,
         epoch=3,
@@ -168,7 +168,7 @@ def state(name: str, state: State, producer: int = P) -> Batch:
         updated=NOW,
         started=NOW,
     )
-    return Batch(records=(transaction_record(told),))
+    return Batch(records=(transaction_record(reported),))
 
 
 def entries(events: list[Event]) -> list[tuple[str, str, int]]:
@@ -179,20 +179,20 @@ def entries(events: list[Event]) -> list[tuple[str, str, int]]:
 @pytest.mark.parametrize("start_from", ["earliest", "active", "latest"])
 def test_what_coordinators_know_is_read_from_the_first_byte_wherever_a_reader_begins(disk: LogDir, tmp_path: Path, start_from: str) -> None:
     log = partition(disk, "__transaction_state", 3)
-    log.append(state("a", State.ONGOING), state("b", State.EMPTY))
+    log.append(state("a", IdState.ONGOING), state("b", IdState.EMPTY))
     log.roll()
-    log.append(state("a", State.PREPARE_COMMIT))
+    log.append(state("a", IdState.PREPARE_COMMIT))
     station = Station(disk.path, journal=tmp_path / "journal")
     station.begin(start_from)
     assert entries(station.look()) == [("a", "Ongoing", 0), ("b", "Empty", 1), ("a", "PrepareCommit", 2)]
     station.close()
 
 
-def test_a_range_tells_the_newest_of_each_transactional_id(station: Station, disk: LogDir) -> None:
+def test_a_range_shows_the_newest_of_each_transactional_id(station: Station, disk: LogDir) -> None:
     log = partition(disk, "__transaction_state", 3)
-    log.append(state("a", State.ONGOING))
+    log.append(state("a", IdState.ONGOING))
     station.watcher.poll(set())
-    log.append(state("b", State.ONGOING), state("a", State.COMPLETE_ABORT))
+    log.append(state("b", IdState.ONGOING), state("a", IdState.COMPLETE_ABORT))
     station.watcher.poll(station.everything())
     join(station.journal)
     events = station.look()
@@ -212,10 +212,10 @@ def test_a_range_tells_the_newest_of_each_transactional_id(station: Station, dis
     }
 
 
-def test_what_is_not_understood_is_told_and_logged(station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_not_understood_is_reported_and_logged(station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
     log = partition(disk, "__transaction_state", 3)
     record = transaction_record(
-        TransactionState(transactional_id="a", producer_id=P, epoch=0, timeout_ms=1, state=State.EMPTY, updated=NOW)
+        TransactionState(transactional_id="a", producer_id=P, epoch=0, timeout_ms=1, state=IdState.EMPTY, updated=NOW)
     )
     later = Record(record.key, b"\x00\x63" + (record.value or b"")[2:], NOW)
     log.append(Batch(records=(later,)), Batch(records=(Record(b"\x00\x00\x7f", b"", NOW),)))
@@ -225,16 +225,16 @@ def test_what_is_not_understood_is_told_and_logged(station: Station, disk: LogDi
     ]
 
 
-def test_what_stands_for_a_transactional_id_is_told_in_its_place() -> None:
+def test_what_stands_for_a_transactional_id_is_reported_in_its_place() -> None:
     entry = CoordinatorEntry(transactional_id="pay", offset=3, state="Ongoing", partitions=("t-1",))
-    told = encode_entries([entry, replace(entry, transactional_id="")], lambda name: name and f"hash of {name}")
-    assert told is not None
-    assert unpack_rows(told, COORDINATOR)["transactional_id"].to_pylist() == ["hash of pay", ""]
+    reported = encode_entries([entry, replace(entry, transactional_id="")], lambda name: name and f"hash of {name}")
+    assert reported is not None
+    assert unpack_rows(reported, COORDINATOR)["transactional_id"].to_pylist() == ["hash of pay", ""]
     assert encode_entries([], str) is None
 
 
-def test_other_topics_tell_nothing_of_coordinators(station: Station, disk: LogDir) -> None:
-    partition(disk, "t").append(state("a", State.ONGOING))
+def test_other_topics_show_nothing_of_coordinators(station: Station, disk: LogDir) -> None:
+    partition(disk, "t").append(state("a", IdState.ONGOING))
     assert entries(station.look()) == []
 
 
@@ -281,14 +281,14 @@ def two_segments(disk: LogDir) -> PartitionLog:
         ("latest", [(P, 0, StartSource.RECORDED, NOW), (Q, 4, StartSource.RECORDED, NOW + 100)]),
     ],
 )
-def test_where_reading_begins_it_is_told_what_is_open_there(
+def test_where_reading_begins_it_is_given_what_is_open_there(
     disk: LogDir, tmp_path: Path, start_from: str, expected: list[tuple[int, int, StartSource, int]]
 ) -> None:
     two_segments(disk)
     assert carried(begun(disk, tmp_path, start_from)) == expected
 
 
-def test_a_transaction_whose_data_is_deleted_is_told_by_the_snapshot(disk: LogDir, tmp_path: Path) -> None:
+def test_a_transaction_whose_data_is_deleted_is_reported_by_the_snapshot(disk: LogDir, tmp_path: Path) -> None:
     log = two_segments(disk)
     log.config = LogConfig(retention_ms=0)
     log.delete_records(2)
@@ -299,7 +299,7 @@ def test_a_transaction_whose_data_is_deleted_is_told_by_the_snapshot(disk: LogDi
     assert carried(appeared) == [(P, 0, StartSource.SNAPSHOT, NOW), (Q, 1, StartSource.SNAPSHOT, NOW + 1)]
 
 
-def test_a_snapshot_that_cannot_be_believed_is_counted_and_the_log_itself_tells(disk: LogDir, tmp_path: Path) -> None:
+def test_a_snapshot_that_cannot_be_believed_is_counted_and_the_log_itself_shows(disk: LogDir, tmp_path: Path) -> None:
     log = two_segments(disk)
     for snapshot in log.directory.glob("*.snapshot"):
         snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"\x7f")
@@ -315,7 +315,7 @@ def test_a_snapshot_that_cannot_be_believed_is_counted_and_the_log_itself_tells(
     station.close()
 
 
-def test_behind_a_hole_it_is_told_what_is_open(station: Station, disk: LogDir) -> None:
+def test_behind_a_hole_it_is_given_what_is_open(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t", retention_bytes=0)
     log.append(data(P))
     station.look()
@@ -330,7 +330,7 @@ def test_behind_a_hole_it_is_told_what_is_open(station: Station, disk: LogDir) -
     assert carried(skipped) == [(Q, 2, StartSource.SNAPSHOT, NOW)]
 
 
-def test_where_a_log_was_cut_off_it_is_told_what_is_open_again(station: Station, disk: LogDir) -> None:
+def test_where_a_log_was_cut_off_it_is_given_what_is_open_again(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(data(P), commit(P), data(Q))
     station.look()
@@ -340,7 +340,7 @@ def test_where_a_log_was_cut_off_it_is_told_what_is_open_again(station: Station,
     assert carried(truncated) == [(P, 0, StartSource.RECORDED, NOW)]
 
 
-def test_what_is_told_between_is_told_by_its_batches_alone(station: Station, disk: LogDir) -> None:
+def test_what_is_reported_between_is_reported_by_its_batches_alone(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(data(P))
     assert [carried(event) for event in station.look() if event.kind is Kind.APPEARED] == [[]]
@@ -349,14 +349,14 @@ def test_what_is_told_between_is_told_by_its_batches_alone(station: Station, dis
     assert carried(appeared) == [(P, 0, StartSource.RECORDED, _clamped(log))]
 
 
-def test_what_a_slow_reader_did_not_get_still_tells_what_it_opened_and_closed(station: Station, disk: LogDir) -> None:
+def test_what_a_slow_reader_did_not_get_still_shows_what_it_opened_and_closed(station: Station, disk: LogDir) -> None:
     log, states = partition(disk, "t"), partition(disk, "__transaction_state", topic_id=2)
     for _ in range(2):
         log.append(data(P), commit(P), data(P), data(Q), abort(Q))
-        states.append(state("a", State.ONGOING), state("b", State.EMPTY))
+        states.append(state("a", IdState.ONGOING), state("b", IdState.EMPTY))
         station.watcher.poll(station.everything())
         station.watcher.poll(station.everything())
-    station.trim(Bounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+    station.trim(JournalBounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
     lost = {event.topic: event for event in station.look(station.everything()) if event.kind is Kind.SKIPPED}
     rows = [(Step(row["step"]), int(row["producer_id"]), int(row["first_offset"])) for row in decode_steps(lost["t"].transactions)]
     assert rows == [(Step.COMMIT, P, 6), (Step.DATA, P, 7), (Step.ABORT, Q, 9)]

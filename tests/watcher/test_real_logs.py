@@ -26,9 +26,9 @@ class Expected:
 def expected(directory: Path) -> Expected:
     """What the tool's lines about all segments of a partition add up to: data alone, but the bytes of everything."""
     found = Expected()
-    for told in sorted(directory.glob("*.log.txt")):
+    for reported in sorted(directory.glob("*.log.txt")):
         old = False
-        for line in told.read_text().splitlines():
+        for line in reported.read_text().splitlines():
             if batch := BATCH.match(line):
                 old, control = False, batch[3] == "true"
                 found.bytes += int(batch[4])
@@ -46,7 +46,7 @@ def expected(directory: Path) -> Expected:
 
 
 @pytest.mark.parametrize("cluster", sorted(path.name for path in LOGS.iterdir()))
-def test_a_real_log_dir_is_counted_as_kafka_tells_it(station: Station, disk: LogDir, cluster: str) -> None:
+def test_a_real_log_dir_is_counted_as_kafka_shows_it(station: Station, disk: LogDir, cluster: str) -> None:
     partitions = sorted((LOGS / cluster).iterdir())
     for directory in partitions:
         shutil.copytree(directory, disk.path / directory.name, ignore=shutil.ignore_patterns("*.txt"))

@@ -55,7 +55,7 @@ def test_only_live_replicas_are_watched(station: Station, disk: LogDir) -> None:
     assert set(map(str, station.folds["first"].logs)) == names(station)
 
 
-def test_a_fresh_log_dir_is_watched_until_something_appears_in_it(station: Station, disk: LogDir) -> None:
+def test_a_new_log_dir_is_watched_until_something_appears_in_it(station: Station, disk: LogDir) -> None:
     assert station.look() == []
     assert station.watcher.caught_up
     log = partition(disk, "t")
@@ -64,7 +64,7 @@ def test_a_fresh_log_dir_is_watched_until_something_appears_in_it(station: Stati
 
 
 @pytest.mark.parametrize(("exists", "reason"), [(True, "moved"), (False, "deleted"), (None, "deleted")])
-def test_a_log_that_left_is_told_with_the_reason(station: Station, disk: LogDir, exists: bool | None, reason: str) -> None:
+def test_a_log_that_left_is_reported_with_the_reason(station: Station, disk: LogDir, exists: bool | None, reason: str) -> None:
     log = partition(disk, "t")
     log.append(batch())
     station.look()
@@ -234,8 +234,8 @@ def test_a_log_dir_that_goes_away_and_comes_back_loses_nothing(
     log.append(batch(4))
     assert shown(station.look()) == [(Kind.APPENDED, "t-0", "")]
     assert station.fold_of("t").records == 7
-    told = [record.message for record in caplog.records if record.message.startswith("log dir")]
-    assert told == ["log dir cannot be read", "log dir can be read again"]
+    reported = [record.message for record in caplog.records if record.message.startswith("log dir")]
+    assert reported == ["log dir cannot be read", "log dir can be read again"]
     station.close()
 
 
@@ -274,7 +274,7 @@ def test_a_topic_id_that_cannot_be_read_for_a_while_is_no_reason_to_let_a_log_go
 def test_a_log_that_cannot_be_taken_up_at_the_start_is_in_the_picture_all_the_same(
     station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A reader drops what is told as gone."""
+    """A reader drops what is reported as gone."""
     log = partition(disk, "t")
     log.append(batch(3))
     station.look()
@@ -384,7 +384,7 @@ def test_nothing_is_held_open_of_ten_logs_that_left(station: Station, disk: LogD
     assert [flags for flags in descriptors(str(disk.path), ".log") if not flags & os.O_RDWR] == []
 
 
-def test_an_unreadable_topic_id_is_told_once_however_often_topics_come_and_go(
+def test_an_unreadable_topic_id_is_reported_once_however_often_topics_come_and_go(
     station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture
 ) -> None:
     (partition(disk, "bad", topic_id=8).directory / "partition.metadata").write_text("nonsense")

@@ -135,7 +135,7 @@ def test_a_log_whose_segments_are_deleted_while_it_is_replayed(bare: Station, di
     assert counted.skipped["deleted"] > 0
 
 
-def test_a_second_consumer_is_told_what_is_open_while_the_log_is_read_on(station: Station, disk: LogDir) -> None:
+def test_a_second_consumer_is_given_what_is_open_while_the_log_is_read_on(station: Station, disk: LogDir) -> None:
     log = half_full(disk)
     station.look()
     before = len(station.events)
@@ -163,7 +163,7 @@ def test_what_a_second_consumer_is_owed_outlives_the_process(station: Station, d
     assert appearances(station)[-1] == (log.log_end_offset, [(P, 0), (Q, 6)])
 
 
-def test_what_a_reader_missed_is_told_again_in_pieces(station: Station, disk: LogDir) -> None:
+def test_what_a_reader_missed_is_reported_again_in_pieces(station: Station, disk: LogDir) -> None:
     log = half_full(disk)
     station.look()
     station.watcher.appear_again()
@@ -197,7 +197,7 @@ def test_live_logs_are_read_while_others_are_replayed(station: Station, disk: Lo
         assert station.fold_of("live").records == records
 
 
-def test_where_a_log_was_cut_off_is_told_at_once_and_what_is_open_there_later(station: Station, disk: LogDir) -> None:
+def test_where_a_log_was_cut_off_is_reported_at_once_and_what_is_open_there_later(station: Station, disk: LogDir) -> None:
     log = half_full(disk)
     station.look()
     log.truncate(8)
@@ -217,7 +217,7 @@ def test_a_segment_that_was_replayed_is_not_read_again_for_its_timestamps(bare: 
 
 
 def test_the_agent_is_asked_whether_to_stop_while_it_replays(bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.watcher.watcher.SLICE_BYTES", MEGABYTE)
+    monkeypatch.setattr("streaming.watcher.grown_logs.SLICE_BYTES", MEGABYTE)
     half_full(disk)
     bare.begin("latest")
     bare.stop_at = 4

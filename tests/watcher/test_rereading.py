@@ -9,7 +9,7 @@ from streaming.disk.segment_files import Segment, list_segments
 from streaming.event_row import Event
 from streaming.rows import Kind
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import State, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.watcher import rereading
@@ -27,16 +27,22 @@ def log(disk: LogDir) -> PartitionLog:
     """A segment for each entry; the one of `c` says that it has expired."""
     made = partition(disk, "__transaction_state", 3)
     expired = transaction_record(
-        TransactionState(transactional_id="c", producer_id=1, epoch=0, timeout_ms=1, state=State.EMPTY, updated=NOW)
+        TransactionState(transactional_id="c", producer_id=1, epoch=0, timeout_ms=1, state=IdState.EMPTY, updated=NOW)
     )
     gone = Batch(records=(Record(expired.key, None, NOW),))
-    for each in (state("a", State.ONGOING), state("b", State.EMPTY), state("c", State.ONGOING), state("a", State.PREPARE_COMMIT), gone):
+    for each in (
+        state("a", IdState.ONGOING),
+        state("b", IdState.EMPTY),
+        state("c", IdState.ONGOING),
+        state("a", IdState.PREPARE_COMMIT),
+        gone,
+    ):
         made.append(each)
         made.roll()
     return made
 
 
-def told(events: list[Event]) -> list[list[tuple[str, str, int]]]:
+def reported(events: list[Event]) -> list[list[tuple[str, str, int]]]:
     return [entries([event]) for event in events if event.kind is Kind.APPEARED and event.coordinator is not None]
 
 
@@ -61,8 +67,8 @@ class Failing:
 
 def test_what_counts_is_the_last_entry_of_each_id_that_has_not_expired(station: Station, log: PartitionLog) -> None:
     missed(station)
-    assert told(station.look(set())) == [PRESENT]
-    assert told(station.look(set())) == []
+    assert reported(station.look(set())) == [PRESENT]
+    assert reported(station.look(set())) == []
 
 
 def test_a_log_whose_segments_go_meanwhile_is_tried_again_at_once(
@@ -70,7 +76,7 @@ def test_a_log_whose_segments_go_meanwhile_is_tried_again_at_once(
 ) -> None:
     missed(station)
     monkeypatch.setattr(rereading, "list_segments", Failing(TRIES - 1, FileNotFoundError("gone")))
-    assert told(station.look(set())) == [PRESENT]
+    assert reported(station.look(set())) == [PRESENT]
     assert "cannot be read again" not in caplog.text
 
 
@@ -79,7 +85,7 @@ def test_a_log_whose_segments_go_meanwhile_is_tried_again_at_once(
     [(TRIES, FileNotFoundError("gone"), 0), (1, PermissionError("no"), 0), (1, ArithmeticError("what nobody foresaw"), 1)],
     ids=["gone", "refused", "unforeseen"],
 )
-def test_a_log_that_cannot_be_read_waits_for_the_next_survey(
+def test_a_log_that_cannot_be_read_waits_for_the_next_rescan(
     station: Station,
     log: PartitionLog,
     monkeypatch: pytest.MonkeyPatch,
@@ -91,13 +97,13 @@ def test_a_log_that_cannot_be_read_waits_for_the_next_survey(
     missed(station)
     failing = Failing(times, error)
     monkeypatch.setattr(rereading, "list_segments", failing)
-    assert told(station.look(set())) == []
+    assert reported(station.look(set())) == []
     assert failing.left == 0
     (record,) = [record for record in caplog.records if "cannot be read again now" in record.message]
     assert (record.levelno, record.exc_info is not None) == (logging.WARNING, doubts == 1)
     assert station.watcher.doubts()[Doubt.PRODUCER_SNAPSHOT] == doubts
-    assert told(station.look(set())) == []
-    assert told(station.look()) == [PRESENT]
+    assert reported(station.look(set())) == []
+    assert reported(station.look()) == [PRESENT]
 
 
 def test_a_log_that_is_cut_off_meanwhile_is_read_from_its_beginning(station: Station, log: PartitionLog) -> None:
@@ -106,6 +112,6 @@ def test_a_log_that_is_cut_off_meanwhile_is_read_from_its_beginning(station: Sta
     for _ in range(4):
         assert station.turn(budget=2)  # a segment of it
     log.truncate(3)
-    log.append(state("d", State.EMPTY), leader_epoch=1)
+    log.append(state("d", IdState.EMPTY), leader_epoch=1)
     station.look({log.directory})
-    assert told(station.events[began:]) == [[("a", "Ongoing", 0), ("b", "Empty", 1), ("c", "Ongoing", 2), ("d", "Empty", 3)]]
+    assert reported(station.events[began:]) == [[("a", "Ongoing", 0), ("b", "Empty", 1), ("c", "Ongoing", 2), ("d", "Empty", 3)]]

@@ -32,9 +32,9 @@ def bare(disk: LogDir, tmp_path: Path) -> Station:
 
 
 def times(station: Station) -> list[list[int]]:
-    """The largest timestamps of the segments, each time that they were told."""
-    told = [event.segments for event in station.events if event.kind is Kind.FOUND and event.segments is not None]
-    return [np.frombuffer(segments, SEGMENTS)["largest_timestamp"].tolist() for segments in told]
+    """The largest timestamps of the segments, each time that they were reported."""
+    reported = [event.segments for event in station.events if event.kind is Kind.FOUND and event.segments is not None]
+    return [np.frombuffer(segments, SEGMENTS)["largest_timestamp"].tolist() for segments in reported]
 
 
 def known(station: Station) -> list[int]:

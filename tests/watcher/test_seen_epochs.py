@@ -13,7 +13,7 @@ def entries(*pairs: tuple[int, int]) -> list[EpochEntry]:
 
 
 @each_row(
-    ("read", "told", "parted"),
+    ("read", "reported", "parted"),
     [
         ([(0, 0)], [(0, 0)], None),
         ([(0, 0)], [(0, 0), (1, 100)], None),
@@ -35,8 +35,8 @@ def entries(*pairs: tuple[int, int]) -> list[EpochEntry]:
         ([(0, 0)], [], None),
     ],
 )
-def test_a_log_parts_where_another_epoch_stands(read: list[tuple[int, int]], told: list[tuple[int, int]], parted: int | None) -> None:
-    assert parted_at(entries(*read), entries(*told), 100) == parted
+def test_a_log_parts_where_another_epoch_stands(read: list[tuple[int, int]], reported: list[tuple[int, int]], parted: int | None) -> None:
+    assert parted_at(entries(*read), entries(*reported), 100) == parted
 
 
 def test_epochs_are_kept_with_the_first_offset_that_was_read_of_each() -> None:

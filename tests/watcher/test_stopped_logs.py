@@ -128,7 +128,7 @@ def test_a_restart_counts_neither_the_flaw_nor_its_bytes_again(station: Station,
     assert (counted.corrupt_at, counted.skipped["corrupt"]) == ([2], len(GOOD) + 100)
 
 
-def test_a_journal_made_anew_tells_the_flaw_again_and_it_is_counted_once(station: Station, disk: LogDir) -> None:
+def test_a_journal_made_anew_shows_the_flaw_again_and_it_is_counted_once(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t")
     log.append(batch(2))
     write(log, FLAWED["bad magic byte"])

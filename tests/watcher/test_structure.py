@@ -147,11 +147,11 @@ def test_in_a_namespace_of_its_own(name: str, tmp_path: Path) -> None:
         [unshare, "-Urm", sys.executable, "-m", "tests.watcher.spaces", name, tmp_path], check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    said = [line for line in done.stderr.splitlines() if not line.startswith("InotifyEmitter.")]  # watchdog's own, while it stops
+    stated = [line for line in done.stderr.splitlines() if not line.startswith("InotifyEmitter.")]  # watchdog's own, while it stops
     if name == "few_watches":
-        assert said == ["directories have no inotify watch: they are compared at each poll instead ()"]
+        assert stated == ["directories have no inotify watch: they are compared at each poll instead ()"]
     elif name == "no_instances":
-        assert said == ["inotify does not work here: directories are compared at each poll instead ()"]
+        assert stated == ["inotify does not work here: directories are compared at each poll instead ()"]
 
 
 def test_what_is_short_and_what_helps_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir) -> None:
@@ -179,10 +179,10 @@ def test_a_directory_that_may_not_be_read_is_not_put_down_to_a_limit(
     monkeypatch.setattr("os.access", lambda path, mode, **_: path != log.directory or mode == os.F_OK)  # the tests may run as root
     watched.later(2 * ROUNDS)
     (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
-    told = record.__dict__
-    assert (told["directories"], told["error"], told["first"]) == (1, "Permission denied", str(log.directory))
-    assert told["remedy"] == "let the agent's user read and enter them"
-    assert "limit_of_watches" not in told
+    reported = record.__dict__
+    assert (reported["directories"], reported["error"], reported["first"]) == (1, "Permission denied", str(log.directory))
+    assert reported["remedy"] == "let the agent's user read and enter them"
+    assert "limit_of_watches" not in reported
     watched.structure.stop()
 
 
@@ -236,7 +236,7 @@ def test_an_observer_of_which_a_thread_has_ended_is_replaced(watched: Watched, d
     watched.until(log.directory)  # by inotify
 
 
-def test_inotify_that_does_not_tell_of_a_change_is_done_without(watched: Watched, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inotify_that_does_not_report_a_change_is_done_without(watched: Watched, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a network file system, where another host makes the changes."""
     log = partition(disk, "t")
     watched.until(disk.path)
@@ -253,7 +253,7 @@ def test_inotify_that_does_not_tell_of_a_change_is_done_without(watched: Watched
     assert watched.later() == {log.directory}
 
 
-def test_inotify_that_tells_of_all_changes_is_kept(watched: Watched, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
+def test_inotify_that_reports_all_changes_is_kept(watched: Watched, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
     logs = [partition(disk, f"t{number}", topic_id=number + 1) for number in range(20)]
     watched.until(disk.path)
     for count in range(5):
@@ -261,7 +261,7 @@ def test_inotify_that_tells_of_all_changes_is_kept(watched: Watched, disk: LogDi
             log.append(batch())
             log.roll()
         last = partition(disk, f"last{count}", topic_id=100 + count)
-        watched.until(last.directory)  # so it has told of all before
+        watched.until(last.directory)  # so it has reported all before
         watched.later(ROUNDS)
     assert watched.structure.unwatched == 0
     assert "inotify does not work" not in caplog.text

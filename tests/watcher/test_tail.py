@@ -26,7 +26,7 @@ from streaming.watcher import tail as tail_module
 from streaming.watcher.cursors import cursor_at, log_id
 from streaming.watcher.relocation import Loss, Open, Relocation
 from streaming.watcher.tail import Tail
-from streaming.watcher.tail_states import TRANSITIONS, Cause, State, TransitionError, step
+from streaming.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scratch import scratch
 from tests.tables import each_row
@@ -109,7 +109,7 @@ def begun(log: PartitionLog, *, remembered: bool = False, stopped: bool = False,
     return Tail(where, cursor, segments, KnownProducers(9), remembered=remembered)
 
 
-def states_of(tail: Tail) -> set[State]:
+def states_of(tail: Tail) -> set[TailState]:
     return {tail.directory, tail.log_dir, tail.unread_state, tail.pace}
 
 
@@ -121,7 +121,7 @@ class Asked(RuleBasedStateMachine):
         self._scratch = scratch()
         self._log = partition(log_dir(Path(self._scratch.name)), "t")
         self._log.append(batch(2), batch(1))
-        self._steps: list[tuple[State, Cause]] = []
+        self._steps: list[tuple[TailState, Cause]] = []
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(tail_module, "step", self._step)
         self.now = NOW
@@ -131,7 +131,7 @@ class Asked(RuleBasedStateMachine):
         self.tail.close()  # one that was let go has no file to close
         self._scratch.cleanup()
 
-    def _step(self, state: State, cause: Cause) -> State:
+    def _step(self, state: TailState, cause: Cause) -> TailState:
         after = step(state, cause)
         self._steps.append((state, cause))
         return after
@@ -165,12 +165,12 @@ class Asked(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         self.now += 1
-        if self.tail.may_be_read and self.tail.directory is not State.GONE:
+        if self.tail.may_be_read and self.tail.directory is not TailState.GONE:
             self._ask(lambda: self.tail.is_still(self.now) or self.tail.has_grown(self.now))
 
     @rule()
     def append(self) -> None:
-        if self.tail.directory is not State.GONE:
+        if self.tail.directory is not TailState.GONE:
             end, batches = find_offset(self.segments, None, window()), self._batches()
             after = replace(self.tail.cursor, position=end.position, next_offset=end.next_offset, anchor=end.anchor)
             self._ask(lambda: self.tail.append(after, batches, self.now, compacted=False))
@@ -303,8 +303,8 @@ class Asked(RuleBasedStateMachine):
 
     @invariant()
     def stops_and_is_held_as_its_cursor_says(self) -> None:
-        assert (self.tail.unread_state is State.STOPPED) == bool(self.tail.cursor.stopped)
-        assert (self.tail.unread_state is State.HELD) == (self.tail.cursor.held and not self.tail.cursor.stopped)
+        assert (self.tail.unread_state is TailState.STOPPED) == bool(self.tail.cursor.stopped)
+        assert (self.tail.unread_state is TailState.HELD) == (self.tail.cursor.held and not self.tail.cursor.stopped)
 
     @invariant()
     def is_calm_only_while_it_is_read(self) -> None:
@@ -312,15 +312,15 @@ class Asked(RuleBasedStateMachine):
 
     @invariant()
     def knows_what_it_waits_for(self) -> None:
-        if self.tail.unread_state is State.WAITING:
+        if self.tail.unread_state is TailState.WAITING:
             assert self.tail.awaited is not None
             assert not self.tail.awaited.given_up
-        if self.tail.unread_state is State.SUSPECT:
+        if self.tail.unread_state is TailState.SUSPECT:
             assert self.tail.suspect_since_ms >= NOW
 
     @invariant()
     def holds_no_file_when_it_is_gone(self) -> None:
-        assert self.tail.directory is not State.GONE or self.tail.file is None
+        assert self.tail.directory is not TailState.GONE or self.tail.file is None
 
 
 def test_its_states_change_as_the_table_says_in_whatever_order_it_is_asked() -> None:
@@ -390,14 +390,14 @@ def test_segments_after_the_open_one_are_unread_as_listed_and_those_before_are_n
     assert sizes_unread(tail) == (sum(sizes[1:]), sum(sizes[1:]))
 
 
-WAYS: dict[State, tuple[Callable[[Tail], object], ...]] = {
-    State.LEAVING: (lambda tail: tail.leave(None, NOW),),
-    State.AWAY: (lambda tail: tail.lose_log_dir(barred=False),),
-    State.WAITING: (lambda tail: tail.wait_for(3, NOW),),
-    State.SUSPECT: (lambda tail: tail.suspect(NOW),),
-    State.HELD: (lambda tail: tail.want("latest"),),
-    State.STOPPED: (_stopped,),
-    State.LIVE: (lambda tail: tail.reach_end(NOW),),
+WAYS: dict[TailState, tuple[Callable[[Tail], object], ...]] = {
+    TailState.LEAVING: (lambda tail: tail.leave(None, NOW),),
+    TailState.AWAY: (lambda tail: tail.lose_log_dir(barred=False),),
+    TailState.WAITING: (lambda tail: tail.wait_for(3, NOW),),
+    TailState.SUSPECT: (lambda tail: tail.suspect(NOW),),
+    TailState.HELD: (lambda tail: tail.want("latest"),),
+    TailState.STOPPED: (_stopped,),
+    TailState.LIVE: (lambda tail: tail.reach_end(NOW),),
 }
 """How a tail that begins comes to these states."""
 
@@ -426,10 +426,10 @@ CAUSES: dict[Cause, tuple[Callable[[Tail], object], ...]] = {
 @pytest.mark.parametrize(
     ("state", "cause", "ask"),
     [(state, cause, ask) for state, cause in TRANSITIONS for ask in CAUSES[cause]],
-    ids=lambda value: value.name if isinstance(value, State | Cause) else None,  # a function has another address in each process
+    ids=lambda value: value.name if isinstance(value, TailState | Cause) else None,  # a function has another address in each process
 )
-def test_a_tail_uses_every_row_of_the_table(tmp_path: Path, state: State, cause: Cause, ask: Callable[[Tail], object]) -> None:
-    tail = begun(partition(log_dir(tmp_path), "t"), remembered=state is State.REMEMBERED)
+def test_a_tail_uses_every_row_of_the_table(tmp_path: Path, state: TailState, cause: Cause, ask: Callable[[Tail], object]) -> None:
+    tail = begun(partition(log_dir(tmp_path), "t"), remembered=state is TailState.REMEMBERED)
     for way in WAYS.get(state, ()):
         way(tail)
     assert state in states_of(tail)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from streaming.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, State, TransitionError, step
+from streaming.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, TailState, TransitionError, step
 from tests.tables import each_row
 
 PAGE = Path(__file__).parents[2] / "docs" / "watcher.md"
-FIRST = {State.REMEMBERED, State.WATCHED, State.AVAILABLE, State.READING, State.BACKLOG}
+FIRST = {TailState.REMEMBERED, TailState.WATCHED, TailState.AVAILABLE, TailState.READING, TailState.BACKLOG}
 
 
 def test_each_state_answers_one_question() -> None:
-    assert sorted(chain.from_iterable(QUESTIONS.values())) == sorted(State)
+    assert sorted(chain.from_iterable(QUESTIONS.values())) == sorted(TailState)
 
 
 def test_a_transition_answers_the_question_that_it_was_asked_and_so_does_its_cause() -> None:
@@ -28,12 +28,12 @@ def test_every_state_is_reached_and_only_one_is_never_left() -> None:
     reached = set(FIRST)
     while more := {after for (state, _), after in TRANSITIONS.items() if state in reached} - reached:
         reached |= more
-    assert reached == set(State)
-    assert set(State) - {state for state, _ in TRANSITIONS} == {State.GONE}
+    assert reached == set(TailState)
+    assert set(TailState) - {state for state, _ in TRANSITIONS} == {TailState.GONE}
 
 
-@each_row("state", State)
-def test_what_is_not_in_the_table_does_not_happen(state: State) -> None:
+@each_row("state", TailState)
+def test_what_is_not_in_the_table_does_not_happen(state: TailState) -> None:
     for cause in Cause:
         if (state, cause) in TRANSITIONS:
             assert step(state, cause) is TRANSITIONS[state, cause]

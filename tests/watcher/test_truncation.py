@@ -15,6 +15,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
 from streaming.watcher import watcher
 from tests.builders import NOW, batch, log_dir, partition
+from tests.simulated import truncate_fully
 from tests.watcher.station import RESCAN_MS, Station
 
 STEPS = Path(__file__).parents[1] / "data" / "steps"
@@ -65,7 +66,7 @@ def test_a_log_that_has_grown_past_the_place_again_is_known_by_the_last_batch_th
     assert station.fold_of("t").records == 9 + sum(regrown)
 
 
-def test_with_a_hint_it_is_found_before_the_next_survey_even_at_the_same_size(station: Station, disk: LogDir) -> None:
+def test_with_a_hint_it_is_found_before_the_next_rescan_even_at_the_same_size(station: Station, disk: LogDir) -> None:
     log = log_of(disk, 2, 3)
     station.look()
     assert station.look(set()) == []
@@ -101,7 +102,7 @@ def test_what_is_fetched_again_as_it_was_is_no_truncation(station: Station, disk
     assert shown(station.look()) == [(Kind.APPENDED, 9, 10)]
 
 
-def test_several_segments_that_were_cut_off_are_told_with_all_their_bytes(station: Station, disk: LogDir) -> None:
+def test_several_segments_that_were_cut_off_are_reported_with_all_their_bytes(station: Station, disk: LogDir) -> None:
     log = log_of(disk, 2, 3)
     for _ in range(3):
         log.roll()
@@ -177,7 +178,7 @@ def test_a_follower_that_was_read_to_its_end_and_begins_anew_further_on_has_lost
     station.look()
     if restarted:
         station.restart()
-    log.truncate_fully(100, NOW)
+    truncate_fully(log, 100, NOW)
     log.append(batch(2), leader_epoch=3)
     skipped, appended = station.look()
     assert (skipped.kind, skipped.base_offset, skipped.next_offset, skipped.bytes) == (Kind.SKIPPED, 5, 100, 0)
@@ -196,7 +197,7 @@ def test_what_a_follower_held_unread_when_it_began_anew_further_on_is_skipped_ex
     log.roll()
     log.append(batch(9), batch(9))
     held += log.active.size
-    log.truncate_fully(100, NOW)
+    truncate_fully(log, 100, NOW)
     log.append(batch(2), leader_epoch=3)
     skipped, _ = station.look()
     assert (skipped.reason, skipped.base_offset, skipped.next_offset, skipped.bytes) == ("deleted", 2, 100, held)
@@ -234,7 +235,7 @@ def test_a_truncation_between_a_restart_from_further_back_and_its_end(
     assert (second.records, second.next_offset) == (6, 6)
 
 
-def test_a_log_that_ends_before_what_was_told_once_says_so_when_it_is_read_again(station: Station, disk: LogDir) -> None:
+def test_a_log_that_ends_before_what_was_reported_once_says_so_when_it_is_read_again(station: Station, disk: LogDir) -> None:
     log = log_of(disk, 2, 3)
     station.look()
     log.truncate(2)
@@ -243,7 +244,7 @@ def test_a_log_that_ends_before_what_was_told_once_says_so_when_it_is_read_again
     assert station.fold_of("t").next_offset == 2
 
 
-def test_a_range_told_again_shows_where_the_log_parts_from_what_was_counted(station: Station, disk: LogDir) -> None:
+def test_a_range_reported_again_shows_where_the_log_parts_from_what_was_counted(station: Station, disk: LogDir) -> None:
     log = log_of(disk, 2, 3, 4)
     station.look()
     log.truncate(2)
@@ -292,7 +293,7 @@ def test_an_epoch_whose_first_batches_were_cleaned_before_it_was_read_is_no_trun
     assert station.fold_of("t").truncations == 0
 
 
-def test_an_epoch_that_was_read_stays_heeded_when_its_last_batches_are_cleaned(station: Station, disk: LogDir) -> None:
+def test_an_epoch_that_was_read_still_counts_when_its_last_batches_are_cleaned(station: Station, disk: LogDir) -> None:
     log = log_of(disk, 2)
     log.append(batch(3), leader_epoch=5)
     station.look()

@@ -208,8 +208,8 @@ def test_into_a_log_dir_that_is_barred_no_call_is_made(both: Station, two: tuple
     assert any(path.startswith(str(two[1].path)) for path in called)
     assert names(both) == {"t-0", "u-0"}
     both.watcher.log_dirs.unbar(two[0].path)
-    told = shown(both.look())
-    assert set(told) == {(Kind.APPEARED, "t-0", ""), (Kind.APPENDED, "t-0", "")}, "the second reader gets its beginning now"
+    reported = shown(both.look())
+    assert set(reported) == {(Kind.APPEARED, "t-0", ""), (Kind.APPENDED, "t-0", "")}, "the second reader gets its beginning now"
 
 
 # --- with all that an agent has around the watcher
@@ -351,7 +351,7 @@ def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(
             reached = failing.left <= 0
         station.look()
         station.look()
-        told = [
+        reported = [
             (event.kind, event.topic, event.reason, event.bytes if event.kind is Kind.SKIPPED else 0)
             for event in station.events
             if event.kind not in (Kind.CENSUS, Kind.FOUND, Kind.APPENDED, Kind.APPEARED)
@@ -362,8 +362,8 @@ def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(
             "rolled": 9,
         }
         assert station.fold_of("stopped").skipped == {"corrupt": 200}
-        assert sorted(told) == [
-            (Kind.CORRUPT, "stopped", next(each[2] for each in told if each[0] is Kind.CORRUPT), 0),
+        assert sorted(reported) == [
+            (Kind.CORRUPT, "stopped", next(each[2] for each in reported if each[0] is Kind.CORRUPT), 0),
             (Kind.SKIPPED, "stopped", "corrupt", 100),
             (Kind.SKIPPED, "stopped", "corrupt", 100),
             (Kind.TRUNCATED, "moved", "", 0),

@@ -27,7 +27,7 @@ class Watched:
             assert self.structure.take() == set()
 
     def until(self, *expected: Path) -> set[Path]:
-        """Wait until inotify has told of all of these; returns all hints until then."""
+        """Wait until inotify has reported all of these; returns all hints until then."""
         hints: set[Path] = set()
 
         def come() -> bool:

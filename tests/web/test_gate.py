@@ -17,7 +17,7 @@ import yaml
 from streaming.errors import UsageError
 from streaming.web import passwords
 from streaming.web.gate import Gate
-from streaming.web.messages import Answer, Request
+from streaming.web.messages import Request, Response
 from streaming.web.passwords import Passwords
 from streaming.web.server import Server as WebServer
 from streaming.web.web_config import read_web_config
@@ -49,8 +49,8 @@ class Server:
         self.port = self._server.address[1]
         self._server.start("web")
 
-    def _answer(self, request: Request) -> Answer:
-        return Answer(status=HTTPStatus.OK, body=request.path.encode())
+    def _answer(self, request: Request) -> Response:
+        return Response(status=HTTPStatus.OK, body=request.path.encode())
 
     def close(self) -> None:
         self._server.close()

@@ -1,0 +1,1 @@
+"""The lists: each is one table of fields, which page, terminal, commands and JSON draw."""

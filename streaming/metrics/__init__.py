@@ -1,1 +1,0 @@
-"""The metrics: definitions, the table of absolute values and its rendering, the HTTP server and its page."""

@@ -1,0 +1,132 @@
+"""Alerts and judge held against each other: over the same worlds an alert fires if and only if the judge finds a problem of its kind."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streaming.protocol.problem_json import Problem
+from streaming.verdicts import kinds
+from streaming.verdicts.kinds import KINDS, ProblemKind
+from tests.alert_worlds.prometheus_rules import Labels, firing
+from tests.alert_worlds.worlds import World
+
+SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
+    kinds.QUORUM_LOST: (),
+    kinds.OFFLINE: ("topic",),
+    kinds.UNCLEAN: ("topic",),
+    kinds.LOG_CORRUPT: ("broker", "topic"),
+    kinds.HANGING: ("topic",),
+    kinds.BROKER_DOWN: ("broker",),
+    kinds.BROKER_NOT_WRITING: ("broker",),
+    kinds.BROKER_METADATA_STALLED: ("broker",),
+    kinds.LOG_DIR_OFFLINE: ("broker", "log_dir"),
+    kinds.LOG_DIR_FULL: ("broker", "log_dir"),
+    kinds.UNDER_MIN_ISR: ("topic",),
+    kinds.GROUP_WILL_LOSE: ("group", "topic"),
+    kinds.OVERDUE: (),
+    kinds.STUCK: ("topic",),
+    kinds.LOG_DIR_UNREADABLE: ("broker", "log_dir"),
+    kinds.LOG_UNREADABLE: ("broker",),
+    kinds.METADATA_UNREADABLE: (),
+    kinds.AGENT_DOWN: ("agent",),
+    kinds.GROUP_LOST: ("group", "topic"),
+    kinds.GROUP_HELD: ("group", "topic"),
+    kinds.GROUP_PENDING: ("group", "topic"),
+    kinds.GROUP_STOPPED: ("group", "topic"),
+    kinds.STALLED: ("topic",),
+    kinds.RETENTION_OVERDUE: ("broker", "topic"),
+    kinds.RETENTION_BLOCKED: ("broker", "topic", "reason"),
+    kinds.IN_FUTURE: ("topic",),
+    kinds.COMPACTION_STALLED: ("broker", "topic"),
+    kinds.UNDER_REPLICATED: ("topic",),
+    kinds.BROKER_STARTING: ("broker",),
+    kinds.BROKER_STOPPED: ("broker",),
+    kinds.REPLICA_CORRUPT: ("broker", "topic"),
+    kinds.SCRUB_CORRUPT: ("broker", "log_dir"),
+    kinds.SCRUB_UNREADABLE: ("broker", "log_dir"),
+    kinds.SCRUB_OVERDUE: ("broker", "log_dir"),
+    kinds.SILENT: ("topic",),
+    kinds.LAGGING: ("broker",),
+    kinds.BLIND: ("reason", "broker", "agent"),
+    kinds.LOG_DIR_UNWATCHED: ("broker",),
+    kinds.SEGMENT_TOO_OLD: ("broker", "topic"),
+    kinds.LIMITS_ASSUMED: ("broker",),
+}
+"""The labels by which an alert and a problem of each kind are about the same thing."""
+
+_REASON = re.compile(r"\((\w+)\)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An alert that fires in a world while the judge finds no such problem (``fires``), or the other way round."""
+
+    seed: int
+    alert: str
+    fires: bool
+    subject: Labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """``compared``: pairs of a world and an alert. ``agreed``: of each alert, how many subjects it and the judge name alike."""
+
+    compared: int
+    agreed: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+    def __add__(self, other: "Comparison") -> "Comparison":
+        """Both together."""
+        return Comparison(
+            compared=self.compared + other.compared,
+            agreed=self.agreed + other.agreed,
+            differences=self.differences + other.differences,
+        )
+
+
+def compare(worlds: Sequence[World], directory: Path) -> Comparison:
+    """Every alert that has a kind, in every world."""
+    subjects = {kind.alert: labels for kind, labels in SUBJECTS.items()}
+    fires = firing(worlds, subjects, directory)
+    comparison = Comparison(compared=len(worlds) * len(subjects))
+    for kind in KINDS:
+        found = {
+            (number, _subject(kind, problem))
+            for number, each in enumerate(worlds)
+            for problem in each.problems
+            if problem.kind == kind.name and problem.severity == kind.severity
+        }
+        comparison.agreed[kind.alert] += len(found & fires[kind.alert])
+        for number, subject in sorted(found ^ fires[kind.alert], key=lambda each: (each[0], sorted(each[1]))):
+            alone = (number, subject) in fires[kind.alert]
+            if not (alone and _is_explained(kind, subject, worlds[number].problems)):
+                comparison.differences.append(Difference(seed=worlds[number].seed, alert=kind.alert, fires=alone, subject=subject))
+    return comparison
+
+
+def _subject(kind: ProblemKind, problem: Problem) -> Labels:
+    labels = {name: _label(name, problem) for name in SUBJECTS[kind]}
+    return frozenset((name, value) for name, value in labels.items() if value)
+
+
+def _label(name: str, problem: Problem) -> str:
+    if name == "reason":
+        found = _REASON.search(problem.summary)
+        return found[1] if found else ""
+    value = getattr(problem, name)
+    return "" if value == -1 else str(value)
+
+
+def _is_explained(kind: ProblemKind, subject: Labels, problems: Sequence[Problem]) -> bool:
+    """Whether a worse problem says the same, so that one problem is shown while two alerts fire."""
+    topic = dict(subject).get("topic")
+    if kind is kinds.STALLED:
+        return any(
+            each.kind == kinds.OVERDUE.name or (each.kind in (kinds.HANGING.name, kinds.STUCK.name) and each.topic == topic)
+            for each in problems
+        )
+    if kind is kinds.BLIND:
+        return dict(subject)["reason"] == "metadata_unreadable" and any(each.kind == kinds.METADATA_UNREADABLE.name for each in problems)
+    return False

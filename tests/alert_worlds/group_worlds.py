@@ -1,0 +1,148 @@
+"""Random consumer groups that read two topics of one broker: what rounds find of them, judged and rendered at one moment."""
+
+import json
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from streaming.exposition.render import render
+from streaming.protocol.cluster_messages import Registered
+from streaming.rows import SEGMENTS, TRANSACTIONS
+from streaming.settings import Settings
+from streaming.verdicts.all_problems import problems
+from streaming.verdicts.circumstances import Circumstances
+from streaming.verdicts.group_judge import judge_groups
+from streaming.view.observer import AgentStatus, Observer, Versions
+from streaming.view.thresholds import thresholds
+from streaming.view.view import view
+from tests.alert_worlds.worlds import DAY, HOUR, MINUTE, NOW, World
+from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
+from tests.consumers.group_world import STOPPED_MS, GroupJob
+from tests.view.reported import Facts
+from tests.view.rows import new_table, states
+from tests.view.test_host_families import broker, log_dir
+from tests.view.test_transaction_columns import coordinator, transaction
+
+GROUPS = ("billing", "mail", "console-consumer-77")
+TOPICS = ("orders", "pay")
+END = 10
+
+
+def group_world(seed: int) -> World:
+    """The groups of a seed, after the rounds of half an hour."""
+    drawn = _Groups(Random(seed))
+    job = drawn.job
+    now = NOW
+    snapshot = job.table.snapshot(now)
+    seen = view(snapshot)
+    board = job.board.latest(1000 * now)
+    observer = Observer(query="segtail", versions=Versions(segtail="0", spark="0", python="0"), thresholds=thresholds(Settings()))
+    running = broker(appended_ms=1000 * now - 500, registered=[Registered(broker=1, fenced=False)])
+    observer.know(
+        [
+            AgentStatus(
+                name="a1",
+                up=True,
+                brokers=(1,),
+                metadata_brokers=frozenset({1}),
+                broker_statuses=(running,),
+                log_dirs=(log_dir(checkpoint_ms=1000 * now),),
+            )
+        ]
+    )
+    groups = None if board is None else judge_groups(board, board.at_ms)
+    judged = Circumstances(shown=seen, topics=snapshot.topic_names, now_ms=1000 * now, agents=observer.agents, groups=groups)
+    page = render(job.table, observer, now, groups=job.board, look=lambda: seen)
+    return World(seed=seed, page=page.decode(), circumstances=judged, problems=problems(judged))
+
+
+class _Groups:
+    """Logs with records, markers and gaps, groups with commits in them, and what has come of both until now."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.begun = NOW - 2 * STOPPED_MS // 1000 - 10
+        agent = FakeAgent(logs={(topic, partition): self._records() for topic in TOPICS for partition in range(2)})
+        self.job = GroupJob(new_table(), {"a1": agent}, now=float(self.begun))
+        self.job.put("__consumer_offsets", end=1000)
+        logs = {each: self._log() for each in agent.logs}
+        for (topic, partition), values in logs.items():
+            self.job.put(topic, partition, end=END, **values)
+        if self.chance(0.5):
+            self.job.table.apply(states(self._coordinator()))
+        self.job.reach()
+        agent.groups_ = [GROUP | {"group": name, **self._members()} for name in GROUPS if self.chance(0.7)]
+        for name in GROUPS:
+            for topic, partition in logs:
+                if self.chance(0.5):
+                    agent.commit(
+                        random.randrange(END + 2),
+                        group=name,
+                        topic=topic,
+                        partition=partition,
+                        commit_ms=1000 * (self.begun - random.choice((0, 5, DAY))),
+                    )
+        # What waits has waited for all of the time that the world is held still.
+        agent.pending = [
+            WAITING
+            | {
+                "group": random.choice(GROUPS),
+                "topic": random.choice(TOPICS),
+                "commit_ms": 1000 * (NOW - random.choice((20 * MINUTE, HOUR))),
+            }
+            for _ in range(random.choice((0, 0, 1, 2)))
+        ]
+        self.job.round()
+        for (topic, partition), values in logs.items():  # what retention deletes meanwhile
+            if self.chance(0.2):
+                self.job.put(topic, partition, end=END, **values | {"log_start_offset": random.choice((1, 4, 8))})
+        self.job.round(STOPPED_MS / 1000)
+        for name in GROUPS:
+            if self.chance(0.3):
+                agent.commit(random.randrange(END), group=name, topic="orders", commit_ms=1000 * round(self.job.now))
+        self.job.round(NOW - self.job.now)
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def _records(self) -> Records:
+        kinds = [self.random.choice(("data", "data", "data", "aborted", "control", "gone")) for _ in range(END)]
+        ages = [self.random.choice((5, 899, 900, 901, HOUR, 3 * HOUR, 5 * HOUR)) for _ in range(END)]
+        times = {offset: 1000 * (NOW - age) for offset, age in enumerate(sorted(ages, reverse=True))}
+        return Records(kinds, times=times)
+
+    def _log(self) -> dict[str, Any]:
+        values: dict[str, Any] = {"high_watermark": self.random.choice((END, END, END - 2))}
+        if self.chance(0.4):
+            age = self.random.choice((60, 950, 5_000))
+            first = self.random.randrange(END)
+            values |= {"transactional": True, "transactions": np.array([transaction(9, first, age=age)], TRANSACTIONS).tobytes()}
+        if self.chance(0.6):
+            ages = self.random.choice(((0, 0), (HOUR, 0), (3 * HOUR, MINUTE), (5 * HOUR, HOUR), (DAY, 5 * HOUR)))
+            segments = np.array(
+                [(0, 600, 1000 * (NOW - ages[0]), 1000 * (NOW - ages[0])), (6, 400, 1000 * (NOW - ages[1]), 1000 * (NOW - ages[1]))],
+                SEGMENTS,
+            )
+            limit = self.random.choice((HOUR, 4 * HOUR, 6 * HOUR, 9 * HOUR, 2 * DAY))
+            configs = json.dumps({"topic": {"retention.ms": str(1000 * limit)}})
+            values |= {
+                "facts": Facts(segments=segments, configs=configs, replicas=(1,), isr=(1,)).encode(),
+                "active_segment": 6,
+                "active_position": 400,
+            }
+        return values
+
+    def _members(self) -> dict[str, Any]:
+        return {"members": 0, "state": "Empty"} if self.chance(0.4) else {}
+
+    def _coordinator(self) -> dict[str, Any]:
+        entry = {
+            "transactional_id": "pay",
+            "producer_id": 9,
+            "state": "Ongoing",
+            "timeout_ms": self.random.choice((60_000, 2**31 - 1, 86_400_000)),
+            "start_ms": 1000 * (NOW - 1_000),
+            "partitions": [f"{topic}-{partition}" for topic in TOPICS for partition in range(2)],
+        }
+        return coordinator(entry, agent="a1", broker=1)

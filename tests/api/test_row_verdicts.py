@@ -1,0 +1,38 @@
+"""Rows of every list say what is wrong with them, as the problems do."""
+
+from streaming.api.judged import Judged
+from streaming.api.seen import Seen
+from streaming.api.state import State
+from streaming.verdicts.circumstances import Circumstances
+from streaming.view.table import Table
+from streaming.view.view import view
+from tests.view.rows import new_table
+from tests.view.test_retention_columns import BELOW, facts
+from tests.view.test_retention_columns import orders as kept
+from tests.view.test_transaction_columns import MS, transaction
+from tests.view.test_transaction_columns import orders as opened
+
+
+def state(table: Table) -> State:
+    snapshot = table.snapshot(MS / 1000)
+    shown = view(snapshot)
+    judged = Judged(seen=Seen(shown, snapshot), of=Circumstances(shown=shown, topics=snapshot.topic_names, now_ms=MS))
+    return State(lambda: judged)
+
+
+def test_partitions_and_retention_have_the_worst_of_their_own() -> None:
+    overdue = facts((0, 500, 9600), (50, 300, 10), configs=BELOW)
+    of = state(new_table(kept(overdue, corrupt_batches=1), kept(overdue, partition=1)))
+    partitions = {row.partition: (row.kind, row.severity, row.since_ms) for row in of.partitions().rows}
+    late = ("retention_overdue", "warning", MS - 6_000_000)
+    assert partitions == {0: ("log_corrupt", "critical", -1), 1: late}
+    assert {(row.kind, row.severity, row.since_ms) for row in of.retention().rows} == {late}
+    detail = of.partition("orders", 0)
+    assert detail is not None
+    assert (detail.row.kind, detail.retention.kind) == ("log_corrupt", "retention_overdue")
+
+
+def test_a_transaction_has_its_own() -> None:
+    of = state(new_table(opened(transaction(7, 40, age=1300), transaction(8, 50, age=100)), coordinator_partitions=None))
+    rows = {row.producer_id: (row.kind, row.severity, row.since_ms) for row in of.transactions().rows}
+    assert rows == {7: ("transaction_stuck", "critical", MS - 1_300_000), 8: ("", "", -1)}

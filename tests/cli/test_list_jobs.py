@@ -1,0 +1,88 @@
+"""Commands about lists beside the exporter of a job, over HTTP: they print what the job answers."""
+
+import json
+import time
+from collections.abc import Iterator
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streaming.cli.app import segtail
+from streaming.site.exporter import Exporter
+from tests.view.rows import log, new_observer, new_table
+
+NAMES = ("orders", "orders-audit", "sp ace", "a&topic=b")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    logs = [log(topic=name, partition=number, appended_bytes=5, end_offset=7) for name in NAMES for number in range(300)]
+    exporter = Exporter("127.0.0.1", 0, table=new_table(*logs), observer=new_observer(), clock=time.time, healthy=lambda: True)
+    exporter.start()
+    yield exporter.url.removesuffix("/metrics")
+    exporter.close()
+
+
+def run(url: str, name: str, *options: str) -> Result:
+    return CliRunner().invoke(segtail, [name, "--job", url, *options], standalone_mode=False)
+
+
+def printed(url: str, name: str, *options: str) -> dict[str, object]:
+    done = run(url, name, "--json", *options)
+    assert done.exception is None, done.exception
+    page: dict[str, object] = json.loads(done.stdout)
+    return page
+
+
+def without_time(page: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in page.items() if name != "at_ms"}
+
+
+@pytest.mark.parametrize("name", ["transactions", "retention", "count"])
+def test_json_is_the_answer_of_the_job(url: str, name: str) -> None:
+    with urlopen(f"{url}/api/v1/{name}?limit=1000") as response:
+        answer = json.loads(response.read())
+    found = printed(url, name)
+    assert found.keys() == answer.keys()
+    assert without_time(found) | {"rows": []} == without_time(answer) | {"rows": []}
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ((), 1200),  # of two answers
+        (("orders",), 300),
+        (("--topic", "orders"), 300),
+        (("orders", "--topic", "sp ace", "--topic", "orders"), 600),
+        (("a&topic=b",), 300),
+        (("--filter", "ORDERS"), 600),
+        (("orders-audit", "--filter", "-29"), 11),
+    ],
+)
+@pytest.mark.parametrize("name", ["retention", "count"])
+def test_topics_and_filters_mean_the_same_in_every_command(url: str, name: str, options: tuple[str, ...], count: int) -> None:
+    by = ("--by", "partition") if name == "count" else ()
+    page = printed(url, name, *by, *options)
+    rows = page["rows"]
+    assert isinstance(rows, list)
+    assert (len(rows), page["matched"], page["total"]) == (count, count, 1200)
+    assert len({(row["topic"], row["partition"]) for row in rows}) == count
+
+
+@pytest.mark.parametrize("name", ["transactions", "retention", "count"])
+def test_what_the_job_does_not_have_or_does_not_do_is_refused(url: str, name: str) -> None:
+    complaints = {
+        ("nowhere",): "no partition of nowhere lies where that job looks",
+        ("--at", "2026-01-01"): "--at cannot be given with --job",
+        ("--log-dirs", "/d"): "--log-dirs cannot be given with --job",
+        ("--server-properties", "/d"): "--server-properties cannot be given with --job",
+    }
+    for options, complaint in complaints.items():
+        assert complaint in str(run(url, name, *options).exception)
+
+
+@pytest.mark.parametrize("name", ["transactions", "retention", "count"])
+def test_a_table_has_the_headings_of_the_list(url: str, name: str) -> None:
+    heads = {"transactions": "0 open, 0 hanging", "retention": "Partition   Blocked ", "count": "Topic   Partitions "}
+    assert run(url, name, "orders").stdout.startswith(heads[name])

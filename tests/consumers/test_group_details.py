@@ -1,0 +1,444 @@
+"""One group in detail: what its agents add to a snapshot."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streaming.api.paging import Asked
+from streaming.consumers import group_details
+from streaming.errors import AgentError
+from streaming.protocol.group_json import BatchCheck, GroupDetail, GroupPartition, GroupSummary
+from streaming.rows import SEGMENTS, TRANSACTIONS
+from streaming.rules.transaction_verdicts import NEVER_MS
+from tests.consumers.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
+from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
+from tests.tables import each_row
+from tests.view.reported import Facts
+from tests.view.rows import states
+from tests.view.test_transaction_columns import coordinator, transaction
+
+
+def details(job: GroupJob, name: str = "g") -> GroupDetail | None:
+    return job.detail(name)
+
+
+def listed(job: GroupJob) -> list[GroupSummary]:
+    answers = job.answers()
+    assert answers is not None
+    return answers.page(Asked(sort="group", order="asc")).rows
+
+
+def partition(job: GroupJob) -> GroupPartition:
+    found = details(job)
+    assert found is not None
+    (one,) = found.partitions
+    return one
+
+
+def test_a_group_has_its_members_and_the_lag_of_its_partitions() -> None:
+    job = world(kinds=["data", "aborted", "control", "data", "gone", "data", "data", "control", "data", "data"])
+    job.agents["a1"].commit(2, commit_ms=900_000)
+    job.agents["a1"].groups_ = [GROUP]
+    job.round()
+    found = details(job)
+    assert found is not None
+    assert (found.summary.type, found.summary.members, found.clients, found.hosts) == ("Consumer", 2, ["c"], ["/h"])
+    assert (found.summary.lag_records_read_committed, found.summary.lag_offsets, found.summary.partitions) == (5, 8, 1)
+    one = partition(job)
+    assert (one.topic, one.partition, one.broker, one.committed, one.high_watermark) == ("orders", 0, 1, 2, 10)
+    assert (one.lag_records_read_committed, one.lag_bytes, one.next_offset, one.next_batch_bytes) == (5, 700, 3, 100)
+    assert one.batch is None
+
+
+def test_a_group_that_is_not_there_or_of_which_nothing_is_known_has_no_details() -> None:
+    job = world()
+    job.agents["a1"].commit(2)
+    job.round()
+    assert details(job, "other") is None
+    assert world().detail() is None
+
+
+def test_the_next_batch_of_a_partition_that_has_stopped_is_checked() -> None:
+    job = world()
+    job.agents["a1"].commit(3, commit_ms=1_000_000)
+    job.round()
+    assert partition(job).batch is None
+    job.round(STOPPED_MS / 1000)
+    one = partition(job)
+    assert (one.stopped_since_ms, one.stopped_earlier) == (1_000_000, True)
+    assert one.batch == BatchCheck(sound=False, error="crc", size=77, last_offset=3)
+    assert job.agents["a1"].checked == [("orders", 0, 3)]
+
+
+def stake(**values: Any) -> GroupJob:
+    """A log of two segments, from 0 and from 6 on, of which retention deletes the first before long."""
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
+    return world(facts=facts, active_segment=6, active_position=400, **values)
+
+
+def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> None:
+    job = stake()
+    job.agents["a1"].commit(2)
+    job.round()
+    one = partition(job)
+    assert one.loss_ms > 0
+    assert (one.loss_records, one.loss_bytes) == (4, 400)
+    job.agents["a1"].commit(0)
+    job.round()
+    assert (partition(job).loss_records, partition(job).loss_bytes) == (6, 600)
+
+
+def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, float]:
+    """A log that had 1,000 bytes for a day, and grows since then; and when its first segment is beyond its size, Unix milliseconds.
+
+    The group has read nothing.
+    """
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 2_000, 2_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.bytes":"20000","retention.ms":"-1"}}').encode()
+    job = world(facts=facts, active_segment=6, active_position=400, kinds=["data"] * 1000)
+    job.now = 86_400.0
+    job.agents["a1"].commit(2)
+    job.round()
+    for second in range(every, seconds + 1, every):
+        grown = second * bytes_a_second
+        job.put(end=10 + grown // BATCH_BYTES, facts=facts, active_segment=6, active_position=400 + grown)
+        job.round(every)
+    return job, 1000 * (86_400 + (20_000 - 400) / bytes_a_second)
+
+
+@each_row(("bytes_a_second", "every"), [(100, 1), (20, 5), (20, 15), (10, 30)])
+def test_by_its_size_a_log_loses_what_it_does_at_the_rate_of_the_last_minutes(bytes_a_second: int, every: int) -> None:
+    job, due_ms = grows(bytes_a_second, 120, every=every)
+    one = partition(job)
+    assert one.loss_by_size
+    assert abs(one.loss_ms - due_ms) <= 2000
+    silent = [int(job.round(seconds).found.loss_ms[0]) for seconds in (200, 200)]
+    assert one.loss_ms < silent[0]
+    assert silent[1] == -1  # by what its segments show: it has stopped
+
+
+def test_a_list_of_groups_says_that_limits_are_assumed_as_each_of_them_does() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
+    for configs, there in (("", True), ('{"topic":{"retention.ms":"1000000000"}}', False)):
+        facts = Facts(segments=segments, configs=configs).encode()
+        job = world(facts=facts, active_segment=6, active_position=400)
+        job.agents["a1"].commit(2)
+        job.round()
+        (row,) = listed(job)
+        found = details(job)
+        assert found is not None
+        assert (row.limits_assumed, found.summary.limits_assumed, partition(job).limits_assumed) == (there,) * 3
+
+
+def test_a_log_that_commits_name_by_its_name_and_by_its_topic_id_is_one_log() -> None:
+    job = world(topic_id=TOPIC_ID)
+    job.agents["a1"].commit(2)
+    job.agents["a1"].commit(3, group="other", topic="", topic_id=TOPIC_ID)
+    assert job.round().logs.topics == ["orders", "orders"]
+    for group, committed in (("g", 2), ("other", 3)):
+        found = details(job, group)
+        assert found is not None
+        assert [(each.topic, each.committed) for each in found.partitions] == [("orders", committed)]
+
+
+def test_an_agent_that_does_not_answer_takes_nothing_away_that_the_job_knows() -> None:
+    job = world()
+    job.agents["a1"].commit(2)
+    job.round()
+    job.agents["a1"].error = AgentError("away")
+    one = partition(job)
+    assert (one.lag_records_read_committed, one.next_batch_bytes, one.batch) == (8, BATCH_BYTES, None)
+
+
+def test_of_what_is_below_the_log_start_records_alone_are_lost_as_far_as_they_are_on_disk() -> None:
+    for log_start, lost in ((2, 0), (4, 2)):
+        job = world(kinds=["aborted", "control", *["data"] * 8], log_start_offset=log_start)
+        job.agents["a1"].commit(0)
+        job.round()
+        one = partition(job)
+        assert (one.lost_offsets, one.lost_records) == (log_start, lost)
+    job = world(log_start_offset=4)
+    job.agents["a1"].logs["orders", 0] = Deleted(["data"] * 10)
+    job.agents["a1"].commit(0)
+    job.round()
+    assert (partition(job).lost_offsets, partition(job).lost_records) == (4, -1)
+
+
+class Deleted(Records):
+    """A log whose segments from before the log start are not on disk any more."""
+
+    def position(self, offset: int, upto: int) -> Row:
+        return super().position(offset, upto) | ({"state": "BELOW"} if offset < 4 else {})
+
+
+class BegunAgain(Records):
+    """A log whose counts begin anew at some offset: those before it and those after it have nothing in common."""
+
+    anew = 0
+
+    def position(self, offset: int, upto: int) -> Row:
+        return super().position(offset, upto) | {"edition": "e2" if offset >= self.anew else "e1"}
+
+
+def begins_again(job: GroupJob, offset: int) -> None:
+    records = BegunAgain(job.agents["a1"].logs["orders", 0].kinds)
+    records.anew = offset
+    job.agents["a1"].logs["orders", 0] = records
+
+
+def test_counts_that_have_nothing_in_common_make_no_number() -> None:
+    for offset, lost in ((5, 4), (3, -1), (0, 4), (11, 4)):
+        job = world(log_start_offset=4)
+        begins_again(job, offset)
+        job.agents["a1"].commit(0)
+        job.round()
+        assert (partition(job).lost_offsets, partition(job).lost_records) == (4, lost)
+    job = stake()
+    job.agents["a1"].commit(2)
+    job.round()
+    for offset, at_stake in ((7, (4, 400)), (6, (-1, -1)), (4, (-1, -1)), (2, (4, 400))):
+        begins_again(job, offset)
+        assert (partition(job).loss_records, partition(job).loss_bytes) == at_stake
+
+
+def test_commits_that_wait_are_shown_with_their_partition() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.agents["a1"].pending = [WAITING]
+    job.round()
+    (waits,) = partition(job).pending
+    assert (waits.producer_id, waits.offset, waits.coordinator) == (9, 5, 0)
+
+
+def test_rates_show_who_is_faster() -> None:
+    job = world(end=10, kinds=["data"] * 1000)
+    agent = job.agents["a1"]
+    agent.commit(0)
+    job.round()
+    for step in range(1, 90):
+        job.put(end=10 + 10 * step)
+        agent.commit(5 * step)
+        job.round(10)
+    one = partition(job)
+    assert one.appended_rate > 1.9 * one.consumed_rate
+    assert abs(one.consumed_rate - 0.5) < 0.05
+
+
+def test_partitions_that_have_only_commits_of_an_open_transaction_are_shown() -> None:
+    job = world()
+    job.agents["a1"].pending = [WAITING, WAITING | {"partition": 4, "offset": 7}]
+    job.round()
+    found = details(job)
+    assert found is not None
+    assert (found.summary.partitions, found.summary.unknown, found.summary.pending) == (2, 2, 2)
+    rows = [(each.topic, each.partition, each.committed, each.unknown, [of.offset for of in each.pending]) for each in found.partitions]
+    assert rows == [("orders", 0, -1, "not_committed", [5]), ("orders", 4, -1, "not_committed", [7])]
+    job.agents["a1"].commit(3)
+    job.round()
+    found = details(job)
+    assert found is not None
+    assert [(each.partition, each.committed, len(each.pending)) for each in found.partitions] == [(0, 3, 1), (4, -1, 1)]
+
+
+def test_since_when_a_group_has_stopped_is_known_if_it_was_seen_to_move() -> None:
+    job = world()
+    job.agents["a1"].commit(3, commit_ms=1_000_000)
+    job.round()
+    job.agents["a1"].commit(4, commit_ms=1_005_000)
+    job.round(10)
+    job.round(STOPPED_MS / 1000)
+    one = partition(job)
+    assert (one.stopped_since_ms, one.stopped_earlier) == (1_005_000, False)
+
+
+def test_since_when_a_record_is_readable_is_known_if_there_was_none_before() -> None:
+    job = world(end=3, kinds=["data"] * 10)
+    job.agents["a1"].commit(3, commit_ms=900_000)
+    job.round()
+    job.put(end=10)
+    job.round(10)
+    job.round(STOPPED_MS / 1000)
+    one = partition(job)
+    assert (one.stopped_since_ms, one.stopped_earlier) == (1_010_000, False)
+
+
+def test_a_group_that_had_read_everything_stands_still_only_since_there_is_a_record_again() -> None:
+    job = world(kinds=["data"] * 12)
+    agent = job.agents["a1"]
+    agent.commit(3, commit_ms=900_000)
+    job.round()
+    agent.commit(10, commit_ms=1_005_000)
+    assert job.round(10).progress.stopped_since_ms.tolist() == [-1]
+    job.round(STOPPED_MS / 1000)
+    job.put(end=12)
+    progress = job.round(10).progress
+    assert (progress.stopped_since_ms.tolist(), progress.stopped_earlier.tolist()) == ([1_020_000 + STOPPED_MS], [False])
+    assert job.page()["group_stopped_partitions{g,orders}"] == 0
+
+
+@each_row(
+    ("commit_ms", "since_ms"),
+    [
+        (900_000, 1_000_000),  # older than the round before, which did not have it: it came late
+        (1_005_000, 1_005_000),
+        (9_000_000, 1_010_000),  # by a clock that is ahead
+        (-1, 1_010_000),
+    ],
+)
+def test_a_group_stands_still_since_a_time_between_two_rounds(commit_ms: int, since_ms: int) -> None:
+    job = world()
+    job.agents["a1"].commit(3, commit_ms=800_000)
+    job.round()
+    job.agents["a1"].commit(4, commit_ms=commit_ms)
+    assert job.round(10).progress.stopped_since_ms.tolist() == [since_ms]
+
+
+NOW_MS = 1_000_000
+TIMEOUT_MS = 60_000
+
+
+def opened(first: int, seconds: float) -> bytes:
+    """The column of a log in which a transaction began so long ago."""
+    at_ms = NOW_MS - round(1000 * seconds)
+    return np.array([transaction(9, first, age=0, start_ms=at_ms, last_ms=at_ms)], TRANSACTIONS).tobytes()
+
+
+def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is_and_whether_it_has_a_timeout_or_none() -> None:
+    for seconds, timeout_ms, deadline_ms in (
+        (1, TIMEOUT_MS, NOW_MS - 2000 + TIMEOUT_MS),
+        (400, TIMEOUT_MS, NOW_MS - 2000 + TIMEOUT_MS),
+        (1, NEVER_MS, -1),
+    ):
+        job = world(end=10, transactional=True, transactions=opened(4, seconds))
+        job.agents["a1"].commit(4)
+        entry = {"transactional_id": "pay", "producer_id": 9, "state": "Ongoing", "timeout_ms": timeout_ms, "start_ms": NOW_MS - 2000}
+        job.table.apply(states(coordinator(entry, agent="a1", broker=1)))
+        job.round()
+        one = partition(job)
+        assert one.held
+        assert one.held_by is not None
+        assert (one.held_by.producer_id, one.held_by.first_offset, one.held_by.transactional_id) == (9, 4, "pay")
+        assert (one.held_by.start_ms, one.held_by.deadline_ms) == (NOW_MS - 2000, deadline_ms)
+
+
+def test_counts_up_to_an_earlier_last_stable_offset_make_no_lag() -> None:
+    job = world(end=10, transactional=True, transactions=opened(4, 10))
+    job.agents["a1"].commit(2)
+    assert job.round().found.lags.read_committed.tolist() == [2]
+    job.put(end=10, transactional=True)
+    job.agents["a1"].error = AgentError("away")
+    assert job.round(1).found.lags.read_committed.tolist() == [-1]
+    job.agents["a1"].error = None
+    assert job.round(1).found.lags.read_committed.tolist() == [8]
+
+
+def test_an_open_transaction_holds_up_no_share_group() -> None:
+    job = world(end=10, topic_id=TOPIC_ID, transactional=True, transactions=opened(4, 1))
+    job.put("__share_group_state", end=1000)
+    job.agents["a1"].commit(4)
+    job.agents["a1"].commit(4, group="s", share=True, topic="", topic_id=TOPIC_ID)
+    job.round()
+    found = job.page()
+    assert (found["group_held_partitions{g,orders}"], found["group_held_partitions{s,orders}"]) == (1, 0)
+    shared = details(job, "s")
+    assert shared is not None
+    assert [(each.held, each.held_by, each.lag_records_read_uncommitted) for each in shared.partitions] == [(False, None, 6)]
+
+
+def test_since_when_commits_wait_is_that_of_their_transactions_first_batch_else_their_own() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.agents["a1"].pending = [WAITING | {"commit_ms": NOW_MS - 500}]
+    job.round()
+    (waits,) = partition(job).pending  # its transaction has ended already, as the table has it
+    assert (waits.since_ms, waits.start_ms) == (NOW_MS - 500, -1)
+    job.put("__consumer_offsets", end=1000, transactional=True, transactions=opened(20, 30))
+    (waits,) = partition(job).pending
+    assert (waits.since_ms, waits.start_ms, waits.first_offset) == (NOW_MS - 30_000, NOW_MS - 30_000, 20)
+    found = details(job)
+    assert found is not None
+    assert found.summary.oldest_pending_ms == NOW_MS - 500
+
+
+@pytest.mark.parametrize(("large_bytes", "checked"), [(BATCH_BYTES - 1, True), (BATCH_BYTES, False)])
+def test_a_next_batch_is_checked_that_may_be_too_large(large_bytes: int, checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_details, "LARGE_BYTES", large_bytes)
+    job = world()
+    job.agents["a1"].commit(3)
+    job.round()
+    assert (partition(job).batch is not None) == checked
+
+
+def test_of_a_log_that_is_damaged_the_batch_is_checked_that_the_group_stands_at() -> None:
+    for committed, log_start, offset in ((3, 0, 3), (3, 5, 5)):
+        job = world(log_start_offset=log_start)
+        job.agents["a1"].commit(committed)
+        job.agents["a1"].logs["orders", 0].state = "DAMAGED"
+        job.round()
+        assert partition(job).unknown == "damaged"
+        assert job.agents["a1"].checked[-1] == ("orders", 0, offset)
+
+
+def test_one_record_that_was_deleted_unread_is_looked_up_too() -> None:
+    job = world(log_start_offset=1)
+    job.agents["a1"].commit(0)
+    job.round()
+    one = partition(job)
+    assert (one.lost_offsets, one.lost_records) == (1, 1)
+
+
+def test_records_of_an_open_transaction_are_at_stake_and_none_above_the_high_watermark() -> None:
+    job = stake(transactional=True, transactions=opened(4, 10))
+    job.agents["a1"].commit(2)
+    job.round()
+    one = partition(job)
+    assert (one.lag_records_read_committed, one.loss_records, one.loss_bytes) == (2, 4, 400)
+
+
+def test_records_above_the_high_watermark_are_not_at_stake() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 2_000, 2_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
+    job = world(facts=facts, active_segment=6, active_position=400, high_watermark=8)
+    job.agents["a1"].commit(2)
+    job.round()
+    one = partition(job)
+    assert (one.high_watermark, one.loss_records, one.loss_bytes) == (8, 6, 600)
+
+
+def test_the_sums_of_a_group_are_those_of_its_partitions() -> None:
+    job = world()
+    agent = job.agents["a1"]
+    agent.logs["orders", 1] = Records(["data"] * 8)
+    job.put(partition=1, end=8, log_start_offset=3)
+    agent.commit(4, commit_ms=900_000)
+    agent.commit(2, partition=1, commit_ms=950_000)
+    agent.commit(1, partition=7, commit_ms=800_000)
+    agent.pending = [WAITING | {"commit_ms": 990_000}, WAITING | {"commit_ms": 980_000, "partition": 9}]
+    job.round()
+    (of,) = listed(job)
+    found = details(job)
+    assert found is not None
+    for each in (of, found.summary):
+        assert (each.partitions, each.unknown, each.below_start, each.stopped, each.held, each.beyond_end) == (4, 2, 1, 0, 0, 0)
+        assert (each.lag_offsets, each.lag_records_read_committed, each.lag_records_read_uncommitted, each.lag_bytes) == (12, 11, 11, 1100)
+        assert (each.oldest_timestamp_ms, each.oldest_append_ms, each.last_commit_ms) == (3000, -1, 950_000)
+        assert (each.pending, each.oldest_pending_ms) == (2, 980_000)
+    job.round(STOPPED_MS / 1000)
+    assert listed(job)[0].stopped == 2
+
+
+def test_a_page_of_groups_counts_what_is_left_out() -> None:
+    job = world()
+    for name in ("a", "b", "c"):
+        job.agents["a1"].commit(3, group=name)
+    job.board.publish(replace(job.round(), omitted=4))
+    answers = job.answers()
+    assert answers is not None
+    page = answers.page(Asked(sort="group", order="asc", offset=1, limit=1))
+    assert ([each.group for each in page.rows], page.total, page.matched, page.omitted) == (["b"], 3, 3, 4)
+    hidden = replace(answers, is_exported=lambda name: name != "b")
+    assert [each.group for each in hidden.page(Asked(sort="group", order="asc")).rows] == ["a", "c"]
+    assert hidden.named("b") is None

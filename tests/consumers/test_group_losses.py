@@ -1,0 +1,36 @@
+"""When retention deletes offsets of the logs of a page."""
+
+from pathlib import Path
+
+import numpy as np
+
+from streaming.consumers.group_losses import losses_of
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.single_reading import SingleReading
+from streaming.settings import Settings
+from streaming.watcher.scope import Scope
+from tests.builders import NOW, batch, log_dir, partition
+
+HOUR = 3_600_000
+
+
+def test_an_offset_of_an_observed_log_is_deleted_when_its_segment_has_passed_the_limit(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    for topic, age in (("a", 3), ("b", 1), ("c", 2)):
+        log = partition(disk, topic, topic_id=ord(topic))
+        log.append(batch(5, timestamp=NOW - age * HOUR))
+        log.roll()
+        log.append(batch(5, timestamp=NOW - 60_000))
+    disk.write_high_watermarks()
+    settings = Settings(broker_config={"log.retention.ms": str(24 * HOUR)})
+    with SingleReading(open_log_dirs([disk.path]), settings, lambda *_: Scope(once=True), NOW) as reading:
+        seen, _ = reading.see()
+        names, observed = np.array(seen.observed.names), seen.observed
+        items = np.array([int(np.flatnonzero(names == topic)[0]) for topic in ("c", "a", "a")])
+        found = losses_of(observed, seen.kept, items, np.array([2, 0, 7]), NOW)
+        assert found.at_ms[:2].tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5]
+        assert found.end_offset.tolist() == [5, 5, 10]
+        assert found.at_ms[2] > NOW + 24 * HOUR  # its segment grows still
+        still = losses_of(observed, seen.kept, items, np.array([2, 0, 7]), NOW, np.zeros(len(names)))
+        assert still.at_ms.tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5, NOW + 24 * HOUR - 60_000 + 5]
+        assert losses_of(observed, seen.kept, np.empty(0, np.int64), np.empty(0, np.int64), NOW).at_ms.tolist() == []

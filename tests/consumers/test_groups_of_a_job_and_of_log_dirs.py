@@ -1,0 +1,244 @@
+"""A job and log dirs say the same of every group, in every field of every message: over random histories of a broker."""
+
+import random
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streaming.api.listed_groups import ListedGroups
+from streaming.catalog.catalog_tables import NOTHING_DECIDED
+from streaming.consumers.group_calls import ask_agents
+from streaming.consumers.group_details import GroupDetails
+from streaming.consumers.group_partitions import GroupPartitions
+from streaming.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.consumers.group_snapshot import GroupBoard
+from streaming.consumers.group_tracker import GroupTracker
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.group_reading import read_groups
+from streaming.protocol.group_json import BatchCheck, GroupDetail
+from streaming.protocol.group_messages import POSITIONS, BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
+from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_records, read_table
+from streaming.protocol.group_stream import read_groups as read_answer
+from streaming.query.cutting import cut, overwritten_from
+from streaming.rows import pack_rows, unpack_rows
+from streaming.rules.shard import fold_shard
+from streaming.rules.shard_state import ShardState
+from streaming.settings import Settings
+from streaming.simulator.batch_writer import Batch
+from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.group_writer import Member, classic_group_record
+from streaming.simulator.log import PartitionLog
+from streaming.state_row import STATES
+from streaming.verdicts.group_judge import judge_groups
+from streaming.view.answers import apply
+from streaming.view.export import EVERYTHING
+from streaming.view.observer import AgentStatus
+from streaming.view.page_context import context_of
+from streaming.view.table import Table
+from streaming.view.view import view
+from tests.agents import Agent, Reader, read_range
+from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.group_answers import detailed
+
+HOUR = 3_600_000
+SETTINGS = Settings(broker_config={"log.retention.ms": str(30 * HOUR)}, group_stopped_after=timedelta(days=10_000))
+STOPPED_AFTER_MS = SETTINGS.group_stopped_after // timedelta(milliseconds=1)
+WATCHED = ("consumed_rate", "appended_rate")
+"""What only who watches can know: log dirs are looked at once."""
+
+
+class Client:
+    """The calls of a client, without a wire."""
+
+    def __init__(self, agent: Agent) -> None:
+        assert agent.service.about_groups is not None
+        self._answers = agent.service.about_groups
+
+    def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
+        return read_answer(_sent(self._answers.groups(request or GroupsRequest())))
+
+    def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
+        return read_records([*_sent(self._answers.records(request or RecordsRequest()))])
+
+    def positions(self, asked: pa.Table) -> pa.Table:
+        (message,) = _sent(self._answers.positions(PositionsRequest.of(asked)))
+        return read_table(message, POSITIONS)
+
+    def batch(self, request: BatchRequest) -> BatchCheck:
+        return self._answers.check_batch(request)
+
+
+def _sent(messages: Iterable[bytes | pa.Buffer]) -> Iterator[bytes]:
+    return (bytes(memoryview(each)) for each in messages)
+
+
+def reported_by_job(path: Path, scratch: Path, now_ms: int) -> dict[str, GroupDetail]:
+    """What a job says that has just begun, with an agent and its ladders, by all of its parts but Spark."""
+    agent = Agent(path, journal=scratch)
+    reader = Reader(agent).begin()
+    agent.count()
+    agent.follow_groups()
+    plan = reader.plan()
+    asked = reader.asked(plan)
+    (rows,) = read_range(agent.service, asked).combine_chunks().to_batches()
+    folded = fold_shard(0, ShardState(None, lambda: None), [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
+    table = Table(replicas="leaders", stale_after_s=1e12, series_limit=0, context=context_of(SETTINGS, once=False))
+    assert folded.changed_rows is not None
+    table.apply(pa.Table.from_batches([unpack_rows(folded.changed_rows, STATES)], STATES))
+    status = agent.service.status()
+    apply(table, [AgentStatus(name="a1", up=True, broker_statuses=tuple(status.broker_statuses))], [status])
+    decided = agent.watcher.decided(())
+    assert decided is not None
+    table.take_catalog("a1", decided.applied(NOTHING_DECIDED))
+    table.mark_agent("a1", now_ms / 1000)
+    table.set_reading({"a1": now_ms / 1000})
+    arrived = {"change": "arrived", "agent": "a1", "topic_id": plan.journal, "partition": 0, "log_end_offset": plan.seq}
+    table.apply(pa.Table.from_pylist([{name: arrived.get(name) for name in STATES.names}], STATES))
+    board, clock = GroupBoard(), lambda: now_ms / 1000
+    around = Surroundings(
+        agents=lambda: {"a1": Client(agent)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
+    )
+    rounds = GroupRounds(table, board, GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
+    for _ in range(2):  # what is beyond the end is so when it stays there
+        rounds.round()
+    groups = board.latest(now_ms)
+    assert groups is not None
+    snapshot = table.snapshot(now_ms / 1000)
+    answers = ListedGroups(
+        judged=judge_groups(groups, now_ms),
+        is_exported=EVERYTHING.has_consumer,
+        messages=lambda: GroupPartitions(groups, view(snapshot), snapshot.topic_names),
+        details=lambda messages: GroupDetails(messages, {"a1": Client(agent)}, ask_agents),
+    )
+    found = {name: answers.detail(item) for item, name in enumerate(answers.totals.names)}
+    rounds.close()
+    agent.close()
+    return found
+
+
+@dataclass
+class History:
+    """A random history of two logs and of some groups that read them."""
+
+    chance: random.Random
+    orders: list[PartitionLog]
+    coordinator: PartitionLog
+    offsets: list[int]
+    open: dict[tuple[int, int], int]
+    epochs: dict[int, int]
+    now_ms: int = NOW - 40 * HOUR
+
+    def step(self) -> None:
+        self.now_ms += self.chance.randrange(4 * HOUR)
+        log = self.chance.randrange(len(self.orders))
+        kinds = [
+            self.append,
+            self.append,
+            self.transact,
+            self.transact,
+            self.roll,
+            self.delete,
+            self.commit,
+            self.commit,
+            self.commit_in_one,
+        ]
+        self.chance.choice([*kinds, self.member])(log)
+
+    def append(self, log: int) -> None:
+        records = self.chance.randrange(1, 5)
+        self.orders[log].append(batch(records, timestamp=self.now_ms))
+        self.offsets[log] += records
+
+    def transact(self, log: int) -> None:
+        producer = self.chance.randrange(2)
+        epoch = self.epochs.get(producer, 0)
+        if (log, producer) in self.open and self.chance.random() < 0.6:
+            self.open.pop((log, producer))
+            self.epochs[producer] = epoch + 1
+            self.orders[log].append(self.chance.choice([commit, abort])(producer, epoch=epoch + 1))
+            self.offsets[log] += 1
+        elif not any(mine == producer for _, mine in self.open if _ != log):
+            records = self.chance.randrange(1, 4)
+            options = {"producer": producer, "epoch": epoch, "transactional": True, "timestamp": self.now_ms}
+            self.orders[log].append(batch(records, **options))  # type: ignore[arg-type]
+            self.open[log, producer] = 1
+            self.offsets[log] += records
+
+    def roll(self, log: int) -> None:
+        if self.orders[log].segments[-1].entries:
+            self.orders[log].roll()
+
+    def delete(self, log: int) -> None:
+        if self.chance.random() < 0.3:
+            self.orders[log].delete_records(self.chance.randrange(self.offsets[log] + 1))
+
+    def commit(self, log: int) -> None:
+        offset = self.chance.randrange(self.offsets[log] + 2)
+        record = offset_commit_record(f"g{self.chance.randrange(3)}", "orders", log, offset, self.now_ms)
+        self.coordinator.append(Batch(records=(record,)))
+
+    def commit_in_one(self, log: int) -> None:
+        """Commit in a transaction, which may stay open."""
+        producer, epoch = 7, self.epochs.get(7, 0)
+        record = offset_commit_record(
+            f"g{self.chance.randrange(3)}", "orders", log, self.chance.randrange(self.offsets[log] + 1), self.now_ms
+        )
+        options = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": 0, "transactional": True}
+        self.coordinator.append(Batch(records=(record,), **options))  # type: ignore[arg-type]
+        if self.chance.random() < 0.7:
+            self.epochs[producer] = epoch + 1
+            self.coordinator.append(self.chance.choice([commit, abort])(producer, epoch=epoch + 1))
+
+    def member(self, log: int) -> None:
+        """A group has members, or loses them."""
+        members = [Member("m", "client", (log,))] * self.chance.randrange(2)
+        self.coordinator.append(Batch(records=(classic_group_record(f"g{self.chance.randrange(3)}", 4, "orders", members, self.now_ms),)))
+
+
+def grown(path: Path, seed: int) -> None:
+    """Write a random history below a directory."""
+    disk = log_dir(path)
+    chance = random.Random(seed)
+    logs = [partition(disk, "orders", number, topic_id=8) for number in range(2)]
+    history = History(chance, logs, partition(disk, "__consumer_offsets", topic_id=7), [0, 0], {}, {})
+    for log in range(2):
+        history.append(log)
+        history.commit(log)
+    for _ in range(chance.randrange(4, 30)):
+        history.step()
+    disk.write_high_watermarks()
+    disk.write_log_starts()
+
+
+def comparable(group: GroupDetail) -> Any:
+    """All fields, without those that only who watches knows."""
+    fields = asdict(group)
+    for each in fields["partitions"]:
+        for name in WATCHED:
+            assert each.pop(name) <= 0
+        if each["held_by"]:
+            each["held_by"].pop("last_append_ms")  # by the time of the file, for who watches it
+    return fields
+
+
+HISTORIES = 12
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_job_and_log_dirs_say_the_same_in_every_field(part: int) -> None:
+    for seed in range(part * HISTORIES, (part + 1) * HISTORIES):
+        with tempfile.TemporaryDirectory() as made:
+            grown(Path(made), seed)
+            disk = next(Path(made).iterdir())
+            now_ms = NOW + random.Random(seed).randrange(20 * HOUR)
+            alone = detailed(read_groups(open_log_dirs([disk]), (), SETTINGS, now_ms)).groups
+            reported = reported_by_job(disk, Path(made) / "journal", now_ms)
+            assert {name: comparable(each) for name, each in reported.items()} == {
+                each.summary.group: comparable(each) for each in alone
+            }, seed

@@ -1,0 +1,31 @@
+"""The documentation of the metrics."""
+
+from pathlib import Path
+
+from streaming.definitions.metric import Metric
+from streaming.definitions.sections import SECTIONS, Section, section_of
+from streaming.exposition.reference import write_reference
+from tests.tables import each_row
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+def test_the_document_is_what_the_definitions_say() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == write_reference()
+
+
+@each_row("metric", {metric.name: metric for metrics in SECTIONS.values() for metric in metrics}.values())
+def test_every_metric_has_one_row_in_each_of_its_sections(metric: Metric) -> None:
+    found = [each.partition("\n")[0] for each in write_reference().split("\n## ") if each.count(f"| `{metric.name}` |") == 1]
+    assert found == [str(section) for section, metrics in SECTIONS.items() if metric in metrics]
+    assert found[0] == section_of(metric)
+
+
+def test_sections_come_in_their_order() -> None:
+    heads = [line.removeprefix("## ") for line in write_reference().splitlines() if line.startswith("## ")]
+    assert heads == list(Section)
+
+
+def test_no_text_breaks_its_row() -> None:
+    rows = [line for line in write_reference().splitlines() if line.startswith("| `")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {6}

@@ -1,0 +1,166 @@
+"""Snapshots of consumer groups that consist of what a test says of their partitions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from streaming.consumers.group_labels import LabelMaker
+from streaming.consumers.group_lag import KNOWN, REASONS, Lags
+from streaming.consumers.group_logs import GroupLogs
+from streaming.consumers.group_memory import PAIR_BITS, Counters, Progress
+from streaming.consumers.group_partitions import NOT_COMMITTED
+from streaming.consumers.group_snapshot import GroupSnapshot
+from streaming.consumers.group_sums import Found, pair_sums
+from streaming.groups.commit_table import CommitRows
+from streaming.groups.group_facts import GroupFacts, PendingCommit
+from streaming.protocol.group_json import GroupPartition
+from streaming.view.export import EVERYTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A group: its partitions as a message has them, and what its coordinator knows; None for a group that has only commits."""
+
+    name: str = "billing"
+    partitions: Sequence[GroupPartition] = ()
+    facts: Mapping[str, object] | None = field(default_factory=dict)
+
+
+FACTS = {
+    "coordinator": 0,
+    "effective_offset": 0,
+    "type": "Classic",
+    "protocol": "consumer",
+    "state": "Stable",
+    "members": 2,
+    "epoch": 4,
+    "state_ms": -1,
+    "clients": (),
+    "hosts": (),
+    "topics": (),
+}
+
+
+def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
+    """A snapshot of these groups."""
+    names = [each.name for each in groups]
+    rows = [(names.index(each.name), of) for each in groups for of in each.partitions if of.unknown != NOT_COMMITTED]
+    topics = sorted({of.topic for _, of in rows})
+    pairs = sorted({(group, of.topic) for group, of in rows})
+    rows.sort(key=lambda row: (pairs.index((row[0], row[1].topic)), row[1].partition))
+    logs = sorted({(of.topic, of.partition) for _, of in rows})
+    parts = [of for _, of in rows]
+    share = [(groups[group].facts or {}).get("type") == "Share" for group, _ in rows]
+
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(of, name) for of in parts], np.int64)
+
+    commits = CommitRows(
+        key=np.array([pairs.index((group, of.topic)) << PAIR_BITS | of.partition for group, of in rows], np.int64),
+        group=np.array([group for group, _ in rows], np.int32),
+        topic=np.array([topics.index(of.topic) for of in parts], np.int32),
+        topic_id=np.zeros(len(rows), np.int32),
+        partition=np.array([of.partition for of in parts], np.int32),
+        log=np.zeros(len(rows), np.int32),
+        share=np.array(share, np.bool_),
+        offset=column("committed"),
+        commit_ms=column("commit_ms"),
+        expire_ms=np.full(len(rows), -1),
+        delivered=np.zeros(len(rows), np.int64),
+        group_names=tuple(names),
+        topic_names=tuple(topics),
+        topic_ids=("",),
+    )
+    lags = Lags(
+        reason=np.array([KNOWN if not of.unknown else REASONS.index(of.unknown) for of in parts], np.int8),  # type: ignore[arg-type]
+        start=np.maximum(column("committed"), column("log_start")),
+        offsets=column("lag_offsets"),
+        read_committed=column("lag_records_read_committed"),
+        read_uncommitted=column("lag_records_read_uncommitted"),
+        bytes=column("lag_bytes"),
+        next_offset=column("next_offset"),
+        next_timestamp_ms=column("next_timestamp_ms"),
+        next_append_ms=column("next_append_ms"),
+        next_batch_bytes=column("next_batch_bytes"),
+        next_segment=column("next_segment"),
+        next_position=column("next_position"),
+        beyond=np.array([of.unknown == "beyond_end" for of in parts], np.bool_),
+        below=column("lost_offsets"),
+        held=column("held") > 0,
+    )
+    found = Found(
+        lags=lags,
+        stopped=column("stopped_since_ms") >= 0,
+        lost_records=column("lost_records"),
+        loss_ms=column("loss_ms"),
+        assumed=column("limits_assumed") > 0,
+        expiration_ms=column("expiration_ms"),
+    )
+    by_log = {(of.topic, of.partition): of for of in parts}
+    group_logs = _logs(logs, by_log, np.array([logs.index((of.topic, of.partition)) for of in parts], np.int64))
+    sums = pair_sums(commits, found)
+    return GroupSnapshot(
+        at_ms=now_ms,
+        rows=commits,
+        logs=group_logs,
+        found=found,
+        progress=Progress(
+            stopped_since_ms=column("stopped_since_ms"),
+            stopped_earlier=column("stopped_earlier") > 0,
+            lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, -1),
+            rate=np.array([of.consumed_rate for of in parts]),
+        ),
+        pairs=sums,
+        coordinators=(),
+        labels=LabelMaker(EVERYTHING).of(commits, group_logs, sums),
+        counters=Counters(**{name: np.zeros(len(pairs), np.int64) for name in Counters.__slots__}),
+        groups={each.name: GroupFacts(group=each.name, **FACTS | each.facts) for each in groups if each.facts is not None},  # type: ignore[arg-type]
+        pending=tuple(_pending(groups)),
+        unread={},
+        not_understood={},
+        omitted=0,
+        appended_rate=np.array([by_log[log].appended_rate for log in logs]),
+        byte_rate=np.full(len(logs), -1.0),
+    )
+
+
+def _logs(logs: Sequence[tuple[str, int]], by_log: Mapping[tuple[str, int], GroupPartition], of_row: np.ndarray) -> GroupLogs:
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(by_log[log], name) for log in logs], np.int64)
+
+    return GroupLogs(
+        code=np.arange(len(logs)),
+        of_row=of_row,
+        topics=[topic for topic, _ in logs],
+        topic_ids=[by_log[log].topic_id for log in logs],
+        partition=np.array([partition for _, partition in logs], np.int64),
+        item=np.full(len(logs), -1),
+        broker=column("broker"),
+        agents=["a1"] * len(logs),
+        reason=np.full(len(logs), KNOWN, np.int8),
+        log_start=column("log_start"),
+        log_end=column("high_watermark"),
+        high_watermark=column("high_watermark"),
+        last_stable=column("last_stable_offset"),
+        damaged=np.zeros(len(logs), np.bool_),
+    )
+
+
+def _pending(groups: Sequence[Group]) -> list[PendingCommit]:
+    return [
+        PendingCommit(
+            group=group.name,
+            topic=of.topic,
+            topic_id=of.topic_id,
+            partition=of.partition,
+            coordinator=each.coordinator,
+            producer_id=each.producer_id,
+            offset=each.offset,
+            record_offset=0,
+            commit_ms=each.since_ms,
+        )
+        for group in groups
+        for of in group.partitions
+        for each in of.pending
+    ]

@@ -1,0 +1,274 @@
+"""What each list declares: every column its own value, how it is written, and what it looks like where something is wrong."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from streaming.listings.group_list import GROUPS
+from streaming.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.listings.list_cells import Cell, Times
+from streaming.listings.listing import WIDE, Listing
+from streaming.listings.partition_list import PARTITIONS
+from streaming.listings.problem_list import PROBLEMS
+from streaming.listings.retention_list import RETENTION
+from streaming.listings.transaction_list import TRANSACTIONS
+from streaming.protocol.group_json import GroupPartition
+from streaming.protocol.json_message import PublicMessage
+from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.protocol.problem_json import CRITICAL, WARNING, Problem
+from streaming.site.page_tables import columns_of
+from tests.tables import each_row
+
+NOW_MS = 1_700_000_000_000
+HOUR = 3_600_000
+TIMES = Times(NOW_MS)
+LISTS = (PROBLEMS, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, GROUP_PARTITIONS)
+
+PARTITION: dict[str, Any] = {
+    "bytes_rate": 2048.0,
+    "records_rate": 3.5,
+    "size_bytes": 4 << 20,
+    "log_end_offset": 15,
+    "unread_offsets": 5,
+    "open_transactions": 6,
+    "hanging_transactions": 0,
+    "last_append_ms": NOW_MS - 7 * HOUR,
+    "next_deletion_ms": NOW_MS + 8 * HOUR,
+    "oldest_record_ms": NOW_MS - 9 * HOUR,
+    "segments": 10,
+    "rates": [-1.0, 1.0, 8.0],
+}
+KEPT: dict[str, Any] = {
+    "size_bytes": 1 << 20,
+    "segments": 2,
+    "oldest_record_ms": NOW_MS - 3 * HOUR,
+    "retention_limit_ms": 4 * HOUR,
+    "retention_limit_bytes": 5 << 20,
+    "retention_lag_ms": 6 * HOUR,
+    "retention_overdue_ms": 7 * HOUR,
+    "retention_reclaimable_bytes": 8 << 20,
+    "next_deletion_ms": NOW_MS + 9 * HOUR,
+    "cleanup_policy": "delete",
+}
+READ: dict[str, Any] = {
+    "committed": 7,
+    "commit_ms": NOW_MS - 3 * HOUR,
+    "high_watermark": 12,
+    "lag_records_read_committed": 4,
+    "lag_offsets": 5,
+    "lag_bytes": 6 << 20,
+    "next_timestamp_ms": NOW_MS - 6 * HOUR,
+    "next_append_ms": NOW_MS - HOUR,
+    "consumed_rate": 2.5,
+    "appended_rate": 3.5,
+}
+
+
+def partition(**values: Any) -> PartitionRow:
+    return PartitionRow(broker=1, topic="t", partition=0, **PARTITION | values)
+
+
+def kept(named: str = "t", **values: Any) -> RetentionRow:
+    return RetentionRow(broker=1, topic=named, partition=0, **KEPT | values)
+
+
+def transaction(**values: Any) -> TransactionRow:
+    at = {"first_offset": 4, "start_ms": NOW_MS - 5 * HOUR, "last_append_ms": NOW_MS - 6 * HOUR, "holds_offsets": 7}
+    return TransactionRow(broker=1, topic="t", partition=0, **{"producer_id": 2, "producer_epoch": 3, "verdict": "open"} | at | values)
+
+
+def read(**values: Any) -> GroupPartition:
+    return GroupPartition(topic="t", partition=0, **READ | values)
+
+
+def cells(listing: Listing, row: PublicMessage) -> dict[str, Cell]:
+    return {each.heading: each.cell_in(row, TIMES) for each in listing.columns}
+
+
+def texts(listing: Listing, row: PublicMessage) -> dict[str, str]:
+    return {heading: cell.text for heading, cell in cells(listing, row).items()}
+
+
+def test_each_column_of_partitions_shows_its_own_value() -> None:
+    assert texts(PARTITIONS, partition()) == {
+        "Partition": "t-0",
+        "Bytes/s": "2.0 KiB",
+        "Records/s": "3.5",
+        "Held back": "5",
+        "Last append": "7h ago",
+        "Size": "4.0 MiB",
+        "Last hour": " ▁█",
+        "Open": "6",
+        "Broker": "1",
+        "Next deletion": "in 8h",
+        "End offset": "15",
+        "Hanging": "0",
+        "Oldest record": "9h ago",
+        "Segments": "10",
+    }
+
+
+def test_each_column_of_transactions_shows_its_own_value() -> None:
+    assert texts(TRANSACTIONS, transaction(coordinator_state="Ongoing", no_command="wait", groups=["g", "h i"])) == {
+        "Partition": "t-0",
+        "Verdict": "open",
+        "Open since": "5h ago",
+        "Holds back": "7",
+        "Transactional id": "-",
+        "Last append": "6h ago",
+        "Producer": "2, epoch 3",
+        "First offset": "4",
+        "Coordinator": "Ongoing",
+        "Broker": "1",
+        "Groups that wait": 'g, "h i"',
+        "What to do": "wait",
+    }
+
+
+def test_each_column_of_retention_shows_its_own_value() -> None:
+    assert texts(RETENTION, kept(retention_blocked="remote_copy", retention_blocked_why="because")) == {
+        "Partition": "t-0",
+        "Blocked": "remote_copy",
+        "Overdue": "7h",
+        "Reclaimable": "8.0 MiB",
+        "Size": "1.0 MiB",
+        "Next deletion": "in 9h",
+        "Oldest record": "3h ago",
+        "Time limit": "4h",
+        "Size limit": "5.0 MiB",
+        "Kept too long": "6h",
+        "Segments": "2",
+        "Policy": "delete",
+        "Broker": "1",
+        "Why": "because",
+    }
+
+
+def test_each_column_of_a_group_s_partitions_shows_its_own_value() -> None:
+    assert texts(GROUP_PARTITIONS, read(verdict="held", since_ms=NOW_MS - 2 * HOUR, loss_ms=NOW_MS + 9 * HOUR)) == {
+        "Partition": "t-0",
+        "Verdict": "held",
+        "Records left": "4",
+        "Oldest": "1h ago",
+        "Lost from": "in 9h",
+        "Bytes": "6.0 MiB",
+        "Offsets": "5",
+        "Committed": "7",
+        "High watermark": "12",
+        "Read/s": "2.5",
+        "Appended/s": "3.5",
+        "Last commit": "3h ago",
+    }
+
+
+def test_a_group_s_partition_has_why_its_lag_is_not_known_when_it_began_and_doubts_where_limits_are_assumed() -> None:
+    left = cells(GROUP_PARTITIONS, read(lag_records_read_committed=-1, unknown="topic_gone"))["Records left"]
+    assert left == Cell(text="-", note="topic gone")
+    assert cells(GROUP_PARTITIONS, read(next_append_ms=-1))["Oldest"] == Cell(text="6h ago", at_ms=NOW_MS - 6 * HOUR)
+    since = cells(GROUP_PARTITIONS, read(verdict="held", severity=WARNING, since_ms=NOW_MS - HOUR))["Verdict"]
+    assert since == Cell(text="held", note="1h ago", at_ms=NOW_MS - HOUR)
+    doubted = texts(GROUP_PARTITIONS, read(verdict="fine", limits_assumed=True, loss_ms=NOW_MS + HOUR))
+    assert (doubted["Verdict"], doubted["Lost from"]) == ("fine?", "in 1h?")
+
+
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ({"topic": "t", "partition": 0, "group": "g", "broker": 1}, "t-0"),
+        ({"topic": "t", "group": "g"}, "topic t"),
+        ({"group": "g", "broker": 1}, "group g"),
+        ({"log_dir": "/d", "broker": 1}, "log dir /d"),
+        ({"agent": "a", "broker": 1}, "agent a"),
+        ({"broker": 0}, "broker 0"),
+        ({}, "-"),
+    ],
+)
+def test_a_problem_is_about_the_smallest_thing_that_it_names(about: dict[str, Any], text: str) -> None:
+    found = texts(PROBLEMS, Problem(kind="k", severity=WARNING, what="w", since_ms=NOW_MS - HOUR, **about))
+    assert found == {"Severity": "warning", "What": "w", "Since": "1h ago", "About": text}
+
+
+def test_what_is_not_known_is_a_dash_and_zero_is_not() -> None:
+    nothing = texts(PARTITIONS, PartitionRow(broker=1, topic="t", partition=0))
+    assert {text for heading, text in nothing.items() if heading not in ("Partition", "Broker", "Last hour")} == {"-"}
+    assert texts(RETENTION, kept(retention_lag_ms=0, segments=0, size_bytes=0))["Kept too long"] == "0s"
+
+
+def test_a_transaction_that_hangs_is_noted_beside_what_it_holds_back() -> None:
+    assert cells(PARTITIONS, partition(hanging_transactions=1))["Held back"] == Cell(text="5", note="1 transaction hanging")
+
+
+def test_a_deletion_is_blocked_due_or_later() -> None:
+    assert cells(PARTITIONS, partition(retention_blocked="high_watermark"))["Next deletion"] == Cell(text="blocked", note="high_watermark")
+    for listing, row in ((PARTITIONS, partition), (RETENTION, kept)):
+        found = [texts(listing, row(next_deletion_ms=NOW_MS + later))["Next deletion"] for later in (-1, 0, HOUR)]
+        assert found == ["due", "due", "in 1h"]
+
+
+@each_row(
+    ("values", "text"),
+    [
+        ({"verdict": "hanging", "stuck": True}, "hanging, stuck"),
+        ({"verdict": "two_phase"}, "two_phase"),
+        ({"verdict": ""}, "not known"),
+    ],
+)
+def test_a_stuck_transaction_says_so_beside_its_verdict(values: dict[str, Any], text: str) -> None:
+    assert texts(TRANSACTIONS, transaction(**values))["Verdict"] == text
+
+
+def test_what_is_to_be_done_is_a_command_or_why_there_is_none() -> None:
+    assert cells(TRANSACTIONS, transaction(command="kafka-transactions.sh", no_command="no"))["What to do"] == Cell(
+        text="", command="kafka-transactions.sh"
+    )
+    assert cells(TRANSACTIONS, transaction())["What to do"] == Cell(text="-")
+
+
+def test_of_many_groups_some_are_named() -> None:
+    found = cells(TRANSACTIONS, transaction(groups=["a", "b", "c", "d", "e"]))["Groups that wait"]
+    assert (found.text, found.groups, found.note) == ("a, b, c and 2 more", ("a", "b", "c"), "and 2 more")
+
+
+def test_limits_that_are_missing_or_assumed_say_so() -> None:
+    none = texts(RETENTION, kept(retention_limit_ms=-1, retention_limit_bytes=-1, limits_assumed=True))
+    assert (none["Time limit"], none["Size limit"]) == ("-", "-")
+    assumed = texts(RETENTION, kept(retention_limit_ms=0, retention_limit_bytes=0, limits_assumed=True))
+    assert (assumed["Time limit"], assumed["Size limit"]) == ("0s?", "0 B?")
+
+
+@pytest.mark.parametrize("listing", LISTS, ids=lambda each: each.name)
+def test_a_row_looks_as_severe_as_it_was_judged_and_no_face_judges_it_again(listing: Listing) -> None:
+    """Whatever else is in it."""
+    worst = {"verdict": "hanging", "stuck": True, "hanging_transactions": 3, "retention_blocked": "remote_copy"}
+    required = {"broker": 1, "topic": "t", "partition": 0, "producer_id": 1, "kind": "k", "what": "w", "group": "g"}
+    names = {each.name for each in dataclasses.fields(listing.row)}
+    values: dict[str, Any] = {name: value for name, value in (worst | required).items() if name in names}
+    (toned,) = (column.head for column, field in zip(columns_of(listing.columns), listing.columns, strict=True) if field.toned)
+    for severity in ("", WARNING, CRITICAL):
+        row = listing.row(**values | {"severity": severity})
+        tones = {column.head: column.cell(row, NOW_MS).tone for column in columns_of(listing.columns)}
+        assert {head: tone for head, tone in tones.items() if tone} == ({toned: severity} if severity else {})
+
+
+@pytest.mark.parametrize("listing", LISTS, ids=lambda each: each.name)
+def test_a_declaration_is_whole(listing: Listing) -> None:
+    keys = [each.key for each in listing.columns if each.key]
+    assert len(set(keys)) == len(keys)
+    assert len({each.rank for each in listing.columns}) == len(listing.columns)
+    assert len({each.heading for each in listing.columns}) == len(listing.columns)
+    for each in listing.fields:
+        assert bool(each.heading) == bool(each.rank)
+        assert each.meaning
+        assert bool(each.key) == bool(each.sort and each.rank)
+        assert not each.key or each.key.lower() in each.heading.lower()
+    assert listing.default in ("", *listing.sortable)
+    assert {*listing.off_page} <= {each.name for each in listing.columns}
+    assert [each.rank < WIDE for each in listing.columns] == [each in listing.text_columns for each in listing.columns]
+
+
+def test_a_field_that_is_declared_for_no_row_is_refused() -> None:
+    with pytest.raises(TypeError, match="TransactionRow and the fields of t differ in kind, severity, since_ms"):
+        Listing(name="t", noun="t", row=TransactionRow, fields=TRANSACTIONS.fields[:-3])
+    with pytest.raises(TypeError, match="differ in topic, broker"):
+        Listing(name="t", noun="t", row=TransactionRow, fields=(TRANSACTIONS.fields[1], TRANSACTIONS.fields[0], *TRANSACTIONS.fields[2:]))

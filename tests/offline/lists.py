@@ -1,0 +1,34 @@
+"""Lists of log dirs, as the commands read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.disk.logdirs import open_log_dirs
+from streaming.offline.list_reading import read_retention, read_transactions
+from streaming.protocol.listing_json import ALL_ROWS, RetentionPage, TransactionRow
+from streaming.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Open transactions, and what could not be reported them."""
+
+    transactions: list[TransactionRow]
+    doubts: list[str]
+
+    @property
+    def hanging(self) -> list[TransactionRow]:
+        return [one for one in self.transactions if one.verdict == "hanging"]
+
+
+def opened(log_dirs: Sequence[Path], settings: Settings, now_ms: int, *topics: str) -> Opened:
+    """The open transactions of topics, or of all."""
+    query = "&".join([f"limit={ALL_ROWS}", *(f"topic={topic}" for topic in topics)])
+    page = read_transactions(open_log_dirs(log_dirs), topics, settings, now_ms).transactions(query)
+    return Opened(page.rows, page.doubts)
+
+
+def kept(log_dirs: Sequence[Path], settings: Settings, now_ms: int, *topics: str) -> RetentionPage:
+    """What is kept of topics, or of all."""
+    return read_retention(open_log_dirs(log_dirs), topics, settings, now_ms).retention(f"limit={ALL_ROWS}&sort=topic")

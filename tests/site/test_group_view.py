@@ -1,0 +1,36 @@
+"""What the page shows of one consumer group, and how severe it looks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
+from streaming.protocol.problem_json import WARNING
+from streaming.protocol.status_json import Status
+from streaming.site.group_view import GroupView, group_view
+from streaming.site.page_query import Query
+
+NOW_MS = 1_700_000_000_000
+HOUR = 3_600_000
+
+
+def viewed(*, summary: dict[str, Any] | None = None, findings: Sequence[GroupFinding] = ()) -> GroupView:
+    found = GroupPartition(topic="t", partition=0, committed=5)
+    group = GroupSummary(group="g", partitions=1, members=1, **summary or {})
+    detail = GroupDetail(at_ms=NOW_MS, summary=group, partitions=[found], findings=[*findings])
+    return group_view(detail, Query(), Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness=""))
+
+
+def test_times_of_a_group_are_each_its_own() -> None:
+    times = {"oldest_append_ms": NOW_MS - HOUR, "loss_ms": NOW_MS + 2 * HOUR, "last_commit_ms": NOW_MS - 3 * HOUR}
+    facts = {each.name: each.value.text for each in viewed(summary=times).facts}
+    assert [facts[head] for head in ("Oldest unread", "First loss", "Last commit")] == ["1h ago", "in 2h", "3h ago"]
+
+
+def test_findings_are_shown_as_severe_as_they_are_and_what_needs_nothing_is_not() -> None:
+    findings = [
+        GroupFinding(verdict="beyond_end", severity=WARNING, text="beyond the end"),
+        GroupFinding(verdict="held", text="held up"),
+        GroupFinding(verdict="fine", text="nothing"),
+    ]
+    found = viewed(findings=findings).verdicts
+    assert [(each.badge, each.tone, each.text) for each in found] == [("beyond end", WARNING, "Beyond the end"), ("held", "", "Held up")]

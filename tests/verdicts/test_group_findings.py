@@ -1,0 +1,508 @@
+"""What is said about a consumer group that does not go on: each verdict in its words, and their order."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.consumers.group_lag import LagReason
+from streaming.consumers.group_snapshot import GroupSnapshot
+from streaming.protocol.group_json import BatchCheck, GroupFinding, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.protocol.group_verdicts import FINDINGS, GroupVerdict
+from streaming.protocol.problem_json import SEVERITIES
+from streaming.rules.transaction_verdicts import TransactionVerdict
+from streaming.verdicts.commands import GroupCommands
+from streaming.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
+from streaming.verdicts.group_judge import GroupBounds, judge_groups
+from streaming.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS
+from tests.builders import NOW
+from tests.group_snapshots import FACTS, Group, snapshot_of
+from tests.tables import each_row
+
+BOUNDS = GroupBounds()
+HOUR = 3_600_000
+
+READING = GroupPartition(
+    topic="orders",
+    partition=3,
+    committed=100,
+    commit_ms=NOW - 5000,
+    log_start=40,
+    high_watermark=150,
+    last_stable_offset=150,
+    lag_offsets=50,
+    lag_records_read_committed=45,
+    lag_records_read_uncommitted=48,
+    lag_bytes=70_000,
+    next_offset=101,
+    next_timestamp_ms=NOW - 9000,
+    next_batch_bytes=900,
+    next_segment=40,
+    next_position=3000,
+)
+HOLDING = HoldingTransaction(
+    producer_id=7, producer_epoch=1, first_offset=100, start_ms=NOW - HOUR, last_append_ms=NOW - HOUR, transactional_id="pay 1"
+)
+HELD = replace(
+    READING, held=True, held_by=HOLDING, last_stable_offset=100, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1
+)
+SERVER = "--bootstrap-server kafka-1:9092"
+
+
+def stated(*partitions: GroupPartition, name: str = "billing", redacted: bool = False, **facts: object) -> list[GroupFinding]:
+    """The findings about a group with these partitions."""
+    group = Group(name=name, partitions=partitions, facts=facts)
+    judged = judge_groups(snapshot_of(group, now_ms=NOW), NOW)
+    by_log = {(each.topic, each.partition): each for each in partitions}
+    rows = [(row, by_log[log]) for row, log in enumerate(committed_logs(judged.snapshot))]
+    every = [with_damage((of, judged.of_row(row))) for row, of in rows]
+    summary = GroupSummary(
+        group=name, partitions=len(partitions), **FACTS_OF_SUMMARY | {key: facts[key] for key in facts.keys() & FACTS_OF_SUMMARY}
+    )
+    findings = GroupFindings(
+        summary=summary,
+        commands=GroupCommands(group=name, server="kafka-1:9092", redacted=redacted),
+        bounds=BOUNDS,
+        now_ms=NOW,
+        total=sum(each.lag for each in partitions if each.lag > 0),
+    )
+    return findings.all_of(every, list(judged.about(name)))
+
+
+def committed_logs(snapshot: GroupSnapshot) -> list[tuple[str, int]]:
+    return [(snapshot.logs.topics[log], int(snapshot.logs.partition[log])) for log in snapshot.logs.of_row.tolist()]
+
+
+FACTS_OF_SUMMARY = {name: FACTS[name] for name in ("state", "members", "epoch", "protocol", "state_ms")}
+
+
+def only(partition: GroupPartition) -> GroupFinding:
+    (found,) = stated(partition)
+    assert (found.topic, found.partition) == (partition.topic, partition.partition)
+    return found
+
+
+GOLDEN = [
+    (
+        "lost",
+        replace(READING, committed=30, lost_offsets=10, lost_records=8),
+        "already deleted: 8 records between the committed offset 30 and the log start 40 were deleted unread. auto.offset.reset decides "
+        "where its consumers go on: with none they fail until the offset is reset, with latest they skip what is left. "
+        "Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "will_lose",
+        replace(READING, loss_ms=NOW + HOUR, loss_records=20, loss_bytes=2048, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 5 * HOUR),
+        "its oldest unread records will be deleted at 2023-11-14T23:13:20Z (in 1h) unless they are read before: 20 records, 2.0 KiB, "
+        "with all that is due at the same check",
+        f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.ms=43200000",
+    ),
+    (
+        "will_lose",
+        replace(READING, loss_ms=NOW - 1, loss_records=20, loss_bytes=2048, retention_ms=6 * HOUR, retention_bytes=1000, loss_by_size=True),
+        "its oldest unread records will be deleted by retention.bytes with the next check unless they are read before: "
+        "20 records, 2.0 KiB, "
+        "with all that is due at the same check",
+        f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.bytes=2000",
+    ),
+    (
+        "damaged",
+        replace(READING, batch=BatchCheck(sound=False, error="CRC", position=3000, segment=40, last_offset=110)),
+        "the next batch is damaged, and consumers cannot get over it: CRC, at byte 3000 of the segment 00000000000000000040.log, offset "
+        "101. Another replica may have it whole. Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 111 --execute",
+    ),
+    (
+        "too_large",
+        replace(READING, next_batch_bytes=3 << 20),
+        "the next batch has 3.0 MiB, more than the 1.0 MiB that consumers fetch of a partition, offset 101. Kafka's own client gets it "
+        "alone; others need a larger max.partition.fetch.bytes, or more memory",
+        "",
+    ),
+    (
+        "held",
+        HELD,
+        'held up by a transaction of producer 7 (transactional id "pay 1") open since 2023-11-14T21:13:20Z (1h ago): 50 offsets from 100 '
+        "on cannot be read with read_committed until it ends",
+        "",
+    ),
+    (
+        "held",
+        replace(HELD, held_by=replace(HOLDING, verdict="hanging", transactional_id="")),
+        "held up by a transaction of producer 7, which is hanging, open since 2023-11-14T21:13:20Z (1h ago): 50 offsets from 100 on "
+        "cannot be read with read_committed until it ends",
+        f"kafka-transactions.sh {SERVER} abort --topic orders --partition 3 --start-offset 100",
+    ),
+    (
+        "beyond_end",
+        GroupPartition(topic="orders", partition=3, committed=200, high_watermark=150, unknown="beyond_end"),
+        "the committed offset 200 is beyond the end of the log, 150: records were cut off, as by an unclean election, or too high an "
+        "offset was committed. Where its consumers go on, auto.offset.reset decides. Its consumers have to be stopped before an offset "
+        "is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-latest --execute",
+    ),
+    (
+        "pending",
+        replace(
+            READING,
+            pending=[
+                PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - HOUR, verdict="hanging", transactional_id="pay 1")
+            ]
+            * 2,
+        ),
+        'commits wait in an open transaction of producer 9 (transactional id "pay 1") in '
+        "__consumer_offsets-17 since 2023-11-14T21:13:20Z (1h ago), which is "
+        "hanging, and 1 more: its consumers get UNSTABLE_OFFSET_COMMIT. `segtail transactions --topic __consumer_offsets` shows who will "
+        "end it",
+        "",
+    ),
+    (
+        "stopped",
+        replace(READING, stopped_since_ms=NOW - HOUR),
+        "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although the record at 101 is readable; 45 "
+        "records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago). The disk does not show what its consumers do with the record",
+        "",
+    ),
+    (
+        "slower",
+        replace(READING, consumed_rate=10.0, appended_rate=12.5, next_timestamp_ms=NOW - 30_000),
+        "slower than its producers: 10.0 records/s are read and 12.5 appended, so it never catches up; 45 records left, 68.4 KiB, the "
+        "next from 2023-11-14T22:12:50Z (30s ago)",
+        "",
+    ),
+    (
+        "fine",
+        replace(READING, consumed_rate=10.0, appended_rate=12.5, next_timestamp_ms=NOW - 29_999),
+        "nothing found: 45 records left, 68.4 KiB, the next from 2023-11-14T22:12:50Z (30s ago)",
+        "",
+    ),
+    (
+        "catching_up",
+        replace(READING, consumed_rate=12.5, appended_rate=10.0, next_append_ms=NOW - 8000),
+        "catches up in 18s, at 2023-11-14T22:13:38Z: 12.5 records/s are read and 10.0 appended; 45 records left, 68.4 KiB, the next from "
+        "2023-11-14T22:13:12Z (8s ago)",
+        "",
+    ),
+    (
+        "unknown",
+        GroupPartition(topic="orders", partition=3, committed=200, unknown="leader_not_observed"),
+        "not known: the log dirs of the partition's leader are not read here",
+        "",
+    ),
+    (
+        "fine",
+        GroupPartition(topic="orders", partition=3, committed=200, unknown="topic_gone"),
+        "nothing to do: the topic is gone",
+        "",
+    ),
+    (
+        "only_markers",
+        replace(READING, lag_offsets=2, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1),
+        "nothing to do: the last 2 offsets are only markers, aborted or compacted records",
+        "",
+    ),
+    (
+        "fine",
+        READING,
+        "nothing found: 45 records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago)",
+        "",
+    ),
+    (
+        "fine",
+        replace(READING, lag_offsets=0, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1),
+        "nothing to do: everything is read",
+        "",
+    ),
+]
+
+
+@each_row(("kind", "partition", "text", "command"), GOLDEN)
+def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: str, command: str) -> None:
+    found = only(partition)
+    assert (found.verdict, found.text, found.command) == (kind, text, command)
+
+
+def test_the_verdicts_about_a_group_as_a_whole() -> None:
+    late = replace(READING, partition=4, lag_records_read_committed=9000)
+    found = stated(READING, late, members=0, state="Empty", state_ms=NOW - HOUR)
+    assert [(each.verdict, each.partition) for each in found if each.verdict not in FINDINGS] == [("fine", 4), ("fine", 3)]
+    assert [(each.verdict, each.topic, each.partition, each.text) for each in found if each.verdict in FINDINGS] == [
+        ("skewed", "orders", 4, "this partition has 99 % of the lag: 9,000 of 9,045 records"),
+        ("no_members", "", -1, "no member since 2023-11-14T21:13:20Z (1h ago), and not everything is read"),
+    ]
+
+
+def test_every_kind_has_a_golden_text() -> None:
+    assert {kind for kind, *_ in GOLDEN} | {"skewed", "no_members"} == {each.label for each in GroupVerdict}
+
+
+@pytest.mark.parametrize(("members", "protocol", "kind"), [(2, "consumer", "unknown"), (0, "consumer", "fine"), (2, "connect", "fine")])
+def test_what_consumers_without_a_committed_offset_have_read_is_not_known(members: int, protocol: str, kind: str) -> None:
+    (verdict,) = stated(members=members, protocol=protocol)
+    assert (verdict.verdict, verdict.text) == (kind, NOT_ON_DISK if kind == "unknown" else NO_OFFSETS)
+
+
+def test_every_reason_for_which_a_lag_is_not_known_has_a_sentence() -> None:
+    assert {str(reason) for reason in LagReason} <= set(REASONS)
+
+
+def test_a_list_of_groups_shows_the_worst_of_what_is_stated_of_their_partitions() -> None:
+    def listed(*partitions: GroupPartition, **facts: object) -> tuple[str, str]:
+        judged = judge_groups(snapshot_of(Group(partitions=partitions, facts=facts), now_ms=NOW), NOW)
+        worst = judged.of_group("billing", 0 if partitions else -1)
+        return worst.verdict.label, worst.word
+
+    unknown = replace(READING, partition=5, unknown="filling")
+    stopped = replace(READING, partition=6, stopped_since_ms=NOW - HOUR)
+    beyond = GroupPartition(topic="orders", partition=7, committed=200, high_watermark=150, unknown="beyond_end")
+    gone = GroupPartition(topic="gone", partition=0, committed=2, unknown="topic_gone")
+    assert listed(READING) == listed(READING, gone) == ("fine", "")
+    assert listed(READING, unknown) == ("unknown", "")
+    assert listed(unknown, stopped) == ("stopped", "warning")
+    assert listed(replace(READING, partition=6), members=0, state="Empty") == ("no_members", "info")
+    assert listed(beyond, stopped) == ("beyond_end", "warning")
+    assert listed(replace(HELD, partition=8), LOST) == ("lost", "warning")
+    assert listed(replace(LOST, lost_records=0)) == ("fine", "")
+
+
+@each_row(
+    ("partition", "severity", "of_a_console"),
+    [
+        (replace(READING, loss_ms=NOW + 2 * HOUR, next_timestamp_ms=NOW - 9 * HOUR), "critical", ""),
+        (replace(READING, loss_ms=NOW + 10 * HOUR, next_timestamp_ms=NOW - 20 * HOUR), "info", ""),
+        (replace(READING, loss_ms=NOW + 4 * HOUR - 1, next_timestamp_ms=NOW - 4 * HOUR), "critical", ""),
+        (replace(READING, loss_ms=NOW + 4 * HOUR, next_timestamp_ms=NOW - 5 * HOUR), "info", ""),
+        (replace(READING, committed=30, lost_offsets=10, lost_records=5), "warning", ""),
+        (replace(READING, stopped_since_ms=NOW - HOUR), "warning", ""),
+        (replace(HELD, next_offset=101, next_timestamp_ms=NOW - 900_001), "warning", "warning"),
+        (replace(HELD, next_offset=101, next_timestamp_ms=NOW - 900_000), "", ""),
+    ],
+)
+def test_how_bad_it_is(partition: GroupPartition, severity: str, of_a_console: str) -> None:
+    """As in the alerts, whose bounds these are. Of who reads on a console nobody is paged for but those who wait in front of it."""
+    assert stated(partition)[0].severity == severity
+    assert stated(partition, name="console-consumer-7")[0].severity == of_a_console
+
+
+def test_a_group_that_never_had_members_or_has_read_everything_lacks_none() -> None:
+    read = replace(READING, lag_offsets=0, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)
+    assert not any(each.verdict in FINDINGS for each in stated(READING, members=0, state="Empty", epoch=0))
+    assert not any(each.verdict in FINDINGS for each in stated(READING, members=-1, state="", epoch=-1))
+    assert not any(each.verdict in FINDINGS for each in stated(read, members=0, state="Empty"))
+
+
+def test_a_consumer_that_keeps_up_loses_nothing_though_retention_deletes_everything_one_day() -> None:
+    soon = replace(READING, loss_ms=NOW + HOUR, loss_records=20, loss_bytes=2048, retention_ms=9 * HOUR)
+
+    def kind(**values: object) -> str:
+        return stated(replace(soon, **values))[0].verdict  # type: ignore[arg-type]
+
+    assert kind(next_timestamp_ms=NOW - HOUR) == "will_lose"
+    assert kind(next_timestamp_ms=NOW - HOUR + 1) == "fine"
+    assert kind(next_timestamp_ms=NOW - HOUR, next_append_ms=NOW - HOUR + 1) == "fine"
+    assert kind(next_timestamp_ms=NOW - HOUR + 1, stopped_since_ms=NOW - 1000) == "will_lose"
+    assert kind(next_timestamp_ms=-1) == "will_lose"
+    old = NOW - 8 * HOUR
+    later = NOW + 5 * HOUR
+    assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0, loss_ms=later) == "catching_up"
+    assert kind(next_timestamp_ms=old, consumed_rate=0.001, appended_rate=0.0, loss_ms=later) == "will_lose"
+    assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0) == "will_lose"  # as the alert, which knows no rates
+    assert kind(next_timestamp_ms=old, loss_ms=NOW + 25 * HOUR) == "fine"
+
+
+def test_a_group_that_waits_for_a_transaction_of_seconds_loses_nothing_though_little_is_kept() -> None:
+    held = replace(HELD, loss_ms=NOW + 60_000, next_timestamp_ms=NOW - 2_000)
+    assert only(held).verdict == "held"
+    both = stated(replace(held, next_timestamp_ms=NOW - 60_000))
+    assert [each.verdict for each in both] == ["will_lose", "held"]
+
+
+def test_a_group_that_reads_nothing_is_not_given_a_rate() -> None:
+    old = replace(READING, consumed_rate=0.0, appended_rate=100.0, next_timestamp_ms=NOW - HOUR)
+    assert only(old).text.startswith("nothing is read lately, and 100.0 records/s are appended; 45 records left")
+
+
+def test_commits_of_a_transaction_that_has_just_begun_do_not_wait() -> None:
+    pending = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - 1000)
+    for start_ms in (-1, NOW - HOUR):  # how long the transaction has been open without commits is no matter
+        assert only(replace(READING, pending=[replace(pending, start_ms=start_ms)])).verdict == "fine"
+        waits = only(replace(READING, pending=[replace(pending, start_ms=start_ms, since_ms=NOW - HOUR)]))
+        assert (waits.verdict, waits.severity, waits.since_ms) == ("pending", "", NOW - HOUR)
+    stopped = replace(READING, stopped_since_ms=NOW - HOUR)
+    assert [(each.verdict, each.severity) for each in stated(replace(stopped, pending=[replace(pending, since_ms=NOW - 600_001)]))] == [
+        ("pending", "warning"),
+        ("stopped", "warning"),
+    ]
+    assert stated(replace(stopped, pending=[replace(pending, since_ms=NOW - 600_000)]))[-1].severity == ""
+
+
+def test_when_a_coordinator_ends_a_transaction_is_stated_where_it_is_known() -> None:
+    holding = replace(HOLDING, deadline_ms=NOW + HOUR, verdict="open")
+    ends = "If its producer does not end it, its coordinator does at 2023-11-14T23:13:20Z (in 1h)"
+    assert only(replace(HELD, held_by=holding)).text.endswith(f"until it ends. {ends}")
+    passed = replace(holding, deadline_ms=NOW - HOUR, verdict="overdue")
+    assert only(replace(HELD, held_by=passed)).text.endswith("Its timeout has passed at 2023-11-14T21:13:20Z (1h ago)")
+    pending = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - HOUR, deadline_ms=NOW + HOUR)
+    assert only(replace(READING, pending=[pending])).text.endswith(f"UNSTABLE_OFFSET_COMMIT. {ends}")
+
+
+def test_why_a_transaction_is_not_to_be_aborted_is_stated_of_each_verdict() -> None:
+    for label in (each.label for each in TransactionVerdict):
+        found = only(replace(HELD, held_by=replace(HOLDING, verdict=label)))
+        assert (found.command != "") == (label == "hanging")
+        assert (label in ENDED_BY_ITSELF) == (label not in ("hanging", "unknown", "unclaimed"))
+        assert found.no_command == ENDED_BY_ITSELF.get(label, found.no_command)
+
+
+def test_a_transaction_that_begins_after_the_time_of_the_judgement_is_given_no_age() -> None:
+    found = only(replace(HELD, held_by=replace(HOLDING, start_ms=NOW + HOUR)))
+    assert "open since 2023-11-14T23:13:20Z (after the time asked for): 50 offsets" in found.text
+
+
+def test_a_group_whose_commits_were_deleted_has_none_any_more() -> None:
+    assert stated(members=0)[0].text == "it has no committed offsets, or none any more"
+
+
+def test_only_markers_that_were_deleted_are_no_loss() -> None:
+    assert only(replace(READING, committed=30, lost_offsets=10, lost_records=0)).verdict == "fine"
+
+
+def test_a_partition_that_has_two_faults_is_given_both() -> None:
+    found = stated(replace(READING, loss_ms=NOW, stopped_since_ms=NOW - HOUR))
+    assert [each.verdict for each in found] == ["will_lose", "stopped"]
+
+
+LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
+
+
+@each_row(
+    ("name", "redacted", "reason"),
+    [
+        ("a\x1b[2Jb", False, "a name holds control characters"),
+        ("a\nb", False, "a name holds control characters"),
+        ("", False, "a name is empty"),
+        ("g" * 10_240, False, "a name has 10,240 characters"),
+        ("billing", True, "names are redacted here"),
+    ],
+)
+def test_a_name_that_cannot_be_copied_gives_no_command_but_the_reason(name: str, redacted: bool, reason: str) -> None:
+    (found,) = stated(LOST, name=name, redacted=redacted)
+    assert (found.command, found.no_command) == ("", reason)
+
+
+def test_a_name_that_a_shell_would_take_apart_is_quoted() -> None:
+    (found,) = stated(LOST, name="it's; rm -rf $HOME")
+    assert """ --group 'it'"'"'s; rm -rf $HOME' --topic orders:3 """ in found.command
+
+
+INTEGERS = st.sampled_from([-1, 0, 1, 5, 2000, NOW - HOUR, NOW, NOW + HOUR])
+RATES = st.sampled_from([-1.0, 0.0, 0.5, 100.0])
+PARTITIONS = st.builds(
+    GroupPartition,
+    topic=st.sampled_from(["a", "b"]),
+    partition=st.integers(0, 3),
+    unknown=st.sampled_from(["", "", "beyond_end", "filling"]),
+    lag_offsets=INTEGERS,
+    lag_records_read_committed=INTEGERS,
+    lost_records=st.integers(-1, 2),
+    lost_offsets=st.integers(0, 2),
+    loss_ms=INTEGERS,
+    retention_ms=INTEGERS,
+    next_batch_bytes=st.sampled_from([-1, 100, 1 << 30]),
+    stopped_since_ms=INTEGERS,
+    held=st.booleans(),
+    held_by=st.sampled_from([None, HOLDING]),
+    consumed_rate=RATES,
+    appended_rate=RATES,
+    batch=st.sampled_from([None, BatchCheck(sound=True), BatchCheck(sound=False, error="x")]),
+    pending=st.lists(
+        st.builds(PendingOffset, producer_id=st.just(1), offset=st.just(2), coordinator=st.just(3), since_ms=INTEGERS), max_size=2
+    ),
+)
+FACTS_OF_GROUPS = st.fixed_dictionaries(
+    {"members": st.integers(-1, 1), "epoch": st.integers(-1, 1), "state": st.sampled_from(["Empty", "Stable", ""])}
+)
+
+
+@given(st.lists(PARTITIONS, max_size=4, unique_by=lambda each: (each.topic, each.partition)), FACTS_OF_GROUPS, st.randoms())
+def test_every_partition_has_a_verdict_the_worst_come_first_and_their_order_is_total(partitions, facts, random) -> None:
+    found = stated(*partitions, **facts)
+    assert found
+    assert {(each.topic, each.partition) for each in partitions} <= {(each.topic, each.partition) for each in found}
+    ranks = [([*SEVERITIES, ""].index(each.severity), GroupVerdict[each.verdict.upper()]) for each in found]
+    assert ranks == sorted(ranks)
+    for each in partitions:
+        own = [one for one in found if (one.topic, one.partition) == (each.topic, each.partition) and one.verdict != "skewed"]
+        assert own
+        assert len({one.verdict for one in own}) == len(own)
+        assert len(own) == 1 or all(one.verdict in FINDINGS for one in own)
+    assert stated(*random.sample(partitions, len(partitions)), **facts) == found
+    assert all(one.text and (one.command == "" or one.no_command == "") for one in found)
+
+
+def test_consumers_are_to_be_stopped_only_where_there_are_some() -> None:
+    lost = replace(READING, committed=30, lost_offsets=1, lost_records=1)
+    (found,) = stated(lost, members=0, state="Stable")
+    assert found.text.startswith("already deleted: 1 record between the committed offset 30 and the log start 40 was deleted unread.")
+    assert "stopped" not in found.text
+    (found,) = stated(lost, members=1)
+    assert found.text.endswith("Its consumers have to be stopped before an offset is reset")
+
+
+def test_limits_that_are_assumed_are_reported_in_words() -> None:
+    later = replace(READING, loss_ms=NOW + 48 * HOUR, limits_assumed=True)
+    assert only(later).text.endswith("; when it will be deleted is not sure, because the limits are assumed")
+    (soon,) = stated(replace(later, loss_ms=NOW, loss_records=1, loss_bytes=5))
+    assert soon.text == (
+        "its oldest unread records will be deleted by limits that are assumed, with the next check unless they are read before: "
+        "1 record, 5 B, with all that is due at "
+        "the same check"
+    )
+    assert (soon.command, soon.no_command) == ("", "its limits are not known")
+
+
+BEHIND = replace(READING, consumed_rate=0.0, appended_rate=8.0, next_timestamp_ms=NOW - HOUR)
+
+
+def test_a_deserted_group_lacks_members_and_is_not_slower() -> None:
+    found = stated(BEHIND, members=0, state="Empty")
+    assert [each.verdict for each in found] == ["no_members", "fine"]
+    assert only(BEHIND).verdict == "slower"
+
+
+def test_nobody_is_slower_than_producers_that_append_nothing() -> None:
+    assert only(replace(BEHIND, appended_rate=0.049)).verdict == "fine"
+    assert only(replace(BEHIND, appended_rate=0.05)).verdict == "slower"
+
+
+def test_a_group_of_which_only_markers_are_left_needs_no_members() -> None:
+    markers = replace(READING, lag_records_read_committed=0, lag_offsets=3, next_offset=-1, next_batch_bytes=-1)
+    assert [each.verdict for each in stated(markers, members=0, state="Empty")] == ["only_markers"]
+
+
+def test_a_group_that_may_have_stopped_before_it_was_looked_at_has_stopped_since_then_at_least() -> None:
+    stopped = replace(READING, stopped_since_ms=NOW - HOUR)
+    assert "has not moved since 2023-11-14T21:13:20Z" in only(stopped).text
+    assert "has not moved at least since 2023-11-14T21:13:20Z" in only(replace(stopped, stopped_earlier=True)).text
+
+
+def test_each_bound_is_the_last_value_that_is_no_verdict_yet() -> None:
+    assert only(replace(READING, next_batch_bytes=BOUNDS.fetch_bytes)).verdict == "fine"
+    assert only(replace(READING, next_batch_bytes=BOUNDS.fetch_bytes + 1)).verdict == "too_large"
+    loses = replace(READING, next_timestamp_ms=NOW - 8 * 24 * HOUR, loss_ms=NOW + BOUNDS.loss_within_ms)
+    assert only(loses).verdict == "will_lose"
+    assert only(replace(loses, loss_ms=loses.loss_ms + 1)).verdict == "fine"
+    waits = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - BOUNDS.pending_after_ms)
+    assert only(replace(READING, pending=[waits])).verdict == "fine"
+    assert only(replace(READING, pending=[replace(waits, since_ms=waits.since_ms - 1)])).verdict == "pending"
+    assert only(replace(READING, pending=[replace(waits, since_ms=-1)])).verdict == "fine"
+
+
+def test_a_group_reads_before_the_deletion_only_by_what_it_gains_on_its_producers() -> None:
+    """45,000 records are left: at 2 a second they are read in 6 hours, at 0.2 more than is appended in 62."""
+    loses = replace(READING, lag_records_read_committed=45_000, next_timestamp_ms=NOW - 9 * HOUR, loss_ms=NOW + 8 * HOUR, consumed_rate=2.0)
+    assert only(replace(loses, appended_rate=0.0)).verdict == "catching_up"
+    assert stated(replace(loses, appended_rate=1.8))[0].verdict == "will_lose"
+    assert only(replace(loses, appended_rate=-1.0)).verdict == "fine"

@@ -1,0 +1,116 @@
+"""What a job knows of disks: when they are full, and the answer to ``/api/v1/disk``."""
+
+from typing import Any
+
+import pytest
+
+from streaming.errors import UsageError
+from streaming.protocol.disk_json import DiskAnswer
+from streaming.usage.disk_answer import answer_of
+from streaming.view.disk_message import disk_message
+from streaming.view.disk_use import disk_found, full_times
+from streaming.view.full_times import AGAIN_MS, FullTimes
+from streaming.view.observer import AgentStatus, Observer
+from streaming.view.view import view
+from tests.exposition.reading import named
+from tests.tables import each_row
+from tests.view.rows import new_table
+from tests.view.test_host_families import agent, broker, log_dir, observer
+from tests.view.test_retention_columns import MS, NOW, facts, orders
+
+NAME = "segtail_log_dir_full_timestamp_seconds"
+WEEK, HOUR = '{"topic":{"retention.ms":"604800000","segment.ms":"3600000"}}', '{"topic":{"retention.ms":"3600000","segment.ms":"600000"}}'
+H = 3600
+
+
+def grows(configs: str = WEEK, **values: Any) -> Any:
+    """1,000 bytes an hour in the last two days."""
+    segments = [(10 * n, 1000, (48 - n) * H) for n in range(49)]
+    listed = facts(*segments, (490, 0, 0), configs=configs, oldest_timestamp=MS - 49 * H * 1000)
+    return orders(listed, **{"log_dir": "/d0", "log_end_offset": 490, "active_segment": 490, **values})
+
+
+def watching(*dirs: Any) -> AgentStatus:
+    return agent("a1", broker(), log_dirs=dirs or (log_dir(free=10_000),))
+
+
+def full(made: Observer, *rows: Any) -> dict[str, float]:
+    found = named(new_table(*rows), NAME, made, now=NOW)
+    return {dict(labels)["log_dir"]: value for labels, value in found.items()}
+
+
+def test_a_log_dir_is_full_when_its_free_bytes_are_written() -> None:
+    assert full(observer(watching()), grows()) == {"/d0": pytest.approx(NOW + 10 * H, abs=60)}
+
+
+def test_what_is_deleted_and_waits_to_be_unlinked_is_as_good_as_free() -> None:
+    waiting = log_dir(free=8_000, deleted=1_500, delete=500)
+    assert full(observer(watching(waiting)), grows()) == {"/d0": pytest.approx(NOW + 10 * H, abs=60)}
+
+
+def test_what_retention_frees_is_reckoned_in() -> None:
+    assert full(observer(watching()), grows(HOUR)) == {}
+
+
+def test_log_dirs_of_one_file_system_are_full_together_and_others_are_not() -> None:
+    rows = [grows(), grows(partition=1, log_dir="/d1")]
+    apart = watching(log_dir(free=10_000, device=1), log_dir("/d1", free=10_000, device=2))
+    together = watching(log_dir(free=10_000, device=1), log_dir("/d1", free=10_000, device=1))
+    assert full(observer(apart), *rows) == dict.fromkeys(("/d0", "/d1"), pytest.approx(NOW + 10 * H, abs=60))
+    assert full(observer(together), *rows) == dict.fromkeys(("/d0", "/d1"), pytest.approx(NOW + 5 * H, abs=60))
+
+
+def test_of_a_log_dir_that_cannot_be_read_and_of_an_agent_that_is_down_nothing_is_stated() -> None:
+    gone = log_dir(up=False, free=-1, capacity=-1)
+    assert full(observer(watching(gone)), grows()) == {}
+    assert full(observer(agent("a1", broker(), log_dirs=(log_dir(free=10_000),), up=False)), grows()) == {}
+    assert full(observer(watching()), orders(None, log_dir="/d0")) == {}
+
+
+def test_a_forecast_is_made_once_a_minute_and_anew_when_the_clock_is_set_back() -> None:
+    made: list[int] = []
+    times = FullTimes()
+
+    def make() -> dict[tuple[int, str], float]:
+        made.append(1)
+        return {(1, "/d0"): float(len(made))}
+
+    at = [times.of(make, now)[1, "/d0"] for now in (1000, 1000 + AGAIN_MS - 1, 1000 + AGAIN_MS, 500)]
+    assert at == [1, 1, 2, 3]
+
+
+def test_the_answer_has_the_sums_of_topics_and_of_what_agents_distinguish() -> None:
+    table = new_table(grows(), grows(topic="stock", log_dir="/elsewhere"))
+    found = disk_found(view(table.snapshot(NOW)), [watching()], MS)
+    answer = answer_of(found, "topic", 10)
+    (each,) = answer.log_dirs
+    assert [(row.topic, row.taken, row.growth_day) for row in answer.rows] == [("orders", 49_000, pytest.approx(24_000, rel=0.05))]
+    assert each.taken == 49_000 + 1 + 2 + 3 + 4 + 5 + 6
+    assert (each.apparent, each.outlook) == (-1, "full")
+    assert dict(full_times(found)) == {(1, "/d0"): each.full_ms / 1000}
+    assert {kind.kind for kind in each.kinds} == {"segment", "index", "deleted", "delete", "stray", "future", "checkpoint"}
+    assert answer.doubts == []
+
+
+@each_row("query", ["by=size", "limit=0", "limit=1001", "limit=many", "limit=", "sort=taken", "by=%ff", "&".join(["by=dir"] * 21)])
+def test_a_query_that_is_not_understood_is_refused_with_a_sentence(query: str) -> None:
+    with pytest.raises(UsageError):
+        disk_message(query, view(new_table(grows()).snapshot(NOW)), [watching()], MS)
+
+
+def test_a_query_chooses_rows_and_what_is_sent_is_read_again() -> None:
+    seen = view(new_table(grows(), grows(topic="stock")).snapshot(NOW))
+    answer = disk_message("by=partition&limit=1", seen, [watching()], MS)
+    assert (len(answer.rows), answer.total, answer.rows[0].log_dir) == (1, 2, "/d0")
+    assert DiskAnswer.decode(answer.encode()) == answer
+    assert disk_message("", seen, [watching()], MS).by == "topic"
+
+
+def test_the_log_dirs_of_an_agent_that_is_down_are_named_and_nothing_is_stated_of_them() -> None:
+    down = agent("a2", broker(2), log_dirs=(log_dir("/d9", 2, free=5),), up=False)
+    answer = disk_message("", view(new_table(grows()).snapshot(NOW)), [watching(), down], MS)
+    assert [(each.log_dir, each.up, each.problem) for each in answer.log_dirs] == [
+        ("/d0", True, ""),
+        ("/d9", False, "agent a2 does not answer"),
+    ]
+    assert answer.doubts == ["log dir /d9 cannot be read: agent a2 does not answer"]
