@@ -3,8 +3,10 @@
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, path_of
 from tests.broker.group_consuming import Left
@@ -80,9 +82,14 @@ def expected(left: Left, arithmetic: Arithmetic) -> Reported:
 
 
 def reported_by_job(url: str) -> dict[Key, Reported]:
-    """What a running job answers about each of its groups."""
+    """What a running job answers about each of its groups; nothing before it has looked at them once."""
     base = url.removesuffix("/metrics")
-    groups = GroupPage.decode(_get(f"{base}{GROUPS_PATH}?limit=1000")).rows
+    try:
+        groups = GroupPage.decode(_get(f"{base}{GROUPS_PATH}?limit=1000")).rows
+    except HTTPError as error:
+        if error.code != HTTPStatus.SERVICE_UNAVAILABLE:
+            raise
+        return {}
     return by_key(GroupDetail.decode(_get(base + path_of(each.group))) for each in groups)
 
 

@@ -89,7 +89,7 @@ class Kafka:
         controller: the controller is a process of its own, `CONTROLLER_ID`, so that brokers may be killed without the quorum.
         heap_mb: of each JVM.
         version: of the brokers.
-        tells: names of loggers that write all they have to say into the log of a node.
+        loggers: names of loggers that write at DEBUG into the log of a node.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Kafka:
         controller: bool = False,
         heap_mb: int = HEAP_MB,
         version: str = KAFKA_VERSION,
-        tells: Sequence[str] = (),
+        loggers: Sequence[str] = (),
     ) -> None:
         ports = free_ports(2 * nodes + 2)
         roles = "broker" if controller else "broker,controller"
@@ -114,7 +114,7 @@ class Kafka:
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         for node in self.nodes:
             node.directory.mkdir(parents=True)
-            lines = [f"logger.{number}.name = {name}\nlogger.{number}.level = DEBUG\n" for number, name in enumerate(tells)]
+            lines = [f"logger.{number}.name = {name}\nlogger.{number}.level = DEBUG\n" for number, name in enumerate(loggers)]
             node.log4j.write_text("".join([LOG4J, *lines]))
             node.properties.write_text("".join(f"{key}={value}\n" for key, value in {**self._properties(node), **(settings or {})}.items()))
         self.format()

@@ -40,7 +40,7 @@ _COMMITTED = 75
 
 @pytest.fixture(scope="module")
 def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    kafka = Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, shows=[LOGGER])
+    kafka = Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, loggers=[LOGGER])
     try:
         kafka.start()
         yield kafka
