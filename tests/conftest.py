@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from streaming import java
+from streaming.common import java
 from streaming.errors import JavaError
 from tests.check.order import LONGEST
 from tests.tools import missing
@@ -119,8 +119,8 @@ def java_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The Spark that a job would start, with a small heap, and the data source in it."""
-    from streaming.job.spark import Spark
-    from streaming.source.datasource import SegtailDataSource
+    from streaming.spark.job.spark import Spark
+    from streaming.spark.source.datasource import SegtailDataSource
     from tests.job_environment import PATIENT
 
     directory = tmp_path_factory.mktemp("spark")

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from streaming.event_row import EVENTS, EventRow
-from streaming.kafka.layout import HEADER
-from streaming.log_key import LogKey
-from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import Kind
+from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.kafka.formats.layout import HEADER
+from streaming.kafka.scan.detail import pack
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.sums import sum_ranges
 from streaming.rules.fold import LogChange, Mark, ShardFold
 from streaming.rules.log_state import LogState
 from streaming.rules.whereabouts import topic_numbers
-from streaming.scan.detail import pack
-from streaming.scan.headers import Batches
-from streaming.scan.sums import sum_ranges
+from streaming.spark.query.cutting import cut, overwritten_from
 
 CONTROL = 1 << 5
 

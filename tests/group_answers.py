@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from streaming.offline.group_reading import GroupReading
-from streaming.protocol.group_json import GroupDetail
+from streaming.broker.protocol.group_json import GroupDetail
+from streaming.terminal.offline.group_reading import GroupReading
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.consumers.group_labels import LabelMaker
-from streaming.consumers.group_lag import KNOWN, REASONS, Lags
-from streaming.consumers.group_logs import GroupLogs
-from streaming.consumers.group_memory import PAIR_BITS, Counters, Progress
-from streaming.consumers.group_partitions import NOT_COMMITTED
-from streaming.consumers.group_snapshot import GroupSnapshot
-from streaming.consumers.group_sums import Found, pair_sums
-from streaming.groups.commit_table import CommitRows
-from streaming.groups.group_facts import GroupFacts, PendingCommit
-from streaming.protocol.group_json import GroupPartition
-from streaming.view.export import EVERYTHING
+from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.consumers.group_labels import LabelMaker
+from streaming.cluster.consumers.group_lag import KNOWN, REASONS, Lags
+from streaming.cluster.consumers.group_logs import GroupLogs
+from streaming.cluster.consumers.group_memory import PAIR_BITS, Counters, Progress
+from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_sums import Found, pair_sums
+from streaming.cluster.view.export import EVERYTHING
+from streaming.kafka.groups.commit_table import CommitRows
+from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from streaming import configuration
+from streaming.common.settings import Settings
 from streaming.errors import SegtailError
-from streaming.exposition.render import render
-from streaming.job import job as module
-from streaming.job.job import Job
-from streaming.settings import Settings
+from streaming.pages.exposition.render import render
+from streaming.spark.job import job as module
+from streaming.spark.job.job import Job
+from streaming.terminal import configuration
 from tests.processes import Page, read_page
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ def make() -> None:
 @cache
 def _place() -> Path | None:
     """Where the archive of this Java, these jars and this class is, or will be."""
-    from streaming.job import local_files
+    from streaming.spark.job import local_files
 
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
@@ -68,7 +68,7 @@ def _place() -> Path | None:
 
 
 def _archive(directory: Path, option: str) -> Archive:
-    from streaming.job import local_files
+    from streaming.spark.job import local_files
 
     options = {"spark.driver.extraClassPath": str(directory / _CLASSES), local_files.OPTION: _NAME}
     return Archive(f"{option} -Xshare:auto", options)
@@ -76,8 +76,8 @@ def _archive(directory: Path, option: str) -> Archive:
 
 def _main(directory: Path, scratch: Path) -> None:
     """A job over one small log, whose JVM writes down at its end what it has loaded."""
-    from streaming.cli.app import main
-    from streaming.job import jvm, spark
+    from streaming.spark.job import jvm, spark
+    from streaming.terminal.cli.app import main
     from tests import job_environment
     from tests.builders import batch, log_dir, partition
 
@@ -98,8 +98,8 @@ def _compile(directory: Path, scratch: Path) -> None:
     """The job's own class as a jar, compiled as a job does it."""
     from pyspark import SparkConf
 
-    from streaming.job import local_files
-    from streaming.job.jvm import Jvm
+    from streaming.spark.job import local_files
+    from streaming.spark.job.jvm import Jvm
 
     classes = scratch / "classes"
     classes.mkdir()

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import streaming
-from streaming.cli.app import COMMANDS
+from streaming.terminal.cli.app import COMMANDS
 from tests.install.offline_commands import USES, WITH_EXTRA
 from tests.tables import each_row
 
@@ -32,7 +32,8 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _room(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    parts = path.relative_to(PACKAGE).parts
+    return parts[1 if len(parts) > 2 or parts[0] == "common" else 0].removesuffix(".py")
 
 
 def _files(*parts: str) -> list[Path]:
@@ -49,7 +50,7 @@ def _rooms_that_import(module: str) -> set[str]:
 def test_a_command_without_a_job_starts_without_spark(arguments: list[str]) -> None:
     code = (
         "import sys\n"
-        "from streaming.cli.app import segtail\n"
+        "from streaming.terminal.cli.app import segtail\n"
         "segtail.main(sys.argv[1:], standalone_mode=False)\n"
         "heavy = {'pyspark', 'py4j', 'pandas', 'pyarrow', 'numpy'} & {name.partition('.')[0] for name in sys.modules}\n"
         "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"
@@ -80,7 +81,7 @@ def test_a_dump_imports_no_spark_and_little_else(arguments: list[str], heavy: se
     """It is over before Spark, or even a large library, would be there."""
     code = (
         "import sys\n"
-        "from streaming.cli.app import segtail\n"
+        "from streaming.terminal.cli.app import segtail\n"
         "status = segtail.main(sys.argv[1:], standalone_mode=False)\n"
         f"heavy = {heavy | {'pyspark', 'py4j', 'watchdog', 'rich'}!r} & {{name.partition('.')[0] for name in sys.modules}}\n"
         "sys.exit(f'imported {sorted(heavy)}' if heavy else status)\n"
@@ -126,7 +127,7 @@ def test_formats_and_rules_touch_no_file_clock_or_network() -> None:
     foreign = {"os", "pathlib", "io", "mmap", "time", "socket", "subprocess", "threading"}
     found = {
         str(path.relative_to(PACKAGE)): sorted(taken)
-        for room in ("kafka", "scan", "rules")
+        for room in ("kafka/formats", "kafka/scan", "rules")
         for path in (PACKAGE / room).rglob("*.py")
         if (taken := foreign & {name.partition(".")[0] for name in _imports(path)})
     }
@@ -196,10 +197,10 @@ def test_no_other_line_is_of_a_lock(line: str) -> None:
 
 
 LOOSE = {
-    "agent/call_threads.py: submit(**kwargs)": "the signature of concurrent.futures.Executor",
-    "journal/scanned_segments.py: _row(**key)": "a row of SQLite, by the names of its columns",
-    "journal/stored_cursors.py: _cursor(**rest)": "the same",
-    "source/offsets.py: Offset": "JSON that Spark keeps and hands back",
+    "broker/agent/call_threads.py: submit(**kwargs)": "the signature of concurrent.futures.Executor",
+    "broker/journal/scanned_segments.py: _row(**key)": "a row of SQLite, by the names of its columns",
+    "broker/journal/stored_cursors.py: _cursor(**rest)": "the same",
+    "spark/source/offsets.py: Offset": "JSON that Spark keeps and hands back",
 }
 """What takes any values, or hands them on by their names alone; a type checker sees no mistake in them."""
 
@@ -254,7 +255,7 @@ def test_only_one_module_spells_the_names_of_checkpoints() -> None:
     names = re.compile(r"""["'](?:[a-z-]+-checkpoint|bootstrap\.checkpoint)["']""")
     spelled = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if names.search(path.read_text(encoding="utf-8"))}
     # a type of file by its content has a name too, as Kafka calls the one, and an option is no file
-    assert spelled - {"disk/kafka_files.py", "job/job.py"} == {"kafka/names.py"}
+    assert spelled - {"broker/disk/kafka_files.py", "spark/job/job.py"} == {"kafka/formats/names.py"}
 
 
 def test_a_module_s_name_is_found_once() -> None:
@@ -262,13 +263,13 @@ def test_a_module_s_name_is_found_once() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
-def test_kafka_s_layout_is_known_in_kafka_and_scan_alone() -> None:
+def test_kafka_s_layout_is_known_in_kafka_alone() -> None:
     """Everything that Kafka writes is big-endian: who reads such numbers elsewhere knows a position inside of Kafka's bytes."""
-    jvm = "job/jvm.py"  # the port of Py4J's gateway
+    jvm = "spark/job/jvm.py"  # the port of Py4J's gateway
     found = {
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for path in _files('"big"', '">')
-        if path.relative_to(PACKAGE).parts[0] not in ("kafka", "scan", "simulator") and str(path.relative_to(PACKAGE)) != jvm
+        if path.relative_to(PACKAGE).parts[0] not in ("kafka", "simulator") and str(path.relative_to(PACKAGE)) != jvm
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)

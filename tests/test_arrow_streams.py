@@ -6,8 +6,8 @@ import struct
 import pyarrow as pa
 import pytest
 
-from streaming.arrow_streams import read_stream
-from streaming.rows import COORDINATOR, pack_rows, unpack_entries
+from streaming.common.arrow_streams import read_stream
+from streaming.common.rows import COORDINATOR, pack_rows, unpack_entries
 from tests.fuzz.mutation import mutated
 from tests.tables import each_row
 

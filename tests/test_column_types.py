@@ -6,7 +6,7 @@ from typing import Annotated
 import pyarrow as pa
 import pytest
 
-from streaming.column_types import (
+from streaming.common.column_types import (
     LATER,
     Blob,
     Count,

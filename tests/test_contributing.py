@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.event_row import Event
-from streaming.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
-from streaming.rows import Kind
+from streaming.broker.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 
 ROOT = Path(__file__).resolve().parents[1]
 EVENT_BEFORE = Event(kind=Kind.APPENDED, broker=1, topic="orders", partition=2, topic_id="id", bytes=70, records=3)
@@ -24,16 +24,16 @@ import numpy as np
 import pyarrow as pa
 
 import streaming
-from streaming.client.column_versions import as_events
-from streaming.event_row import EVENTS
-from streaming.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
-from streaming.journal.merging import merged
-from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import Kind, unpack_rows
+from streaming.spark.client.column_versions import as_events
+from streaming.common.event_row import EVENTS
+from streaming.broker.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
+from streaming.broker.journal.merging import merged
+from streaming.spark.query.cutting import cut, overwritten_from
+from streaming.common.rows import Kind, unpack_rows
 from streaming.rules.shard import fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState
-from streaming.scan.sums import COUNTS, sum_ranges
-from streaming.state_row import STATES
+from streaming.kafka.scan.sums import COUNTS, sum_ranges
+from streaming.common.state_row import STATES
 from tests.events import Item, batch_of, batches_of, row
 from tests.journal.test_blocks import test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since
 from tests.exposition.reading import page

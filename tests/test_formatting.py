@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.formatting import format_age, format_duration, format_list, format_name, format_size, format_table, format_time, format_word
+from streaming.common.formatting import (
+    format_age,
+    format_duration,
+    format_list,
+    format_name,
+    format_size,
+    format_table,
+    format_time,
+    format_word,
+)
 from tests.tables import each_row
 
 

@@ -5,10 +5,10 @@ from base64 import b64encode
 
 import pytest
 
-from streaming.catalog.changes import Version, unpack
+from streaming.broker.protocol.cluster_messages import PartitionCounts
+from streaming.common.catalog.changes import Version, unpack
+from streaming.common.inflating import inflate
 from streaming.errors import AgentError, FormatError
-from streaming.inflating import inflate
-from streaming.protocol.cluster_messages import PartitionCounts
 from tests.tables import each_row
 
 
@@ -33,8 +33,8 @@ def test_more_or_something_else_is_refused(packed: bytes, what: str) -> None:
 
 
 def test_an_agent_cannot_make_a_job_unpack_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.catalog.changes.MOST_CATALOG_BYTES", 1000)
-    monkeypatch.setattr("streaming.protocol.cluster_messages.MOST_COUNTS_BYTES", 1000)
+    monkeypatch.setattr("streaming.common.catalog.changes.MOST_CATALOG_BYTES", 1000)
+    monkeypatch.setattr("streaming.broker.protocol.cluster_messages.MOST_COUNTS_BYTES", 1000)
     bomb = b64encode(zlib.compress(bytes(1 << 20))).decode()
     with pytest.raises(FormatError, match="more than 1000 bytes"):
         unpack(bomb, Version("p", 1), whole=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming import java
+from streaming.common import java
 from streaming.errors import JavaError
 
 

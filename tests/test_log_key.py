@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from streaming.event_row import Event
-from streaming.log_key import KEY_COLUMNS, LogKey, key_arrays, key_of
-from streaming.rows import Kind
+from streaming.common.event_row import Event
+from streaming.common.log_key import KEY_COLUMNS, LogKey, key_arrays, key_of
+from streaming.common.rows import Kind
 
 
 def test_a_key_is_written_as_its_directory() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming import logs
+from streaming.common import logs
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +24,16 @@ def _root_logger() -> Iterator[None]:
 
 def test_text_is_key_value_with_quotes_where_a_value_is_not_one_word(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("info", "text")
-    logging.getLogger("streaming.watcher").warning(
+    logging.getLogger("streaming.broker.watcher").warning(
         "log %s", "stopped", extra={"topic": "a.b", "position": 7, "reason": 'no "magic"', "empty": ""}
     )
     time, rest = capsys.readouterr().err.split(" ", 1)
     assert time.startswith("time=20")
     assert time.endswith("Z")
-    assert rest == 'level=warning logger=streaming.watcher message="log stopped" topic=a.b position=7 reason="no \\"magic\\"" empty=""\n'
+    assert (
+        rest
+        == 'level=warning logger=streaming.broker.watcher message="log stopped" topic=a.b position=7 reason="no \\"magic\\"" empty=""\n'
+    )
 
 
 def test_a_message_with_line_breaks_stays_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +103,9 @@ def test_once_means_once_for_the_same_fields_and_never_for_what_the_answer_says(
 
 
 def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
-    script = "from streaming.source import agent_connections; agent_connections.line('127.0.0.1:1').ask(lambda client: client.status())"
+    script = (
+        "from streaming.spark.source import agent_connections; agent_connections.line('127.0.0.1:1').ask(lambda client: client.status())"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
     stated = capfd.readouterr().err
     assert stated.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
@@ -108,11 +113,11 @@ def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: 
 
 
 SOURCE_OF_A_JOB = """
-from streaming.protocol.problems import Reason
+from streaming.broker.protocol.problems import Reason
 from streaming.errors import AgentError
-from streaming.source import agent_connections
-from streaming.source.source_options import parse_options
-from streaming.source.stream import EventStreamReader
+from streaming.spark.source import agent_connections
+from streaming.spark.source.source_options import parse_options
+from streaming.spark.source.stream import EventStreamReader
 
 EventStreamReader(parse_options({"agents": "127.0.0.1:1", "checks": "checks"}))
 line = agent_connections.line("127.0.0.1:1")

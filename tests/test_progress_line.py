@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.catch_up_line import CatchUp, shown_until
-from streaming.progress_line import ProgressLine
+from streaming.cluster.view.observer import Totals
+from streaming.common.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.view.observer import Totals
+from streaming.terminal.cli.catch_up_line import CatchUp, shown_until
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.limits import SECONDS
@@ -166,7 +166,7 @@ def test_short_work_and_no_terminal_show_nothing(terminal: Terminal) -> None:
 def on_terminal(terminal: Terminal, *arguments: str, term: str = "xterm") -> subprocess.CompletedProcess[str]:
     """Run a command with its stderr on the terminal."""
     return subprocess.run(
-        [sys.executable, "-m", "streaming.cli", *arguments],
+        [sys.executable, "-m", "streaming.terminal.cli", *arguments],
         stdout=subprocess.PIPE,
         stderr=terminal.fd,
         text=True,

@@ -40,9 +40,10 @@ def test_every_module_that_is_named_is_there(document: str) -> None:
 
 def test_the_architecture_names_every_room_and_module() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
-    parts = [path.name + ("/" if path.is_dir() else "") for path in (ROOT / "streaming").iterdir() if not path.name.startswith("__")]
-    there = [part for part in parts if part.endswith(".py") or list((ROOT / "streaming" / part).glob("*.py"))]
-    assert [part for part in there if f"`{part}`" not in text] == []
+    package = ROOT / "streaming"
+    rooms = {path.parent.relative_to(package) for path in package.rglob("*.py")} - {Path()}
+    parts = [f"{room}/" for room in rooms] + [f"common/{path.name}" for path in (package / "common").glob("[!_]*.py")]
+    assert [part for part in sorted(parts) if f"`{part}`" not in text] == []
 
 
 def test_every_promise_names_a_test() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.common.reloading import Reloading, read_secret
 from streaming.errors import UsageError
-from streaming.reloading import Reloading, read_secret
 
 
 def number(path: Path, weaker: Callable[[int, int], str] = lambda before, after: "") -> Reloading[int]:

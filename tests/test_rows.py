@@ -5,7 +5,7 @@ import struct
 import pyarrow as pa
 import pytest
 
-from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_entries, unpack_rows
+from streaming.common.rows import COORDINATOR, Kind, pack_rows, unpack_entries, unpack_rows
 from tests.tables import each_row
 
 FIRST = pa.schema([("name", pa.string()), ("size", pa.int64())])

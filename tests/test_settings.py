@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from streaming.configuration import load, render_yaml
+from streaming.common.settings import OPTIONS, Granularity, MetricGroup, Replicas, Settings
+from streaming.common.start_from import StartFrom
+from streaming.common.units import Address
 from streaming.errors import SettingsError
-from streaming.settings import OPTIONS, Granularity, MetricGroup, Replicas, Settings
-from streaming.start_from import StartFrom
-from streaming.units import Address
+from streaming.terminal.configuration import load, render_yaml
 
 
 @pytest.fixture

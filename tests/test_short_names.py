@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.short_names import PREFIX, redacted
+from streaming.common.short_names import PREFIX, redacted
 
 CLUSTER = "AAECAwQFBgcICQoLDA0ODw"
 

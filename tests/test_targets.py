@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.targets import Target, is_loopback
+from streaming.common.targets import Target, is_loopback
 from tests.tables import each_row
 
 

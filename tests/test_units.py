@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.units import Address, parse_duration, parse_size, write_duration, write_size
+from streaming.common.units import Address, parse_duration, parse_size, write_duration, write_size
 from tests.tables import each_row
 
 

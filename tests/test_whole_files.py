@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.whole_files import write_whole
+from streaming.common.whole_files import write_whole
 
 
 def test_no_other_user_reads_a_file_unless_that_is_wanted(tmp_path: Path) -> None:

@@ -36,27 +36,27 @@ GIVEN_UP = {
 
 
 BEHIND = {
-    "agent/cluster_view.py: BEHIND",
-    "api/status_message.py: behind_bytes",
-    "api/status_message.py: behind_ms",
-    "doctor/job_check.py: behind_ms",
-    "view/exported.py: behind",
-    "view/moves.py: bytes_behind",
-    "view/observer.py: behind",
-    "protocol/status_json.py: behind_bytes",
-    "protocol/status_json.py: behind_ms",
+    "broker/agent/cluster_view.py: BEHIND",
+    "pages/api/status_message.py: behind_bytes",
+    "pages/api/status_message.py: behind_ms",
+    "terminal/doctor/job_check.py: behind_ms",
+    "cluster/view/exported.py: behind",
+    "cluster/view/moves.py: bytes_behind",
+    "cluster/view/observer.py: behind",
+    "broker/protocol/status_json.py: behind_bytes",
+    "broker/protocol/status_json.py: behind_ms",
     "rules/copying.py: bytes_behind",
-    "scrub/scrub_progress.py: behind",  # the key of a stored file
-    "scrub/passes.py: behind",
+    "broker/scrub/scrub_progress.py: behind",  # the key of a stored file
+    "broker/scrub/passes.py: behind",
     "simulator/broker.py: behind",
-    "site/home_view.py: behind_bytes",
-    "site/home_view.py: behind_ms",
-    "watcher/cluster_knowledge.py: BEHIND",
-    "watcher/leading.py: BEHIND",
-    "watcher/tail.py: FAR_BEHIND",
-    "watcher/tail.py: far_behind",
-    "watcher/tail_states.py: FAR_BEHIND",
-    "watcher/grown_logs.py: far_behind",
+    "pages/site/home_view.py: behind_bytes",
+    "pages/site/home_view.py: behind_ms",
+    "broker/watcher/cluster_knowledge.py: BEHIND",
+    "broker/watcher/leading.py: BEHIND",
+    "broker/watcher/tail.py: FAR_BEHIND",
+    "broker/watcher/tail.py: far_behind",
+    "broker/watcher/tail_states.py: FAR_BEHIND",
+    "broker/watcher/grown_logs.py: far_behind",
 }
 """Where a name has "behind": it means a lag. What has not been read yet comes after a cursor."""
 

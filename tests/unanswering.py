@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk import opening
+from streaming.broker.disk import opening
 
 ROOT = Path(__file__).parents[1]
 

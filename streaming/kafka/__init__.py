@@ -1,1 +1,1 @@
-"""Parsers for Kafka's formats: bytes in, values out. No files, no clock, no Spark, no network."""
+"""What Kafka writes: formats, batches as columns, the logs of group coordinators. Bytes in, values out."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.arrays import Flags, Longs
-from streaming.catalog.catalog_tables import UNREADABLE
+from streaming.common.arrays import Flags, Longs
+from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.rules.segment_columns import ABSENT, Logs
 
 UNCLEANABLE = ("open_transaction", "compaction_lag")

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.arrays import Flags, Longs
-from streaming.column_types import plus_columns
-from streaming.rows import Change, Kind
+from streaming.common.arrays import Flags, Longs
+from streaming.common.column_types import plus_columns
+from streaming.common.rows import Change, Kind
+from streaming.common.state_row import STATES
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_fold import BY, FOUND_COLUMNS
 from streaming.rules.row_order import KINDS, ints, taken
 from streaming.rules.shard_state import SCHEMA, ReplacedLogs, ShardState
-from streaming.state_row import STATES
 
 _LARGE = ("coordinator", "segments")
 _NONE = -1

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.arrays import Flags, Longs
-from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
-from streaming.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, short_name
+from streaming.common.arrays import Flags, Longs
+from streaming.common.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
+from streaming.common.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, short_name
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
 """The states in a coordinator's entries, spelled as in `segtail_coordinator_transactions` (`TransactionState`)."""
@@ -22,7 +22,7 @@ NOT_KNOWN = -1
 
 
 def newest(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return the newest entry of every transactional id as one table of `streaming.rows.COORDINATOR`, without expired ones.
+    """Return the newest entry of every transactional id as one table of `streaming.common.rows.COORDINATOR`, without expired ones.
 
     All entries of a transactional id are in one partition, so the entry with the higher offset is newer.
     """

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.event_row import EventRow
-from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_entries
+from streaming.common.event_row import EventRow
+from streaming.common.rows import COORDINATOR, Kind, pack_rows, unpack_entries
 from streaming.rules.coordinator_join import newest
 from streaming.rules.log_state import LogState
 

@@ -20,7 +20,7 @@ def bytes_behind(segments: NDArray[np.void], size: int, offset: int, end_offset:
     """The bytes of a log from ``offset`` on. Inside a segment they are estimated by the mean size of an offset there.
 
     Args:
-        segments: of the log (`streaming.rows.SEGMENTS`).
+        segments: of the log (`streaming.common.rows.SEGMENTS`).
         size: the bytes of all segments together, including what the last one has grown since.
         end_offset: the end of the log.
     """

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from streaming.event_row import EventRow
-from streaming.log_key import LogKey, key_of
-from streaming.rows import SKIP_REASONS, Change, Kind
+from streaming.common.event_row import EventRow
+from streaming.common.log_key import LogKey, key_of
+from streaming.common.rows import SKIP_REASONS, Change, Kind
 from streaming.rules import coordinator_state, log_fold, unclean_losses
 from streaming.rules.log_state import LogState, new_log, residue
 from streaming.rules.sharing import EVERYTHING, begins_among
@@ -25,7 +25,7 @@ _STEPS: dict[str, Callable[[LogState, EventRow], LogState]] = {
 
 @dataclass(frozen=True, slots=True)
 class LogChange:
-    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.state_row.STATES`."""
+    """One row out of the fold. For ``ARRIVED`` and ``RECALLED`` see `streaming.common.state_row.STATES`."""
 
     change: Change
     state: LogState
@@ -38,7 +38,7 @@ class Mark:
     An agent delivers its journal in order and without gaps, though some events more than once. So one mark identifies every row that comes
     again, also those of logs that no longer exist.
 
-    It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.source.offsets.ranges`). A
+    It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.spark.source.offsets.ranges`). A
     consumer that begins anew at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is run
     again, the marks are those of before it, as the states are.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.arrays import Flags, Longs
+from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_values import UNLIMITED
 from streaming.rules.segment_columns import ABSENT, Logs
 

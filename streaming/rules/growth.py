@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.arrays import Longs
+from streaming.common.arrays import Longs
 from streaming.rules.segment_columns import Logs
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streaming.rows import SEGMENTS
+from streaming.common.rows import SEGMENTS
 from streaming.rules.log_state import LogState
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.arrays import Flags, Longs
+from streaming.common.arrays import Flags, Longs
 
 NO_LEADER = -1
 LEADER_UNKNOWN = -2

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from streaming.column_types import plus
-from streaming.event_row import EventRow
+from streaming.common.column_types import plus
+from streaming.common.event_row import EventRow
 from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, fields, replace
 
-from streaming.column_types import Flag, Int, Long, Text, plus
-from streaming.event_row import EventRow
-from streaming.log_key import KEY
-from streaming.rows import SKIP_REASONS
-from streaming.state_row import StateRow
+from streaming.common.column_types import Flag, Int, Long, Text, plus
+from streaming.common.event_row import EventRow
+from streaming.common.log_key import KEY
+from streaming.common.rows import SKIP_REASONS
+from streaming.common.state_row import StateRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from streaming.column_types import plus
-from streaming.event_row import EventRow
-from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, Step
+from streaming.common.column_types import plus
+from streaming.common.event_row import EventRow
+from streaming.common.rows import TRANSACTION_STEPS, TRANSACTIONS, Step
 from streaming.rules import transaction_fold as rule
 from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Outcome, Steps, Transactions

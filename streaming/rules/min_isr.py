@@ -7,7 +7,7 @@ by the highest metadata.version that its registration supports, because the fina
 
 import numpy as np
 
-from streaming.arrays import Longs
+from streaming.common.arrays import Longs
 from streaming.rules.limits import Limits
 
 KAFKA_3_7 = 15

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.arrays import Flags
-from streaming.column_types import widths_of
-from streaming.rows import Kind
+from streaming.common.arrays import Flags
+from streaming.common.column_types import widths_of
+from streaming.common.rows import Kind
 from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
 from streaming.rules.row_order import Arrivals, ints, taken

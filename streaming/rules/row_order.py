@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.event_row import EVENTS
-from streaming.rows import Kind
+from streaming.common.event_row import EVENTS
+from streaming.common.rows import Kind
 from streaming.rules.fold import Mark
 
 KINDS = tuple(Kind)

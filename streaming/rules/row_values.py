@@ -6,11 +6,11 @@ from operator import attrgetter
 
 import pyarrow as pa
 
-from streaming.column_types import values_of
-from streaming.event_row import EventRow
-from streaming.rows import Kind
+from streaming.common.column_types import values_of
+from streaming.common.event_row import EventRow
+from streaming.common.rows import Kind
+from streaming.common.state_row import CHANGE, STATES
 from streaming.rules.fold import LogChange
-from streaming.state_row import CHANGE, STATES
 
 _FIELDS = tuple(each.name for each in fields(EventRow))
 _SHOWN_NAMES = [name for name in STATES.names if name != CHANGE]

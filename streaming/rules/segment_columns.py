@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.arrays import Flags, Longs
-from streaming.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.common.arrays import Flags, Longs
+from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.limits import Limits
 
 ABSENT = -1

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from streaming.common.log_key import KEY_COLUMNS, LogKey, key_arrays
 from streaming.errors import CheckpointError
-from streaming.log_key import KEY_COLUMNS, LogKey, key_arrays
 
 _VERSION = 1
 _SCHEMA = pa.schema([*KEY_COLUMNS, ("segments", pa.binary())])
@@ -28,7 +28,7 @@ def check_version(what: str, found: int, read: int) -> None:
 
 
 class SegmentLists:
-    """The known segments of each log by its key: packed `streaming.rows.SEGMENTS`.
+    """The known segments of each log by its key: packed `streaming.common.rows.SEGMENTS`.
 
     Args:
         value: returns an earlier result of `value`, None if there is none yet. It is called at most once, and only if a list is needed.

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.event_row import EVENTS, EventRow
-from streaming.log_key import key_of
-from streaming.rows import Change, Kind, pack_rows, unpack_rows
+from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.log_key import key_of
+from streaming.common.rows import Change, Kind, pack_rows, unpack_rows
 from streaming.rules.column_fold import everything, fold_columns
 from streaming.rules.fold import ShardFold, recalled
 from streaming.rules.ordinary import unusual_logs

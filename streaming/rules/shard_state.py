@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.column_types import columns_of, defaults_of, values_of
-from streaming.log_key import KEY, LogKey, key_arrays
+from streaming.common.column_types import columns_of, defaults_of, values_of
+from streaming.common.log_key import KEY, LogKey, key_arrays
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogState
 from streaming.rules.segment_lists import SegmentLists, check_version

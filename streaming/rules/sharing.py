@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from streaming.event_row import EventRow
+from streaming.common.event_row import EventRow
 from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
 

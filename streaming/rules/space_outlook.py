@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.arrays import Longs
+from streaming.common.arrays import Longs
 from streaming.rules.growth import Floats, running_max
 from streaming.rules.segment_columns import Logs
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.arrays import Flags, Longs
-from streaming.catalog.catalog_tables import UNREADABLE
+from streaming.common.arrays import Flags, Longs
+from streaming.common.catalog.catalog_tables import UNREADABLE
 
 _NEVER = np.iinfo(np.int64).max
 _NOT_KNOWN = -1
@@ -44,7 +44,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Undecided:
-    """The transactions of all replicas (`streaming.rows.TRANSACTIONS`), all columns of equal length, in any order.
+    """The transactions of all replicas (`streaming.common.rows.TRANSACTIONS`), all columns of equal length, in any order.
 
     ``replica`` is the index in the columns of `Copies`; ``marker_offset`` is -1 while it is open, ``bytes_at`` -1 if it is not known.
     """

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.rows import TRANSACTION_SECONDS_BOUNDS, TRANSACTIONS, StartSource, Step
+from streaming.common.rows import TRANSACTION_SECONDS_BOUNDS, TRANSACTIONS, StartSource, Step
 
 Transactions = NDArray[np.void]
 """An array of `TRANSACTIONS`, sorted by ``first_offset``. Never changed in place."""
 
 Steps = NDArray[np.void]
-"""An array of `streaming.rows.TRANSACTION_STEPS`."""
+"""An array of `streaming.common.rows.TRANSACTION_STEPS`."""
 
 NO_TRANSACTIONS: Transactions = np.empty(0, TRANSACTIONS)
 
@@ -32,8 +32,9 @@ _BOUNDS_MS = np.array(TRANSACTION_SECONDS_BOUNDS) * 1000
 class Outcome:
     """The transactions that ended in a range.
 
-    ``aborted_bytes`` are the data bytes of those that were aborted. ``duration_buckets`` (by `streaming.rows.TRANSACTION_SECONDS_BOUNDS`,
-    not cumulative) and their sum ``duration_ms`` cover the transactions whose first batch was seen.
+    ``aborted_bytes`` are the data bytes of those that were aborted. ``duration_buckets`` (by
+    `streaming.common.rows.TRANSACTION_SECONDS_BOUNDS`, not cumulative) and their sum ``duration_ms`` cover the transactions whose first
+    batch was seen.
     """
 
     committed: int = 0

@@ -15,8 +15,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.arrays import Flags, Longs
-from streaming.rows import StartSource
+from streaming.common.arrays import Flags, Longs
+from streaming.common.rows import StartSource
 from streaming.rules.coordinator_join import NO_STATE, ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Coordinators
 
 GRACE_MS = 60_000
@@ -48,7 +48,7 @@ class TransactionVerdict(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenTransactions:
-    """Open transactions of many logs: columns as in `streaming.rows.TRANSACTIONS`, and the "topic-partition" of each."""
+    """Open transactions of many logs: columns as in `streaming.common.rows.TRANSACTIONS`, and the "topic-partition" of each."""
 
     partition: list[str]
     producer_id: Longs

@@ -12,8 +12,8 @@ flushed.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from streaming.column_types import plus
-from streaming.event_row import EventRow
+from streaming.common.column_types import plus
+from streaming.common.event_row import EventRow
 from streaming.rules.log_state import LogState
 
 

@@ -12,8 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from streaming.event_row import EventRow
-from streaming.log_key import LogKey
+from streaming.common.event_row import EventRow
+from streaming.common.log_key import LogKey
 from streaming.rules.log_state import LogState
 
 _AT = "\t"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-from streaming.kafka import names
+from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.file_writer import replace_file
 from streaming.simulator.log import PartitionLog

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from streaming.kafka import names
+from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import Entry
 from streaming.simulator.facts import Facts, Totals
 from streaming.simulator.file_writer import encode_leader_epochs, encode_partition_metadata, replace_file

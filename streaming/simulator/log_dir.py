@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.errors import LogDirError
-from streaming.kafka import names
+from streaming.kafka.formats import names
 from streaming.simulator.file_writer import Handle, encode_checkpoint, encode_meta_properties, replace_file
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
@@ -59,7 +59,7 @@ class LogDir:
         self.partitions.remove(log)
 
     def write_checkpoint(self, name: str, entries: Iterable[tuple[str, int, int]]) -> None:
-        """Replace one of `streaming.kafka.names.OFFSET_CHECKPOINTS`: (topic, partition, offset)."""
+        """Replace one of `streaming.kafka.formats.names.OFFSET_CHECKPOINTS`: (topic, partition, offset)."""
         replace_file(self.path / name, encode_checkpoint(entries))
 
     def write_high_watermarks(self) -> None:

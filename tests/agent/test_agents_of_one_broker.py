@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.event_row import EventRow
-from streaming.protocol.consumer_messages import NOT_BEGUN
-from streaming.rows import SEGMENTS, Kind
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN
+from streaming.common.event_row import EventRow
+from streaming.common.rows import SEGMENTS, Kind
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from streaming.agent.blocking import PATIENCE_POLLS, Blocking
-from streaming.disk.calls import Calling, Calls, calls_of_this_thread
-from streaming.disk.logdirs import open_log_dirs
+from streaming.broker.agent.blocking import PATIENCE_POLLS, Blocking
+from streaming.broker.disk.calls import Calling, Calls, calls_of_this_thread
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.journal.journal import Journal
+from streaming.common.event_row import Event
 from streaming.errors import FencedError, JournalError
-from streaming.event_row import Event
-from streaming.journal.journal import Journal
 from tests.builders import CLUSTER_ID, NOW, log_dir
 from tests.limits import SECONDS
 from tests.processes import until

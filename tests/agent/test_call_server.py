@@ -8,20 +8,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streaming.agent import call_answers
-from streaming.agent.call_answers import answers
-from streaming.agent.call_server import AgentServer
-from streaming.client import agent_client as client_module
-from streaming.client.agent_client import AgentClient
+from streaming.broker.agent import call_answers
+from streaming.broker.agent.call_answers import answers
+from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.segment_list import Log
+from streaming.broker.protocol.status_messages import Status
+from streaming.common.event_row import EVENTS
+from streaming.common.rows import BATCHES, Kind
+from streaming.common.units import Address
 from streaming.errors import AgentError, JournalError
-from streaming.event_row import EVENTS
-from streaming.protocol.agent_calls import Call
-from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.protocol.segment_list import Log
-from streaming.protocol.status_messages import Status
-from streaming.rows import BATCHES, Kind
 from streaming.simulator.log import PartitionLog
-from streaming.units import Address
+from streaming.spark.client import agent_client as client_module
+from streaming.spark.client.agent_client import AgentClient
 from tests.agents import LOOPBACK, Agent, Reader, served
 from tests.builders import NOW, batch, commit, log_dir, partition
 

@@ -3,7 +3,7 @@
 import threading
 import weakref
 
-from streaming.agent.call_threads import CallThreads
+from streaming.broker.agent.call_threads import CallThreads
 
 
 class Call:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from streaming.catalog.catalog_tables import NOTHING_DECIDED
-from streaming.catalog.changes import Version, unpack
-from streaming.protocol.status_messages import Status, StatusRequest
+from streaming.broker.protocol.status_messages import Status, StatusRequest
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
+from streaming.common.catalog.changes import Version, unpack
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from streaming.agent.cluster_view import LEADER_UNKNOWN, ClusterView
-from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.kafka.names import METADATA_TOPIC, DirState
-from streaming.log_key import LogKey
+from streaming.broker.agent.cluster_view import LEADER_UNKNOWN, ClusterView
+from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.watcher.cursors import log_id
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.names import METADATA_TOPIC, DirState
 from streaming.rules.config_levels import read_configs
 from streaming.rules.config_values import Source
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.cursors import log_id
 from tests.builders import CLUSTER_ID, log_dir
 from tests.frozen import NAMES, unpack
 from tests.record_batches import read_batches

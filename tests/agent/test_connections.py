@@ -1,6 +1,6 @@
 """Which connection goes when there are too many: whoever has no call, then whoever had no answer, and whoever has most."""
 
-from streaming.agent.connections import MOST, MOST_OF_CLIENT, SILENT_SECONDS, STALLED_SECONDS, Connection, Connections
+from streaming.broker.agent.connections import MOST, MOST_OF_CLIENT, SILENT_SECONDS, STALLED_SECONDS, Connection, Connections
 
 
 class Port:

@@ -2,7 +2,7 @@
 
 import threading
 
-from streaming.agent.consumer_memory import Arrivals
+from streaming.broker.agent.consumer_memory import Arrivals
 
 
 def test_only_what_this_run_received_of_this_journal_counts() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.protocol.consumer_messages import NOT_BEGUN
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN
 from tests.elections import Election
 from tests.scratch import scratch
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.protocol.group_json import BatchCheck
+from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, KnownLog
+from streaming.broker.protocol.group_stream import GroupsAnswer
+from streaming.common.short_names import PREFIX, redacted
 from streaming.errors import AgentError
-from streaming.protocol.group_json import BatchCheck
-from streaming.protocol.group_messages import BatchRequest, GroupsRequest, KnownLog
-from streaming.protocol.group_stream import GroupsAnswer
-from streaming.short_names import PREFIX, redacted
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
 from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
+from streaming.spark.client.agent_client import AgentClient
 from tests.agent.test_group_following import OFFSETS, TOPIC_ID, committed
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition

@@ -12,12 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.agent import coordinator_log
-from streaming.agent.group_following import RETRY_SECONDS, GroupFollowing
-from streaming.agent.presence import GONE_SECONDS
-from streaming.disk.availability import LogDirs, open_log_dirs
-from streaming.groups.group_rows import GroupChanges
-from streaming.protocol.group_messages import Following, KnownLog
+from streaming.broker.agent import coordinator_log
+from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
+from streaming.broker.agent.presence import GONE_SECONDS
+from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.protocol.group_messages import Following, KnownLog
+from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.cleaner import clean
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -151,7 +151,7 @@ def test_a_batch_that_is_larger_than_a_piece_is_read_all_the_same(tmp_path: Path
 
 
 def test_a_log_is_not_known_before_it_is_read_and_its_first_piece_is_not_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.agent.group_following.PIECE_BYTES", 4096)
+    monkeypatch.setattr("streaming.broker.agent.group_following.PIECE_BYTES", 4096)
     log = offsets_log(tmp_path)
     log.append(*(committed(f"group-{item}", item) for item in range(100)))
     with beside(tmp_path, log.directory.parent) as agent:

@@ -1,6 +1,6 @@
 """When an agent is alive and when it serves."""
 
-from streaming.agent.health_server import HEALTHY_SECONDS, Pulse
+from streaming.broker.agent.health_server import HEALTHY_SECONDS, Pulse
 
 
 def test_is_ready_with_its_first_look_and_healthy_as_long_as_it_looks() -> None:

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
-from streaming.agent.host_status import CHECK_EVERY_MS
-from streaming.protocol.cluster_messages import Led
-from streaming.protocol.status_messages import LogDirStatus
+from streaming.broker.agent.host_status import CHECK_EVERY_MS
+from streaming.broker.protocol.cluster_messages import Led
+from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.simulator.cleaner import compact
 from streaming.simulator.controller import Controller
 from streaming.simulator.file_writer import uuid_text

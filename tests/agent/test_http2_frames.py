@@ -4,7 +4,15 @@ import struct
 
 import pytest
 
-from streaming.agent.http2_frames import FRAMES_PER_SECOND, HEADER_BYTES, HEADER_FIELDS, HEADER_FRAMES, AnswerSeen, FrameCount, FramePace
+from streaming.broker.agent.http2_frames import (
+    FRAMES_PER_SECOND,
+    HEADER_BYTES,
+    HEADER_FIELDS,
+    HEADER_FRAMES,
+    AnswerSeen,
+    FrameCount,
+    FramePace,
+)
 from streaming.errors import FormatError
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

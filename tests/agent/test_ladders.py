@@ -13,20 +13,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from streaming.agent import laddered_log, position_answers
-from streaming.agent.dir_calls import DirCalls, R
-from streaming.agent.laddered_log import LadderedLog
-from streaming.agent.ladders import RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
-from streaming.agent.position_answers import find_positions
-from streaming.agent.presence import GONE_SECONDS
-from streaming.client.agent_client import AgentClient
-from streaming.disk.scanning import window
-from streaming.disk.segment_files import list_segments
+from streaming.broker.agent import laddered_log, position_answers
+from streaming.broker.agent.dir_calls import DirCalls, R
+from streaming.broker.agent.laddered_log import LadderedLog
+from streaming.broker.agent.ladders import RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
+from streaming.broker.agent.position_answers import find_positions
+from streaming.broker.agent.presence import GONE_SECONDS
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.ladder.count_log import count_log
+from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.errors import JournalError
-from streaming.ladder.count_log import count_log
-from streaming.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.simulator.cleaner import clean
 from streaming.simulator.log import PartitionLog
+from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, Reader
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.scratch import scratch

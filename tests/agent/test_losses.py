@@ -12,17 +12,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.journal import joining, trimming
+from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.problems import Reason
+from streaming.common.event_row import Event, EventRow
+from streaming.common.rows import Kind
 from streaming.errors import AgentError
-from streaming.event_row import Event, EventRow
-from streaming.journal import joining, trimming
-from streaming.journal.blobs import decode_steps
-from streaming.journal.consumers import JournalBounds
-from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
-from streaming.protocol.problems import Reason
-from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
-from streaming.source.sharding import shard_of
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.source.sharding import shard_of
 from tests.agents import Agent, Reader, event_rows, read_range
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard

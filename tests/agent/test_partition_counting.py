@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from streaming.agent.partition_counting import EXAMPLES, KAFKA_3_7, MOST_AFFECTED, PartitionCounter
-from streaming.kafka.cluster_image import ClusterImage
-from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
+from streaming.broker.agent.partition_counting import EXAMPLES, KAFKA_3_7, MOST_AFFECTED, PartitionCounter
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
+from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import (
     Endpoint,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streaming.client.agent_client import AgentClient
 from streaming.simulator.batch_writer import Batch, Record
+from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, Reader, read_range
 from tests.builders import NOW, log_dir, partition
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.permissions import LOGGED_AT_ONCE, Rights, find_unreadable
-from streaming.disk.logdirs import open_log_dirs
+from streaming.broker.agent.permissions import LOGGED_AT_ONCE, Rights, find_unreadable
+from streaming.broker.disk.logdirs import open_log_dirs
 from tests.builders import batch, log_dir, partition
 from tests.scratch import scratch
 
@@ -35,8 +35,8 @@ def test_where_everything_may_be_read_nothing_is_stated(disk: Path, caplog: pyte
 CODE = """
 import os, sys
 from pathlib import Path
-from streaming.agent.permissions import find_unreadable
-from streaming.disk.logdirs import open_log_dirs
+from streaming.broker.agent.permissions import find_unreadable
+from streaming.broker.disk.logdirs import open_log_dirs
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 for found in find_unreadable(open_log_dirs([Path(sys.argv[1])])):
@@ -93,7 +93,7 @@ def test_each_is_reported_once_and_many_by_their_number(
 LOOKED_INTO = """
 import logging, os, sys
 from pathlib import Path
-from streaming.agent.host_status import CHECK_EVERY_MS
+from streaming.broker.agent.host_status import CHECK_EVERY_MS
 from tests.agents import Agent
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent import polling_thread
-from streaming.agent.health_server import Pulse
-from streaming.agent.polling_thread import BACKLOG_PAUSE_SECONDS, BacklogPace, HostWatch, PollingThread
-from streaming.agent.polls import Polls
-from streaming.watcher.structure import Structure
+from streaming.broker.agent import polling_thread
+from streaming.broker.agent.health_server import Pulse
+from streaming.broker.agent.polling_thread import BACKLOG_PAUSE_SECONDS, BacklogPace, HostWatch, PollingThread
+from streaming.broker.agent.polls import Polls
+from streaming.broker.watcher.structure import Structure
 from tests.agents import Agent
 from tests.builders import NOW, log_dir
 from tests.limits import SECONDS

@@ -2,7 +2,7 @@
 
 import threading
 
-from streaming.agent.polls import Polls
+from streaming.broker.agent.polls import Polls
 
 LONG = 600.0
 

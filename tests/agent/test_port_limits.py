@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-from streaming import rare_log
-from streaming.agent import call_server, connections, http2_frames, range_reading, service
-from streaming.journal import blocks, consumers
-from streaming.protocol import agent_calls
-from streaming.watcher import open_files
-from streaming.web import client_limits
+from streaming.broker.agent import call_server, connections, http2_frames, range_reading, service
+from streaming.broker.journal import blocks, consumers
+from streaming.broker.protocol import agent_calls
+from streaming.broker.watcher import open_files
+from streaming.common import rare_log
+from streaming.common.web import client_limits
 
 ROOT = Path(__file__).parents[2]
 

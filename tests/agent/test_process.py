@@ -4,14 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from streaming.agent.process import FEW
+from streaming.broker.agent.process import FEW
 
 ROOT = Path(__file__).parent.parent.parent
 
 _SCRIPT = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
-from streaming.agent.process import raise_limit
+from streaming.broker.agent.process import raise_limit
 print(raise_limit())
 """
 
@@ -49,7 +49,7 @@ def test_a_limit_below_what_the_logs_need_is_reported_with_the_figures() -> None
 _SHORT = """
 import os, resource, sys
 from pathlib import Path
-from streaming.disk.shortage import shortage
+from streaming.broker.disk.shortage import shortage
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

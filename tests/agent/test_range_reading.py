@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from streaming.agent import range_reading
-from streaming.agent.range_reading import RangeReading
+from streaming.broker.agent import range_reading
+from streaming.broker.agent.range_reading import RangeReading
+from streaming.broker.journal.consumers import MOST_READS
+from streaming.broker.protocol.consumer_messages import Range
 from streaming.errors import AgentError, ConsumerError
-from streaming.journal.consumers import MOST_READS
-from streaming.protocol.consumer_messages import Range
 from tests.agents import Agent, Reader, event_rows, read_range
 from tests.builders import PartitionLog, batch, log_dir, partition
 from tests.events import Shard

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.call_server import AgentServer
-from streaming.agent.security import OPEN, ServerFiles, open_security
-from streaming.agent.service import Service
-from streaming.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
+from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.agent.security import OPEN, ServerFiles, open_security
+from streaming.broker.agent.service import Service
+from streaming.broker.protocol.consumer_messages import Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.segment_list import Log
+from streaming.broker.protocol.status_messages import StatusRequest
+from streaming.common.units import Address
 from streaming.errors import AgentError, UsageError
-from streaming.protocol.consumer_messages import Plan, PlanRequest, Range, Register
-from streaming.protocol.problems import Reason
-from streaming.protocol.segment_list import Log
-from streaming.protocol.status_messages import StatusRequest
-from streaming.units import Address
+from streaming.spark.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
 from tests.agents import LOOPBACK, Agent
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS

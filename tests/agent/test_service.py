@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.agent.service import POLL_SECONDS
+from streaming.broker.agent.service import POLL_SECONDS
+from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.common.event_row import EventRow
+from streaming.common.rows import SKIP_REASONS, Kind
 from streaming.errors import AgentError
-from streaming.event_row import EventRow
-from streaming.journal.blobs import decode_steps
-from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
-from streaming.rows import SKIP_REASONS, Kind
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig

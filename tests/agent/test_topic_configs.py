@@ -3,8 +3,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from streaming.agent.topic_configs import TopicConfigs
-from streaming.kafka.cluster_image import ClusterImage
+from streaming.broker.agent.topic_configs import TopicConfigs
+from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.rules.config_levels import TopicPattern, broker_configs, topic_configs
 from streaming.rules.config_values import Source
 from streaming.rules.limits import effective_limits, limits_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.broker.watcher.unclean_elections import EPOCH_MS, LOG_MS
 from streaming.rules.log_state import LogState
-from streaming.watcher.unclean_elections import EPOCH_MS, LOG_MS
 from tests.elections import Election
 
 OLD, NEW = 1, 2

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streaming.protocol.problem_json import Problem
-from streaming.verdicts import kinds
-from streaming.verdicts.kinds import KINDS, ProblemKind
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.kinds import KINDS, ProblemKind
 from tests.alert_worlds.prometheus_rules import Labels, firing
 from tests.alert_worlds.worlds import World
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from streaming.exposition.render import render
-from streaming.protocol.cluster_messages import Registered
-from streaming.rows import SEGMENTS, TRANSACTIONS
-from streaming.settings import Settings
-from streaming.verdicts.all_problems import problems
-from streaming.verdicts.circumstances import Circumstances
-from streaming.verdicts.group_judge import judge_groups
-from streaming.view.observer import AgentStatus, Observer, Versions
-from streaming.view.thresholds import thresholds
-from streaming.view.view import view
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.cluster.verdicts.all_problems import problems
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.thresholds import thresholds
+from streaming.cluster.view.view import view
+from streaming.common.rows import SEGMENTS, TRANSACTIONS
+from streaming.common.settings import Settings
+from streaming.pages.exposition.render import render
 from tests.alert_worlds.worlds import DAY, HOUR, MINUTE, NOW, World
 from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.consumers.group_world import STOPPED_MS, GroupJob

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from streaming.cluster.verdicts.cases import RECENT_MS
+from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
+from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPED_FOR_MS
+from streaming.cluster.verdicts.group_judge import DEFAULT_BOUNDS
+from streaming.cluster.verdicts.kinds import KINDS
+from streaming.cluster.verdicts.log_dir_problems import FULL_WITHIN_S, LEAST_FREE, SCRUB_WAITS_S
+from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.rules.cleaning import LONG_MS
-from streaming.verdicts.cases import RECENT_MS
-from streaming.verdicts.circumstances import NOT_WRITING_MS
-from streaming.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPED_FOR_MS
-from streaming.verdicts.group_judge import DEFAULT_BOUNDS
-from streaming.verdicts.kinds import KINDS
-from streaming.verdicts.log_dir_problems import FULL_WITHIN_S, LEAST_FREE, SCRUB_WAITS_S
-from streaming.view.observer import FAR_LAG_S
 from tests.alert_worlds.comparing import SUBJECTS, compare
 from tests.alert_worlds.group_worlds import group_world
 from tests.alert_worlds.prometheus_rules import recorded_rules, rule_of, seconds_of

@@ -10,26 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from streaming.exposition.render import render
-from streaming.kafka.metadata_brokers import Phase
-from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
-from streaming.protocol.problem_json import Problem
-from streaming.protocol.problems import Reason
-from streaming.protocol.scrub_messages import CorruptBatch, ScrubStatus
-from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
-from streaming.rows import TRANSACTIONS
+from streaming.broker.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
+from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.cluster.verdicts.all_problems import problems
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.view.disk_use import full_by_dir
+from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.table import Replica, Table
+from streaming.cluster.view.thresholds import thresholds
+from streaming.cluster.view.view import view
+from streaming.common.rows import TRANSACTIONS
+from streaming.common.settings import Settings
+from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.pages.exposition.render import render
 from streaming.rules.config_levels import broker_configs
 from streaming.rules.config_values import Source
-from streaming.settings import Settings
-from streaming.verdicts.all_problems import problems
-from streaming.verdicts.circumstances import Circumstances, thresholds_of
-from streaming.view.disk_use import full_by_dir
-from streaming.view.export import EVERYTHING, Export
-from streaming.view.observer import AgentStatus, Observer, Versions
-from streaming.view.table import Replica, Table
-from streaming.view.thresholds import thresholds
-from streaming.view.view import view
 from tests.view.rows import Row, log, new_table
 from tests.view.test_host_families import broker, log_dir
 from tests.view.test_retention_columns import facts

@@ -10,8 +10,8 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
-from streaming.settings import Settings
-from streaming.view import thresholds
+from streaming.cluster.view import thresholds
+from streaming.common.settings import Settings
 
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
 _DURATION = r"(?:[0-9]+(?:ms|[smhdwy]))+"

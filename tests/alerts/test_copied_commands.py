@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from streaming.short_names import short_name
-from streaming.verdicts.commands import Commands
+from streaming.cluster.verdicts.commands import Commands
+from streaming.common.short_names import short_name
 from tests.alerts.rendering import CONF
 from tests.alerts.test_rules import TESTS, _run
 from tests.tables import each_row

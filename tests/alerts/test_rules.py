@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from streaming.definitions.sections import METRICS
-from streaming.settings import Settings
-from streaming.view.thresholds import thresholds
+from streaming.cluster.view.thresholds import thresholds
+from streaming.common.definitions.sections import METRICS
+from streaming.common.settings import Settings
 from tests.alerts.rendering import CONF
 from tests.tools import require_tool
 

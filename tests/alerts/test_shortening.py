@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.view import thresholds
+from streaming.cluster.view import thresholds
 from tests.alerts.rendering import CONF
 from tests.alerts.shortening import (
     KEPT_OPTIONS,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.listings.api_reference import write_reference
-from streaming.listings.json_schema import ANSWERS, ROWS, kinds_of, meaning_of, schema
-from streaming.listings.message_meanings import INTRODUCTIONS, MEANINGS
-from streaming.protocol.disk_json import DiskAnswer
-from streaming.protocol.json_message import PublicMessage
-from streaming.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
-from streaming.protocol.problem_json import ProblemPage
+from streaming.broker.protocol.disk_json import DiskAnswer
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
+from streaming.broker.protocol.problem_json import ProblemPage
+from streaming.pages.listings.api_reference import write_reference
+from streaming.pages.listings.json_schema import ANSWERS, ROWS, kinds_of, meaning_of, schema
+from streaming.pages.listings.message_meanings import INTRODUCTIONS, MEANINGS
 from tests.protocol.built import built
 from tests.tables import each_row
 

@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.api.history import MINUTE_MS, MINUTES, History
-from streaming.api.seen import Seen
-from streaming.api.views import KEEP_SECONDS, Views
-from streaming.view.table import Table
-from streaming.view.view import view
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.pages.api.history import MINUTE_MS, MINUTES, History
+from streaming.pages.api.seen import Seen
+from streaming.pages.api.views import KEEP_SECONDS, Views
 from tests.view.rows import log, new_table, removed, states
 
 START = 1_700_000_040.0 // 60 * 60

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.api.paging import Asked, Sheet, asked_of, cut, natural_order, parameters_of, ranks
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
 from streaming.errors import UsageError
-from streaming.listings.list_cells import Unit
-from streaming.listings.listing import Field, Listing
-from streaming.protocol.json_message import PublicMessage
-from streaming.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
+from streaming.pages.api.paging import Asked, Sheet, asked_of, cut, natural_order, parameters_of, ranks
+from streaming.pages.listings.list_cells import Unit
+from streaming.pages.listings.listing import Field, Listing
 from tests.tables import each_row
 
 SORTABLE = ("topic", "size_bytes", "verdict")

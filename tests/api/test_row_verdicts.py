@@ -1,11 +1,11 @@
 """Rows of every list say what is wrong with them, as the problems do."""
 
-from streaming.api.judged import Judged
-from streaming.api.seen import Seen
-from streaming.api.state import State
-from streaming.verdicts.circumstances import Circumstances
-from streaming.view.table import Table
-from streaming.view.view import view
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.pages.api.judged import Judged
+from streaming.pages.api.seen import Seen
+from streaming.pages.api.state import State
 from tests.view.rows import new_table
 from tests.view.test_retention_columns import BELOW, facts
 from tests.view.test_retention_columns import orders as kept

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from streaming.protocol.cost_json import COST_PATH
-from streaming.protocol.listing_json import PARTITIONS_PATH, RETENTION_PATH, TRANSACTIONS_PATH
-from streaming.protocol.partition_json import path_of_partition
-from streaming.protocol.problem_json import PROBLEMS_PATH
-from streaming.protocol.status_json import STATUS_PATH
-from streaming.site.exporter import Exporter
+from streaming.broker.protocol.cost_json import COST_PATH
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, RETENTION_PATH, TRANSACTIONS_PATH
+from streaming.broker.protocol.partition_json import path_of_partition
+from streaming.broker.protocol.problem_json import PROBLEMS_PATH
+from streaming.broker.protocol.status_json import STATUS_PATH
+from streaming.pages.site.exporter import Exporter
 from tests.bench.render import NOW_MS, ROUNDS, new_observer, new_table, publish, states
 from tests.bench.table import show
 

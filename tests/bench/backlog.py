@@ -42,7 +42,7 @@ def _compare(kafka: Kafka, scratch: Path, load: Load) -> list[tuple[str, ...]]:
     segtail = [
         sys.executable,
         "-m",
-        "streaming.cli",
+        "streaming.terminal.cli",
         "run",
         "--once",
         "--from",

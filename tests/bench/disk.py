@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from streaming.disk.dir_usage import DirUsage, read_usage
-from streaming.disk.two_readers import read_log_dir
+from streaming.broker.disk.dir_usage import DirUsage, read_usage
+from streaming.broker.disk.two_readers import read_log_dir
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition
@@ -25,7 +25,7 @@ def run(bounds: Bounds) -> None:
     with tempfile.TemporaryDirectory(prefix="segtail-bench-") as directory:
         path, files = _logs(Path(directory), bounds.mostly_idle)
         du = min(_command("du", "-s", str(path)) for _ in range(ROUNDS))
-        whole = min(_command(sys.executable, "-m", "streaming.cli", "disk", str(path), "--at", str(NOW)) for _ in range(ROUNDS))
+        whole = min(_command(sys.executable, "-m", "streaming.terminal.cli", "disk", str(path), "--at", str(NOW)) for _ in range(ROUNDS))
         walk = min(_walked(path, read_usage) for _ in range(ROUNDS))
         both = min(_walked(path, read_log_dir) for _ in range(ROUNDS))
         rows = [

@@ -14,10 +14,10 @@ from time import perf_counter
 import google_crc32c
 import numpy as np
 
-from streaming.disk.segment_files import OpenSegment
-from streaming.scan.crc_check import wrong_crcs
-from streaming.scan.headers import read_headers
-from streaming.scan.walk import walk
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.kafka.scan.crc_check import wrong_crcs
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.walk import walk
 from tests.bench import lab
 from tests.bench.table import show
 from tests.broker.install import UnavailableError, java_command
@@ -41,7 +41,7 @@ def run() -> None:
 def _compare(kind: lab.Segment) -> None:
     log = lab.segment(kind)
     kafkas = java_command(TOOLS["dump-log"], "--files", str(log), options=())
-    rows = [_row(" ".join(way), [sys.executable, "-m", "streaming.cli", "dump", str(log), *way], kafkas) for way in _WAYS]
+    rows = [_row(" ".join(way), [sys.executable, "-m", "streaming.terminal.cli", "dump", str(log), *way], kafkas) for way in _WAYS]
     show(
         f"dump of the segment '{kind}', {log.stat().st_size:,} bytes, whole processes; medians of {ROUNDS}",
         ("segtail dump", "s", "kafka-dump-log s", "ratio", "peak MB"),

@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streaming.agent.call_answers import answers
-from streaming.agent.call_server import AgentServer
-from streaming.agent.host_status import HostStatus
-from streaming.agent.polling_thread import HostWatch
-from streaming.agent.polls import Polls
-from streaming.agent.security import ServerFiles, open_security
-from streaming.agent.service import Service
-from streaming.disk.logdirs import LogDir
-from streaming.event_row import Event
-from streaming.journal.consumers import Consumers, JournalBounds
-from streaming.journal.journal import Journal
-from streaming.log_key import LogKey
-from streaming.rows import Kind
-from streaming.units import Address
+from streaming.broker.agent.call_answers import answers
+from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.polling_thread import HostWatch
+from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.security import ServerFiles, open_security
+from streaming.broker.agent.service import Service
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.journal.consumers import Consumers, JournalBounds
+from streaming.broker.journal.journal import Journal
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.common.units import Address
 from tests.bench.partitions import now_ms
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"

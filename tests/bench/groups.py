@@ -12,17 +12,17 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
-from streaming.consumers.group_listing import Listing
-from streaming.consumers.group_questions import MOST_ASKED
-from streaming.consumers.group_rounds import GroupRounds, Surroundings
-from streaming.consumers.group_snapshot import GroupBoard
-from streaming.consumers.group_tracker import GroupTracker
-from streaming.exposition.render import render
-from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
-from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.protocol.group_messages import POSITIONS, RECORDS, GroupsRequest, RecordsRequest
-from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer
-from streaming.view.export import EVERYTHING
+from streaming.broker.protocol.group_messages import POSITIONS, RECORDS, GroupsRequest, RecordsRequest
+from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
+from streaming.cluster.consumers.group_listing import Listing
+from streaming.cluster.consumers.group_questions import MOST_ASKED
+from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.consumers.group_tracker import GroupTracker
+from streaming.cluster.view.export import EVERYTHING
+from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
+from streaming.pages.exposition.render import render
 from tests.bench.table import show
 from tests.view.rows import Row, log, new_observer, new_table, states
 

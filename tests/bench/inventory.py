@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from streaming.disk.log_inventory import Inventory, LogInventory
-from streaming.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.disk.log_inventory import Inventory, LogInventory
+from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
+from streaming.cluster.view.carried import NOTHING_CARRIED
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.config_levels import topic_configs
 from streaming.rules.inventory_changes import listed
@@ -17,7 +18,6 @@ from streaming.rules.limits import effective_limits
 from streaming.rules.log_state import LogState
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, Logs
-from streaming.view.carried import NOTHING_CARRIED
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition

@@ -12,15 +12,15 @@ from time import process_time
 
 import numpy as np
 
-from streaming.disk.locate import walk_on, window
-from streaming.disk.segment_files import OpenSegment, Segment, list_segments
-from streaming.ladder.active_ladder import ActiveLadder
-from streaming.ladder.count_log import count_log
-from streaming.ladder.filling import count_segment
-from streaming.ladder.segment_ladder import SegmentLadder
-from streaming.scan.headers import Batches, read_headers
-from streaming.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
-from streaming.scan.walk import Bytes
+from streaming.broker.disk.locate import walk_on, window
+from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
+from streaming.broker.ladder.active_ladder import ActiveLadder
+from streaming.broker.ladder.count_log import count_log
+from streaming.broker.ladder.filling import count_segment
+from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.kafka.scan.headers import Batches, read_headers
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
+from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Batch
 from tests.bench import lab
 from tests.bench.table import show

@@ -4,7 +4,7 @@ import http.client
 import statistics
 from time import perf_counter, process_time
 
-from streaming.site.exporter import Exporter
+from streaming.pages.site.exporter import Exporter
 from tests.bench.render import NOW_MS, ROUNDS, new_observer, new_table, publish, states
 from tests.bench.table import show
 

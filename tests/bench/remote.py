@@ -14,10 +14,10 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.client.agent_client import AgentClient, ClientFiles
-from streaming.protocol.consumer_messages import Range, Register
-from streaming.source.source_options import parse_options
-from streaming.source.stream import EventStreamReader
+from streaming.broker.protocol.consumer_messages import Range, Register
+from streaming.spark.client.agent_client import AgentClient, ClientFiles
+from streaming.spark.source.source_options import parse_options
+from streaming.spark.source.stream import EventStreamReader
 from tests.bench.bounds import Bounds
 from tests.bench.processes import PARTS
 from tests.bench.running import RunningJob, nothing

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from streaming.catalog.catalog_tables import PARTITIONS, Catalog
-from streaming.definitions.sections import METRICS
-from streaming.exposition.render import render
-from streaming.rows import SEGMENTS, TRANSACTIONS
-from streaming.state_row import STATES
-from streaming.view.export import EVERYTHING, Export
-from streaming.view.observer import Observer, Versions
-from streaming.view.table import Table
-from streaming.view.value_matrix import LISTS
+from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.observer import Observer, Versions
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.value_matrix import LISTS
+from streaming.common.catalog.catalog_tables import PARTITIONS, Catalog
+from streaming.common.definitions.sections import METRICS
+from streaming.common.rows import SEGMENTS, TRANSACTIONS
+from streaming.common.state_row import STATES
+from streaming.pages.exposition.render import render
 from tests.bench.table import show
 from tests.view.rows import new_context
 

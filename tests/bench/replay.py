@@ -8,16 +8,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from streaming.groups.commit_log import CommitLog
-from streaming.groups.commit_store import CommitStore
-from streaming.groups.commit_table import Current
-from streaming.groups.followed_groups import GroupLimit
-from streaming.kafka.consumer_offsets import OffsetCommit
-from streaming.kafka.names import OFFSETS_TOPIC
-from streaming.log_key import LogKey
-from streaming.scan.group_records import Commit, GroupRecords, group_records
-from streaming.scan.headers import read_headers
-from streaming.scan.walk import walk
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.consumer_offsets import OffsetCommit
+from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.kafka.groups.commit_log import CommitLog
+from streaming.kafka.groups.commit_store import CommitStore
+from streaming.kafka.groups.commit_table import Current
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.scan.group_records import Commit, GroupRecords, group_records
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.walk import walk
 from streaming.simulator.batch_writer import Batch, encode
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.bench.bounds import Bounds

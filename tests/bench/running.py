@@ -42,7 +42,7 @@ class RunningJob:
 
     def __init__(self, watched: Path | Sequence[str], checkpoint: Path, *options: str) -> None:
         of = ["--log-dirs", str(watched)] if isinstance(watched, Path) else watched
-        command = [sys.executable, "-m", "streaming.cli", "run", *of, "--checkpoint", str(checkpoint)]
+        command = [sys.executable, "-m", "streaming.terminal.cli", "run", *of, "--checkpoint", str(checkpoint)]
         self._command = [*command, "--listen", "127.0.0.1:0", "--set", "log_level=error", *options]
         self._messages = checkpoint.with_name(f"{checkpoint.name}.messages")
         self.url = ""

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 
-from streaming.disk.locate import walk_on, window
-from streaming.disk.segment_files import OpenSegment
-from streaming.scan.headers import read_headers
-from streaming.scan.walk import Bytes, walk
+from streaming.broker.disk.locate import walk_on, window
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.walk import Bytes, walk
 from tests.bench import lab
 from tests.bench.table import show
 from tests.broker.install import UnavailableError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter, process_time
 
-from streaming.site.exporter import Exporter
+from streaming.pages.site.exporter import Exporter
 from tests.bench.render import NOW_MS, ROUNDS, SERIES, million, new_observer
 from tests.bench.table import show
 

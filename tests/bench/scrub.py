@@ -8,11 +8,11 @@ from time import perf_counter, thread_time
 
 import numpy as np
 
-from streaming.disk.segment_files import list_segments
-from streaming.scrub.passes import LogDirScrub
-from streaming.scrub.scrub_pace import CPU_SHARE
-from streaming.scrub.scrub_progress import ScrubProgress
-from streaming.scrub.segment_check import WINDOW_BYTES
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.scrub.passes import LogDirScrub
+from streaming.broker.scrub.scrub_pace import CPU_SHARE
+from streaming.broker.scrub.scrub_progress import ScrubProgress
+from streaming.broker.scrub.segment_check import WINDOW_BYTES
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition
 

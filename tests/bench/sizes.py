@@ -4,9 +4,9 @@ import re
 
 import cramjam
 
-from streaming.exposition.render import render
-from streaming.settings import Settings
-from streaming.view.export import Export
+from streaming.cluster.view.export import Export
+from streaming.common.settings import Settings
+from streaming.pages.exposition.render import render
 from tests.bench.render import NO_LIMIT, NOW_MS, new_observer, new_table, publish, series_in, states
 from tests.bench.table import show
 

@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from streaming.event_row import EventRow
-from streaming.exposition.render import render
-from streaming.query.processor import ShardProcessor
-from streaming.rows import ROWS, SHARD, TRANSACTION_STEPS, Kind, StartSource, Step, pack_rows, unpack_rows
-from streaming.scan.pieces import Piece, scan
-from streaming.scan.producer_states import Producers
-from streaming.scan.transaction_steps import Times, steps_of
-from streaming.settings import Settings
+from streaming.cluster.view.observer import Observer, Versions
+from streaming.cluster.view.page_context import context_of
+from streaming.cluster.view.table import Table
+from streaming.common.event_row import EventRow
+from streaming.common.rows import ROWS, SHARD, TRANSACTION_STEPS, Kind, StartSource, Step, pack_rows, unpack_rows
+from streaming.common.settings import Settings
+from streaming.common.state_row import STATES
+from streaming.kafka.scan.pieces import Piece, scan
+from streaming.kafka.scan.producer_states import Producers
+from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.pages.exposition.render import render
 from streaming.simulator.batch_writer import Batch, Marker, Record, encode
-from streaming.state_row import STATES
-from streaming.view.observer import Observer, Versions
-from streaming.view.page_context import context_of
-from streaming.view.table import Table
+from streaming.spark.query.processor import ShardProcessor
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.events import appended, batch_of, row

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
-from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, path_of
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, path_of
 from tests.broker.group_consuming import Left
 from tests.broker.group_oracle import Arithmetic
 from tests.broker.group_world import SHARED
@@ -19,7 +19,7 @@ from tests.limits import SECONDS
 from tests.processes import Page, read_page, until
 
 Reported = Mapping[str, Any]
-"""One partition of a group as `streaming.protocol.group_json.GroupPartition` goes over the wire."""
+"""One partition of a group as `streaming.broker.protocol.group_json.GroupPartition` goes over the wire."""
 
 Key = tuple[str, str, int]
 _MOST = 20

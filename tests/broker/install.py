@@ -10,8 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from streaming.common.java import find
 from streaming.errors import JavaError
-from streaming.java import find
 from tests.broker import class_archive
 
 KAFKA_VERSION = "4.3.1"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.cluster_view import ClusterView
-from streaming.agent.host_status import CHECK_EVERY_MS, HostStatus
-from streaming.disk.logdirs import open_log_dirs
-from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.cluster_messages import Registered
-from streaming.protocol.status_messages import BrokerStatus, LogDirStatus
-from streaming.view.broker_status import broker_phases, unwatched_log_dirs
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.host_status import CHECK_EVERY_MS, HostStatus
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.cluster.view.broker_status import broker_phases, unwatched_log_dirs
+from streaming.kafka.formats.metadata_brokers import Phase
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka, Node
 

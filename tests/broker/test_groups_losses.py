@@ -14,9 +14,9 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.group_reading import read_groups
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.common.settings import Settings
+from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic
 from tests.broker.group_comparing import Reported, reported_from_disk
 from tests.broker.kafka import Kafka

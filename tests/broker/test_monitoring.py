@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.definitions.sections import METRICS, SECTIONS, Section
+from streaming.common.definitions.sections import METRICS, SECTIONS, Section
 from tests.alerts.monitoring import PROGRAMS
 from tests.broker.monitored import HANGING, TRANSACTIONAL_ID, Monitored, monitored
 from tests.broker.oracle import run_tool

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, TopicCounts
-from streaming.protocol.status_messages import BrokerStatus
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, TopicCounts
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.cluster.view.broker_status import newest
 from streaming.rules.log_state import LogState
 from streaming.rules.row_values import state_rows
-from streaming.view.broker_status import newest
 from tests.agents import Agent, Reader
 from tests.broker.clients import create_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID, Kafka

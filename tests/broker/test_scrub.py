@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.disk.segment_files import list_segments
-from streaming.scrub.passes import LogDirScrub
-from streaming.scrub.scrub_progress import ScrubProgress
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.scrub.passes import LogDirScrub
+from streaming.broker.scrub.scrub_progress import ScrubProgress
 from tests.broker.clients import create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.limits import SECONDS

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as Offset
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from streaming.settings import Settings
+from streaming.common.settings import Settings
 from tests.broker.clients import create_topic, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
@@ -340,7 +340,18 @@ def of_topics(found: Mapping[TopicPartition, Markers]) -> dict[TopicPartition, M
 def end_what_hangs(kafka: Kafka) -> None:
     """Runs the commands that `segtail transactions` prints, by the tool they name."""
     dirs = ",".join(map(str, kafka.log_dirs))
-    command = [sys.executable, "-m", "streaming.cli", "transactions", "--log-dirs", dirs, "--hanging-after", "1s", "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "streaming.terminal.cli",
+        "transactions",
+        "--log-dirs",
+        dirs,
+        "--hanging-after",
+        "1s",
+        "--format",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (3, "")
     commands = [one["command"] for one in json.loads(done.stdout)["rows"] if one["verdict"] == "hanging"]

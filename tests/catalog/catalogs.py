@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.catalog.catalog_tables import LOGS, PARTITIONS, TOPICS, Catalog
+from streaming.common.catalog.catalog_tables import LOGS, PARTITIONS, TOPICS, Catalog
 
 Row = Mapping[str, Any]
 

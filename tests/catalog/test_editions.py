@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.catalog import editions
-from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog
-from streaming.catalog.changes import Changes, Version, unpack
-from streaming.catalog.editions import Editions
+from streaming.common.catalog import editions
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
+from streaming.common.catalog.changes import Changes, Version, unpack
+from streaming.common.catalog.editions import Editions
 from streaming.errors import FormatError
 from tests.catalog.catalogs import catalog, rows_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming import java
+from streaming.common import java
 from streaming.errors import JavaError
 from tests.broker.install import KAFKA_VERSION, cache_dir
 from tests.check.nearest import Tree, naming, reaching, read

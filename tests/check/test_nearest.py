@@ -6,9 +6,9 @@ from tests.check.nearest import FAR, Tree, nearest, read
 
 TREE = Tree(
     importers={
-        "streaming.kafka.varint": ["streaming.kafka.records", "tests.kafka.test_varint"],
-        "streaming.kafka.records": ["streaming.disk.reader", "tests.kafka.test_records", "tests.builders"],
-        "streaming.disk.reader": ["tests.disk.test_reader"],
+        "streaming.kafka.formats.varint": ["streaming.kafka.formats.records", "tests.kafka.test_varint"],
+        "streaming.kafka.formats.records": ["streaming.broker.disk.reader", "tests.kafka.test_records", "tests.builders"],
+        "streaming.broker.disk.reader": ["tests.disk.test_reader"],
         "tests.builders": ["tests.disk.test_reader", "tests.dump.test_text"],
         "tests.alerts.conftest": [],
         "tests.alerts.test_rules": [],
@@ -30,7 +30,7 @@ WHOLE = "tests.test_words"
 
 
 def test_first_what_imports_it_or_lies_beside_it_then_by_steps() -> None:
-    assert nearest(["streaming/kafka/varint.py"], TREE) == [
+    assert nearest(["streaming/kafka/formats/varint.py"], TREE) == [
         "tests.kafka.test_varint",
         "tests.kafka.test_records",
         WHOLE,
@@ -57,7 +57,7 @@ def test_a_file_that_is_no_python_belongs_to_those_that_name_it_and_then_to_thos
 
 
 def test_a_module_that_was_deleted_leaves_what_lies_beside_it() -> None:
-    assert nearest(["streaming/kafka/gone.py"], TREE) == [
+    assert nearest(["streaming/kafka/formats/gone.py"], TREE) == [
         WHOLE,
         "tests.kafka.test_beside",
         "tests.kafka.test_records",

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.client.agent_client import AgentClient, ClientFiles
-from streaming.definitions.agent_metrics import BUILD
-from streaming.definitions.sections import SECTIONS, Section
+from streaming.broker.protocol.consumer_messages import Register
+from streaming.common.definitions.agent_metrics import BUILD
+from streaming.common.definitions.sections import SECTIONS, Section
 from streaming.errors import AgentError
-from streaming.protocol.consumer_messages import Register
+from streaming.spark.client.agent_client import AgentClient, ClientFiles
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.commands import run_command
@@ -137,8 +137,8 @@ def test_port_in_use(tmp_path: Path, disk: Path) -> None:
 def test_a_port_that_is_taken_at_the_last_moment(tmp_path: Path, disk: Path) -> None:
     """Its threads are told to end before they are waited for, here for ever."""
     patient = (
-        "from streaming.agent import process; process.END_SECONDS = 1e6; process.refuse_taken = lambda _: None; "
-        "from streaming.cli.app import main; main()"
+        "from streaming.broker.agent import process; process.END_SECONDS = 1e6; process.refuse_taken = lambda _: None; "
+        "from streaming.terminal.cli.app import main; main()"
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         listen = f"127.0.0.1:{server.getsockname()[1]}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.app import COMMANDS
+from streaming.terminal.cli.app import COMMANDS
 from tests.commands import run_command
 from tests.processes import SEGTAIL
 from tests.tools import require_tool
@@ -61,9 +61,9 @@ def test_a_shell_without_a_script_is_refused() -> None:
 def test_names_of_commands_are_completed_without_importing_them() -> None:
     code = (
         "import sys, click\n"
-        "from streaming.cli.app import COMMANDS, segtail\n"
+        "from streaming.terminal.cli.app import COMMANDS, segtail\n"
         "found = [each.value for each in segtail.shell_complete(click.Context(segtail), 'd')]\n"
-        "print(found, [name for name in COMMANDS if f'streaming.cli.{name}' in sys.modules])\n"
+        "print(found, [name for name in COMMANDS if f'streaming.terminal.cli.{name}' in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == f"{[name for name in COMMANDS if name.startswith('d')]} []\n"

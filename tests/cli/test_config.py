@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from streaming import __version__
-from streaming.cli.app import COMMANDS, segtail
-from streaming.configuration import render_yaml
+from streaming.common.settings import OPTIONS, Settings
 from streaming.errors import SettingsError
-from streaming.settings import OPTIONS, Settings
+from streaming.terminal.cli.app import COMMANDS, segtail
+from streaming.terminal.configuration import render_yaml
 from tests.commands import run_command
 from tests.processes import SEGTAIL
 
@@ -76,7 +76,7 @@ def test_a_reader_that_goes_away_is_no_failure_worth_a_traceback() -> None:
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "streaming.cli", "config"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "streaming.terminal.cli", "config"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
         )
     finally:
         os.close(writer)
@@ -114,8 +114,8 @@ def test_errors_are_not_hidden_from_a_test_that_calls_a_command_itself() -> None
 
 def test_ctrl_c_ends_with_status_130() -> None:
     code = (
-        "import streaming.cli.config as config\n"
-        "from streaming.cli.app import main\n"
+        "import streaming.terminal.cli.config as config\n"
+        "from streaming.terminal.cli.app import main\n"
         "def interrupt(settings): raise KeyboardInterrupt\n"
         "config.render_yaml = interrupt\n"
         "main()\n"

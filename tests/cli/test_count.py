@@ -167,7 +167,7 @@ def reachable() -> Iterator[Path]:
 
 AS_ANOTHER_USER = """
 import json, os, sys
-import streaming.cli.count, streaming.disk.logdirs, streaming.offline.record_counts, streaming.progress_line
+import streaming.terminal.cli.count, streaming.broker.disk.logdirs, streaming.terminal.offline.record_counts, streaming.common.progress_line
 from tests.commands import run_command
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)

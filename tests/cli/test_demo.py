@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.demo import free_address, with_demo_defaults
-from streaming.settings import Settings
-from streaming.start_from import StartFrom
-from streaming.units import Address
+from streaming.common.settings import Settings
+from streaming.common.start_from import StartFrom
+from streaming.common.units import Address
+from streaming.terminal.cli.demo import free_address, with_demo_defaults
 from tests import job_environment
 from tests.limits import SECONDS
 from tests.marked_processes import marked
@@ -98,7 +98,7 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
     environ = clean | job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch), MARK: str(scratch)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"],
+        [sys.executable, "-m", "streaming.terminal.cli", "demo", "--listen", "127.0.0.1:0"],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         env=environ,
@@ -133,7 +133,7 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
 def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    command = [sys.executable, "-m", "streaming.cli", "demo", "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "streaming.terminal.cli", "demo", "--listen", "127.0.0.1:0"]
     environ = job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch), MARK: str(scratch)}
     with screens.terminal(command, columns=150, lines=40, **environ) as shown:
         shown.see("Stuck transactions in topic payments", "Group invoice-mailer waits", "Retention of topic mobile.events is blocked")

@@ -215,7 +215,7 @@ def test_neither_pandas_nor_pyspark_is_imported(tmp_path: Path) -> None:
     path = _grows(tmp_path, 3)
     code = (
         "import sys; sys.modules['pandas'] = sys.modules['pyspark'] = None; sys.argv[1:] = ['disk', sys.argv[1]];"
-        "from streaming.cli.app import main; main()"
+        "from streaming.terminal.cli.app import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 4), done.stderr

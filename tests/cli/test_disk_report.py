@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from streaming.cli.disk_report import ASSUMED, RECKONED, outlook, report, verdict
-from streaming.protocol.disk_json import DiskAnswer, DiskRow, KindUse, LogDirUse
-from streaming.usage.disk_findings import Finding
+from streaming.broker.protocol.disk_json import DiskAnswer, DiskRow, KindUse, LogDirUse
+from streaming.cluster.usage.disk_findings import Finding
+from streaming.terminal.cli.disk_report import ASSUMED, RECKONED, outlook, report, verdict
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

@@ -15,7 +15,7 @@ BLOCKED = """
 import sys
 for name in ("pyspark", "pandas", "py4j", "jinja2"):
     sys.modules[name] = None
-from streaming.cli.app import main
+from streaming.terminal.cli.app import main
 main()
 """
 

@@ -30,7 +30,7 @@ def segtail_dump(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "streaming.cli", "dump", *map(str, arguments)]
+    return [sys.executable, "-m", "streaming.terminal.cli", "dump", *map(str, arguments)]
 
 
 def test_a_partition_is_shown_as_lines_below_their_names() -> None:

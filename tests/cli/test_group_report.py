@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from streaming.cli.group_report import assumed, assumed_groups, no_groups, partition_tables, reasons
-from streaming.listings.group_list import GROUPS
-from streaming.listings.list_cells import Times
-from streaming.listings.text_table import text_table
-from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli.group_report import assumed, assumed_groups, no_groups, partition_tables, reasons
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

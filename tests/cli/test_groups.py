@@ -10,8 +10,16 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupFinding, GroupPage, GroupPartition, GroupSummary
-from streaming.short_names import short_name
+from streaming.broker.protocol.group_json import (
+    GROUPS_PATH,
+    GroupDetail,
+    GroupDetailPage,
+    GroupFinding,
+    GroupPage,
+    GroupPartition,
+    GroupSummary,
+)
+from streaming.common.short_names import short_name
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, batch, commit, log_dir, partition

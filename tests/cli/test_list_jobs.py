@@ -8,8 +8,8 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner, Result
 
-from streaming.cli.app import segtail
-from streaming.site.exporter import Exporter
+from streaming.pages.site.exporter import Exporter
+from streaming.terminal.cli.app import segtail
 from tests.view.rows import log, new_observer, new_table
 
 NAMES = ("orders", "orders-audit", "sp ace", "a&topic=b")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from streaming.cli.retention_report import ADVICE, report
-from streaming.protocol.listing_json import RetentionRow
+from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.terminal.cli.retention_report import ADVICE, report
 from tests.listings.test_lists import NOW_MS, kept
 
 HOUR = 3_600_000

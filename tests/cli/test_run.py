@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming import java
-from streaming.configuration import load
+from streaming.common import java
 from streaming.errors import AgentError
-from streaming.job import job
-from streaming.job.checkpoint import Checkpoint
+from streaming.spark.job import job
+from streaming.spark.job.checkpoint import Checkpoint
+from streaming.terminal.configuration import load
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import Authority, token_file
 from tests.commands import run_command

@@ -157,7 +157,7 @@ def test_it_imports_neither_spark_nor_pandas(cluster: Frozen) -> None:
     """Though they are there."""
     code = (
         "import sys\n"
-        "from streaming.cli.app import main\n"
+        "from streaming.terminal.cli.app import main\n"
         "try:\n"
         "    main()\n"
         "finally:\n"

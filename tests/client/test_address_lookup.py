@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable
 
-from streaming.client.address_lookup import AGAIN_SECONDS, Name, addresses, unresolved
-from streaming.targets import Target
+from streaming.common.targets import Target
+from streaming.spark.client.address_lookup import AGAIN_SECONDS, Name, addresses, unresolved
 
 
 class Service:

@@ -8,7 +8,7 @@ from tests.ports import free_ports
 CALLING_AND_CLOSING = """\
 import sys
 import threading
-from streaming.client.agent_client import AgentClient
+from streaming.spark.client.agent_client import AgentClient
 from streaming.errors import AgentError
 
 client, over = AgentClient(f"127.0.0.1:{sys.argv[1]}"), threading.Event()

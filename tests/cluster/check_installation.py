@@ -12,7 +12,7 @@ import yaml
 from pyspark.find_spark_home import _find_spark_home
 
 from helm.entrypoint import SEGTAIL, command
-from streaming.kafka.properties import parse_properties
+from streaming.kafka.formats.properties import parse_properties
 from tests.cluster.control_plane import NODES, Cluster, cluster
 from tests.cluster.executors import container, driver
 from tests.helm.charts import CASES, CHART, SHARE, Manifest

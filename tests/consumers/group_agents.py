@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from streaming.broker.protocol.group_json import BatchCheck
+from streaming.broker.protocol.group_messages import POSITIONS, RECORDS, BatchRequest, FollowedLog, GroupsRequest, RecordsRequest
+from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
 from streaming.errors import AgentError
-from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
-from streaming.kafka.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
-from streaming.protocol.group_json import BatchCheck
-from streaming.protocol.group_messages import POSITIONS, RECORDS, BatchRequest, FollowedLog, GroupsRequest, RecordsRequest
-from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer
+from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
 
 BATCH_BYTES = 100
 """Of each record: it is a batch of its own."""

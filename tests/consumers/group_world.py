@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from streaming.api.listed_groups import ListedGroups
-from streaming.consumers import group_rounds
-from streaming.consumers.group_calls import ask_agents
-from streaming.consumers.group_details import GroupDetails
-from streaming.consumers.group_partitions import GroupPartitions
-from streaming.consumers.group_rounds import GroupRounds, Surroundings
-from streaming.consumers.group_snapshot import GroupBoard, GroupSnapshot
-from streaming.consumers.group_tracker import GroupTracker
-from streaming.protocol.group_json import GroupDetail
-from streaming.verdicts.group_judge import judge_groups
-from streaming.view.export import EVERYTHING
-from streaming.view.table import Table
-from streaming.view.view import view
+from streaming.broker.protocol.group_json import GroupDetail
+from streaming.cluster.consumers import group_rounds
+from streaming.cluster.consumers.group_calls import ask_agents
+from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
+from streaming.cluster.consumers.group_tracker import GroupTracker
+from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.pages.api.listed_groups import ListedGroups
 from tests.consumers.group_agents import FakeAgent, Records
 from tests.exposition.reading import page, samples
 from tests.view.rows import log, new_observer, new_table, states

@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 
-from streaming.consumers.counted_records import CountedRecords
-from streaming.protocol.group_messages import RECORDS
-from streaming.protocol.group_stream import RecordsAnswer
-from streaming.view.export import Export
-from streaming.view.table import Table
+from streaming.broker.protocol.group_messages import RECORDS
+from streaming.broker.protocol.group_stream import RecordsAnswer
+from streaming.cluster.consumers.counted_records import CountedRecords
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.table import Table
 from tests.exposition.reading import named
 from tests.view.rows import log, new_table, removed, states
 

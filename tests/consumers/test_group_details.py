@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.api.paging import Asked
-from streaming.consumers import group_details
+from streaming.broker.protocol.group_json import BatchCheck, GroupDetail, GroupPartition, GroupSummary
+from streaming.cluster.consumers import group_details
+from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.errors import AgentError
-from streaming.protocol.group_json import BatchCheck, GroupDetail, GroupPartition, GroupSummary
-from streaming.rows import SEGMENTS, TRANSACTIONS
+from streaming.pages.api.paging import Asked
 from streaming.rules.transaction_verdicts import NEVER_MS
 from tests.consumers.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.consumers.group_lag import ABSENT, CODES, KNOWN, Committed, Ends, LagReason, Lags, Places, lags
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Committed, Ends, LagReason, Lags, Places, lags
 from tests.tables import each_row
 
 GONE, DATA, ABORTED, CONTROL = "gone", "data", "aborted", "control"

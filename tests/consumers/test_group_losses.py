@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.consumers.group_losses import losses_of
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.single_reading import SingleReading
-from streaming.settings import Settings
-from streaming.watcher.scope import Scope
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.watcher.scope import Scope
+from streaming.cluster.consumers.group_losses import losses_of
+from streaming.common.settings import Settings
+from streaming.terminal.offline.single_reading import SingleReading
 from tests.builders import NOW, batch, log_dir, partition
 
 HOUR = 3_600_000

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.consumers.group_ends import CHECKED_ROUNDS
-from streaming.consumers.group_lag import REASONS, LagReason
-from streaming.consumers.group_places import RETRIED_ROUNDS
-from streaming.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, REFUSED_SECONDS
-from streaming.consumers.group_snapshot import GroupSnapshot
-from streaming.consumers.group_tracker import UNREAD_MS
+from streaming.broker.protocol.group_messages import FollowedLog, Following, RecordsRequest
+from streaming.broker.protocol.group_stream import RecordsAnswer
+from streaming.broker.protocol.problems import Reason as Problem
+from streaming.cluster.consumers.group_ends import CHECKED_ROUNDS
+from streaming.cluster.consumers.group_lag import REASONS, LagReason
+from streaming.cluster.consumers.group_places import RETRIED_ROUNDS
+from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, REFUSED_SECONDS
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_tracker import UNREAD_MS
 from streaming.errors import AgentError
-from streaming.protocol.group_messages import FollowedLog, Following, RecordsRequest
-from streaming.protocol.group_stream import RecordsAnswer
-from streaming.protocol.problems import Reason as Problem
 from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, world
 from tests.exposition.reading import named

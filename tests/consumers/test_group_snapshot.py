@@ -2,7 +2,7 @@
 
 from threading import Thread
 
-from streaming.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
+from streaming.cluster.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
 from tests.consumers.group_world import world
 from tests.limits import SECONDS
 

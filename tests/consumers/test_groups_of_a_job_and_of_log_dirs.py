@@ -11,37 +11,37 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.api.listed_groups import ListedGroups
-from streaming.catalog.catalog_tables import NOTHING_DECIDED
-from streaming.consumers.group_calls import ask_agents
-from streaming.consumers.group_details import GroupDetails
-from streaming.consumers.group_partitions import GroupPartitions
-from streaming.consumers.group_rounds import GroupRounds, Surroundings
-from streaming.consumers.group_snapshot import GroupBoard
-from streaming.consumers.group_tracker import GroupTracker
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.group_reading import read_groups
-from streaming.protocol.group_json import BatchCheck, GroupDetail
-from streaming.protocol.group_messages import POSITIONS, BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
-from streaming.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_records, read_table
-from streaming.protocol.group_stream import read_groups as read_answer
-from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import pack_rows, unpack_rows
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.group_json import BatchCheck, GroupDetail
+from streaming.broker.protocol.group_messages import POSITIONS, BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
+from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_records, read_table
+from streaming.broker.protocol.group_stream import read_groups as read_answer
+from streaming.cluster.consumers.group_calls import ask_agents
+from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.consumers.group_tracker import GroupTracker
+from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.view.answers import apply
+from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.page_context import context_of
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
+from streaming.common.rows import pack_rows, unpack_rows
+from streaming.common.settings import Settings
+from streaming.common.state_row import STATES
+from streaming.pages.api.listed_groups import ListedGroups
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
-from streaming.settings import Settings
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
-from streaming.state_row import STATES
-from streaming.verdicts.group_judge import judge_groups
-from streaming.view.answers import apply
-from streaming.view.export import EVERYTHING
-from streaming.view.observer import AgentStatus
-from streaming.view.page_context import context_of
-from streaming.view.table import Table
-from streaming.view.view import view
+from streaming.spark.query.cutting import cut, overwritten_from
+from streaming.terminal.offline.group_reading import read_groups
 from tests.agents import Agent, Reader, read_range
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.group_answers import detailed

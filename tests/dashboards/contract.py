@@ -2,8 +2,8 @@
 
 import re
 
-from streaming.definitions.metric import Metric, Type
-from streaming.definitions.sections import METRICS
+from streaming.common.definitions.metric import Metric, Type
+from streaming.common.definitions.sections import METRICS
 
 OF_PROMETHEUS = frozenset({"scrape_samples_scraped", "scrape_duration_seconds"})
 """What Prometheus itself tells of a scrape."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from docs.dashboards.generate import render
 from docs.dashboards.tables import names
-from streaming.definitions.sections import METRICS
+from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import known, named, samples
 from tests.dashboards.panels import DASHBOARDS, FOLDER, Panel, Target, all_panels, read
 

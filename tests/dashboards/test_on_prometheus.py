@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.definitions.sections import METRICS
+from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import samples
 from tests.dashboards.history import END, HANGING, SMALL, TOPICS, Cluster
 from tests.dashboards.panels import DASHBOARDS, Panel, panels

@@ -8,12 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 import streaming
-from streaming import definitions
-from streaming.definitions.agent_metrics import AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
-from streaming.definitions.metric import PARTITION, Metric, Total, Type
-from streaming.definitions.sections import METRICS, SECTIONS, Section, section_of
-from streaming.view import replica_offsets, retention_columns, transaction_columns
-from streaming.view.value_matrix import SCALARS
+from streaming.cluster.view import replica_offsets, retention_columns, transaction_columns
+from streaming.cluster.view.value_matrix import SCALARS
+from streaming.common import definitions
+from streaming.common.definitions.agent_metrics import AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
+from streaming.common.definitions.metric import PARTITION, Metric, Total, Type
+from streaming.common.definitions.sections import METRICS, SECTIONS, Section, section_of
 from tests.tables import each_row
 
 ALL = [*METRICS, *SECTIONS[Section.AGENT]]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.aborted_transactions import aborted_transactions
-from streaming.disk.segment_files import list_segments
+from streaming.broker.disk.aborted_transactions import aborted_transactions
+from streaming.broker.disk.segment_files import list_segments
 from streaming.errors import FormatError
 from streaming.simulator.log import PartitionLog
 from tests.builders import abort, batch, commit, log_dir, partition

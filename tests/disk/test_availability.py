@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from streaming.disk.availability import LogDirs, open_log_dirs
-from streaming.disk.calls import calls_of_this_thread
-from streaming.disk.identity import UNKNOWN_BROKER
+from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.calls import calls_of_this_thread
+from streaming.broker.disk.identity import UNKNOWN_BROKER
 from streaming.errors import LogDirError
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.disk.index_file import last_entry_below, positions_between
-from streaming.disk.segment_files import OpenSegment
+from streaming.broker.disk.index_file import last_entry_below, positions_between
+from streaming.broker.disk.segment_files import OpenSegment
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition
 

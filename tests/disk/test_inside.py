@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs, refuse_inside
+from streaming.broker.disk.logdirs import open_log_dirs, refuse_inside
 from streaming.errors import LogDirError
 from tests.builders import log_dir
 

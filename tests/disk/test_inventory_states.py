@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streaming.disk.log_inventory import Inventory, LogInventory
-from streaming.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.disk.log_inventory import Inventory, LogInventory
+from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
 from streaming.simulator.cleaner import compact
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scratch import scratch

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk import locate
-from streaming.disk.locate import Boundary, find_offset, start_boundary, walk_on, window
-from streaming.disk.segment_files import OpenSegment, list_segments
+from streaming.broker.disk import locate
+from streaming.broker.disk.locate import Boundary, find_offset, start_boundary, walk_on, window
+from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition

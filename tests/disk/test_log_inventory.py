@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.active_segment import ActiveRead
-from streaming.disk.contents import read_contents, was_shut_down_cleanly
-from streaming.disk.log_inventory import READ_BYTES, Inventory, LogInventory
-from streaming.disk.logdirs import Partition, list_partitions, open_log_dirs
-from streaming.disk.reads import bytes_read
-from streaming.disk.scanned_timestamps import ScannedTimes
-from streaming.disk.segment_files import Identity
-from streaming.kafka.names import DirState
-from streaming.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.broker.disk.active_segment import ActiveRead
+from streaming.broker.disk.contents import read_contents, was_shut_down_cleanly
+from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory
+from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
+from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.scanned_timestamps import ScannedTimes
+from streaming.broker.disk.segment_files import Identity
+from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.kafka.formats.names import DirState
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog

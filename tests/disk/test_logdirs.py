@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import list_partitions, open_log_dirs, read_offset_checkpoint, read_topic_id
+from streaming.broker.disk.logdirs import list_partitions, open_log_dirs, read_offset_checkpoint, read_topic_id
 from streaming.errors import LogDirError
-from streaming.kafka.checkpoint_files import CheckpointEntry
-from streaming.kafka.names import DirState
+from streaming.kafka.formats.checkpoint_files import CheckpointEntry
+from streaming.kafka.formats.names import DirState
 from streaming.simulator.file_writer import uuid_text
 from tests.builders import CLUSTER_ID, delete, log_dir, partition
 

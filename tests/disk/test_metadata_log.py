@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.disk.metadata_log import MetadataLog
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.disk.metadata_log import MetadataLog
 from streaming.errors import FormatError
-from streaming.kafka.cluster_image import ClusterImage
+from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import metadata_batch, snapshot_footer_batch, snapshot_header_batch, topic_record

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.disk.metadata_log import MetadataLog
-from streaming.disk.metadata_past import MetadataPast
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.disk.metadata_log import MetadataLog
+from streaming.broker.disk.metadata_past import MetadataPast
 from streaming.errors import FormatError
-from streaming.kafka.cluster_image import ClusterImage
+from streaming.kafka.formats.cluster_image import ClusterImage
 from tests.builders import log_dir
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"

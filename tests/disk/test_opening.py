@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import streaming
-from streaming.disk import opening
-from streaming.disk.aborted_transactions import aborted_transactions
-from streaming.disk.identity import read_identity
-from streaming.disk.index_file import last_entry_below
-from streaming.disk.logdirs import read_offset_checkpoint
-from streaming.disk.metadata_log import read_quorum_state
-from streaming.disk.metadata_past import load_metadata_snapshot
-from streaming.disk.opening import NAMES_BYTES, open_file, read_small
-from streaming.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
-from streaming.disk.segment_files import OpenSegment, list_segments, read_leader_epochs
-from streaming.disk.topic_ids import TopicIds
+from streaming.broker.disk import opening
+from streaming.broker.disk.aborted_transactions import aborted_transactions
+from streaming.broker.disk.identity import read_identity
+from streaming.broker.disk.index_file import last_entry_below
+from streaming.broker.disk.logdirs import read_offset_checkpoint
+from streaming.broker.disk.metadata_log import read_quorum_state
+from streaming.broker.disk.metadata_past import load_metadata_snapshot
+from streaming.broker.disk.opening import NAMES_BYTES, open_file, read_small
+from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
+from streaming.broker.disk.segment_files import OpenSegment, list_segments, read_leader_epochs
+from streaming.broker.disk.topic_ids import TopicIds
 from streaming.errors import FormatError, LogDirError, SegtailError, TooLargeError
-from streaming.kafka.names import LEADER_EPOCH_CHECKPOINT, META_PROPERTIES, PARTITION_METADATA, MetadataSnapshot
+from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT, META_PROPERTIES, PARTITION_METADATA, MetadataSnapshot
 from tests.builders import batch, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.tables import each_row
@@ -150,7 +150,7 @@ def test_nothing_else_opens_kafkas_files() -> None:
         if re.search(r"\bos\.open\(|\bopen\(\"|\.read_bytes\(|\.read_text\(|(?<!def)[^.\w]open\(", line)
     }
     assert {each for each in found if "O_DIRECTORY" not in each and "/proc" not in each} == {
-        "scrub/scrub_progress.py: fields = json.loads(path.read_bytes())",  # its own file
+        "broker/scrub/scrub_progress.py: fields = json.loads(path.read_bytes())",  # its own file
     }
     assert opening._open is os.open
     assert issubclass(TooLargeError, SegtailError)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.segment_files import OpenSegment, list_segments, log_start_offset, read_leader_epochs
-from streaming.kafka.checkpoint_files import EpochEntry
+from streaming.broker.disk.segment_files import OpenSegment, list_segments, log_start_offset, read_leader_epochs
+from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog

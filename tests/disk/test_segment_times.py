@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk.dir_usage import read_usage
-from streaming.disk.log_inventory import Inventory
-from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.disk.segment_times import LogTimes, SegmentTimes
-from streaming.rows import TIME_UNKNOWN
+from streaming.broker.disk.dir_usage import read_usage
+from streaming.broker.disk.log_inventory import Inventory
+from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
+from streaming.common.rows import TIME_UNKNOWN
 from tests.builders import NOW, batch, log_dir, partition
 
 
@@ -65,7 +65,7 @@ def test_a_missing_time_index_has_its_segment_scanned_while_a_budget_lasts(tmp_p
     for index in disk.path.glob("t-0/*.timeindex"):
         index.unlink()
     assert check(disk.path).largest.tolist()[:-1] == [NOW + 2, NOW + 3, NOW + 4]
-    monkeypatch.setattr("streaming.disk.segment_times._SCAN_BYTES", 500)
+    monkeypatch.setattr("streaming.broker.disk.segment_times._SCAN_BYTES", 500)
     times = SegmentTimes()
     largest = times.of_log(f"{disk.path}/t-0", read_usage(disk.path).segments).largest.tolist()
     assert (largest[0], largest[1:3], times.undated) == (NOW + 2, [TIME_UNKNOWN, TIME_UNKNOWN], 2)

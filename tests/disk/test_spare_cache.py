@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.segment_files import OpenSegment
+from streaming.broker.disk.segment_files import OpenSegment
 
 PAGE = os.sysconf("SC_PAGESIZE")
 SIZE = 10 * PAGE + 100

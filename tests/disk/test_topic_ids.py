@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk import opening
-from streaming.disk.topic_ids import TopicIds
+from streaming.broker.disk import opening
+from streaming.broker.disk.topic_ids import TopicIds
 from tests.builders import log_dir, partition
 
 

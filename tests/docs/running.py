@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.app import COMMANDS, segtail
+from streaming.terminal.cli.app import COMMANDS, segtail
 from tests.certificates import TOKEN, Authority
 from tests.commands import run_command
 from tests.docs.documented import Command
@@ -88,7 +88,7 @@ def sandbox(root: Path) -> Sandbox:
         directory.mkdir(parents=True)
     (root / "var/lib/kafka/data").symlink_to(root / LOG_DIRS[0])
     shim = root / "bin" / "segtail"
-    shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m streaming.cli "$@"\n')
+    shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m streaming.terminal.cli "$@"\n')
     shim.chmod(0o755)
     _credentials(made.home)
     return made

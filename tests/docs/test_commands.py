@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streaming.cli.app import COMMANDS
-from streaming.settings import OPTIONS
-from streaming.web.web_config import read_web_config
+from streaming.common.settings import OPTIONS
+from streaming.common.web.web_config import read_web_config
+from streaming.terminal.cli.app import COMMANDS
 from tests.bench.__main__ import BENCHES
 from tests.commands import run_command
 from tests.docs.documented import ROOT, Command, blocks, commands, inline

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
-from streaming.kafka import names
+from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import (

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.doctor.diagnosis import Diagnosis, Outcome, Subject
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.common.settings import Settings
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject
 
 NOW = 1_700_000_000.0
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.security import ServerFiles
-from streaming.agent.service import Service
-from streaming.doctor import agents_check, certificates_check, clocks_check, listening_check
-from streaming.doctor.diagnosis import Diagnosis, Subject
-from streaming.doctor.job_check import of_job
-from streaming.protocol.status_json import AgentState, Status
-from streaming.settings import Settings
-from streaming.targets import Target
-from streaming.units import Address
+from streaming.broker.agent.security import ServerFiles
+from streaming.broker.agent.service import Service
+from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.common.settings import Settings
+from streaming.common.targets import Target
+from streaming.common.units import Address
+from streaming.terminal.doctor import agents_check, certificates_check, clocks_check, listening_check
+from streaming.terminal.doctor.diagnosis import Diagnosis, Subject
+from streaming.terminal.doctor.job_check import of_job
 from tests.agents import LOOPBACK, Agent
 from tests.builders import log_dir
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
@@ -124,7 +124,7 @@ def test_grpc_is_silent_whatever_is_imported_first() -> None:
         "    def find_spec(self, name, path, target=None):\n"
         "        if name == 'grpc': print(os.environ.get('GRPC_VERBOSITY'))\n"
         "sys.meta_path.insert(0, Finder())\n"
-        "import streaming.doctor.agents_check\n"
+        "import streaming.terminal.doctor.agents_check\n"
     )
     environ = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=True, env=environ)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.spark_extra import INSTALL
-from streaming.doctor import java_check, python_check
+from streaming.terminal.cli.spark_extra import INSTALL
+from streaming.terminal.doctor import java_check, python_check
 from tests.doctor.examined import FAULT, FINE, examined, only
 
 

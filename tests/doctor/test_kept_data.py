@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.doctor import checkpoint_check, journal_check, space_check
-from streaming.doctor.locks import holder_of
-from streaming.job.checkpoint import Checkpoint
-from streaming.journal.database import Database
-from streaming.journal.schema import VERSION
+from streaming.broker.journal.database import Database
+from streaming.broker.journal.schema import VERSION
+from streaming.spark.job.checkpoint import Checkpoint
+from streaming.terminal.doctor import checkpoint_check, journal_check, space_check
+from streaming.terminal.doctor.locks import holder_of
 from tests.builders import CLUSTER_ID, log_dir
 from tests.doctor.examined import FAULT, FINE, UNKNOWN, WARNING, examined, only
 

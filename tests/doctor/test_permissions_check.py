@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.doctor import permissions_check
 from streaming.simulator.log_dir import LogDir
+from streaming.terminal.doctor import permissions_check
 from tests.builders import batch, log_dir, partition
 from tests.doctor.examined import FAULT, FINE, WARNING, examined
 from tests.scratch import scratch

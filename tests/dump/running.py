@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streaming.dump.finding import FormatFlaw
-from streaming.dump.output import dump
-from streaming.dump.request import Format, Request
-from streaming.progress_line import ProgressLine
+from streaming.common.progress_line import ProgressLine
+from streaming.terminal.dump.finding import FormatFlaw
+from streaming.terminal.dump.output import dump
+from streaming.terminal.dump.request import Format, Request
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.dump.request import Payload
+from streaming.terminal.dump.request import Payload
 from tests.builders import NOW, abort, batch
 from tests.dump.running import LOGS, dumped, findings_at, rows
 from tests.dump.writing import batch_positions, cut, damage, log_of, segment_name

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streaming.dump.request import Payload
+from streaming.terminal.dump.request import Payload
 from tests.dump.running import LOGS, dumped, rows
 from tests.dump.writing import segment_of_values
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.dump.request import Filters
+from streaming.terminal.dump.request import Filters
 from tests.builders import NOW, abort, batch, commit
 from tests.dump.running import LOGS, dumped, findings_at, rows
 from tests.dump.writing import batch_positions, damage, log_of, segment_name

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.kafka_files import find_files
-from streaming.dump import ahead, segment_walk
-from streaming.dump.finding import FormatFlaw
-from streaming.dump.segment_walk import SegmentReader
-from streaming.scan.walk import Positions
+from streaming.broker.disk.kafka_files import find_files
+from streaming.kafka.scan.walk import Positions
+from streaming.terminal.dump import ahead, segment_walk
+from streaming.terminal.dump.finding import FormatFlaw
+from streaming.terminal.dump.segment_walk import SegmentReader
 from tests.builders import NOW, batch
 from tests.dump.writing import batch_positions, damage, log_of, segment_name
 

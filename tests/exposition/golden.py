@@ -3,17 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-from streaming.consumers.group_snapshot import GroupBoard
-from streaming.groups.group_rows import PENDING
-from streaming.log_key import LogKey
-from streaming.pace.schedule import Pace, PaceReason
-from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
-from streaming.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
-from streaming.protocol.status_messages import BrokerStatus
-from streaming.view.observer import AgentStatus, Observer, Versions
-from streaming.view.table import Table
-from streaming.view.thresholds import Threshold
-from streaming.web.server_counts import ServerCounts
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
+from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.thresholds import Threshold
+from streaming.common.log_key import LogKey
+from streaming.common.pace.schedule import Pace, PaceReason
+from streaming.common.web.server_counts import ServerCounts
+from streaming.kafka.groups.group_rows import PENDING
 from tests.consumers.group_agents import COMMIT, GROUP
 from tests.consumers.group_world import world
 from tests.exposition.reading import page

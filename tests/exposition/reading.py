@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from streaming.consumers.group_snapshot import GroupBoard
-from streaming.exposition.render import render
-from streaming.view.observer import Observer
-from streaming.view.table import Table
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.view.observer import Observer
+from streaming.cluster.view.table import Table
+from streaming.pages.exposition.render import render
 from tests.view.rows import new_observer
 
 Series = tuple[str, frozenset[tuple[str, str]]]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.consumers.group_listing import Listing
-from streaming.consumers.group_snapshot import GroupBoard
-from streaming.definitions.group_metrics import PENDING_COMMITS
-from streaming.exposition.group_families import shown_groups
-from streaming.view.export import Export
+from streaming.cluster.consumers.group_listing import Listing
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.view.export import Export
+from streaming.common.definitions.group_metrics import PENDING_COMMITS
+from streaming.pages.exposition.group_families import shown_groups
 from tests.consumers.group_agents import GROUP, WAITING, Records
 from tests.consumers.group_world import GroupJob, world
 from tests.exposition.reading import page, samples

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.definitions.metric import Type
-from streaming.definitions.sections import METRICS, Section, section_of
+from streaming.common.definitions.metric import Type
+from streaming.common.definitions.sections import METRICS, Section, section_of
 from tests.exposition.golden import GOLDEN, golden_page
 from tests.exposition.reading import page, samples, series
 from tests.tools import require_tool

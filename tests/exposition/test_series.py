@@ -2,9 +2,9 @@
 
 import re
 
-from streaming.exposition.series import choose
-from streaming.view.family import Family
-from streaming.view.view import view
+from streaming.cluster.view.family import Family
+from streaming.cluster.view.view import view
+from streaming.pages.exposition.series import choose
 from tests.exposition.reading import named, page, samples
 from tests.view.rows import Row, departed, log, new_observer, new_table
 

@@ -1,10 +1,10 @@
 """What an agent hands out, read by a consumer that never commits, so that the whole journal comes each time."""
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.protocol.consumer_messages import Range, Register
+from streaming.broker.protocol.status_messages import Status, StatusRequest
+from streaming.common.rows import Kind
 from streaming.errors import AgentError
-from streaming.protocol.consumer_messages import Range, Register
-from streaming.protocol.status_messages import Status, StatusRequest
-from streaming.rows import Kind
+from streaming.spark.client.agent_client import AgentClient
 
 Key = tuple[str, int]
 

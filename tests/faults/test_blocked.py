@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.protocol.status_messages import Status
 from streaming.errors import AgentError
-from streaming.protocol.consumer_messages import Register
-from streaming.protocol.status_messages import Status
+from streaming.spark.client.agent_client import AgentClient
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
 from tests.unanswering import Unanswering
 
-LITTLE_TIME = "from streaming.agent import process; process.END_SECONDS = 0.1"
+LITTLE_TIME = "from streaming.broker.agent import process; process.END_SECONDS = 0.1"
 """An agent has little time to end, though nothing that waits in a call comes back."""
 
 
 def running(*first: str) -> tuple[str, ...]:
     """How segtail is run after some lines of code."""
-    return (sys.executable, "-c", f"import sys; del sys.argv[0]; {'; '.join(first)}; from streaming.cli.app import main; main()")
+    return (sys.executable, "-c", f"import sys; del sys.argv[0]; {'; '.join(first)}; from streaming.terminal.cli.app import main; main()")
 
 
 def address(agent: Segtail) -> str | None:

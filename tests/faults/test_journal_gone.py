@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.journal.journal import Journal
 from streaming.errors import JournalError
-from streaming.journal.journal import Journal
+from streaming.spark.client.agent_client import AgentClient
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.faults.test_blocked import address, registered
 from tests.processes import segtail, until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.job import worker_daemon
+from streaming.spark.job import worker_daemon
 from tests.faults.network import EVERYBODY, Network
 from tests.faults.writing import WritingBroker, writing_broker, written
 from tests.ports import free_ports

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.kafka.crc import CHECKED_FROM, crc32c
-from streaming.kafka.layout import HEADER_BYTES
+from streaming.kafka.formats.crc import CHECKED_FROM, crc32c
+from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.simulator.compressor import Codec, compress
 from tests.commands import run_command
 from tests.fuzz.mutation import mutated

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import streaming.kafka
+import streaming.kafka.formats
 from streaming.errors import FormatError
 from tests.dump.running import dumped
 from tests.fuzz import seeds
@@ -69,7 +69,7 @@ def check(parser: Parser, data: bytes) -> None:
 def test_every_parser_is_among_them() -> None:
     source = inspect.getsource(seeds)
     assert {
-        name for name in parsers_of(Path(streaming.kafka.__file__).parent) if name not in source
+        name for name in parsers_of(Path(streaming.kafka.formats.__file__).parent) if name not in source
     } <= ELSEWHERE | BY_ANOTHER | WITH_VALUES | IN_A_HEAD
 
 

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from streaming.event_row import EventRow
-from streaming.protocol.status_messages import Status
-from streaming.rows import Kind
+from streaming.broker.protocol.status_messages import Status
+from streaming.common.event_row import EventRow
+from streaming.common.rows import Kind
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import batch, commit, log_dir, partition

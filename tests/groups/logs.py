@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from streaming.groups.followed_groups import GroupLimit
-from streaming.groups.replays import Replay, new_replay
-from streaming.log_key import LogKey
+from streaming.common.log_key import LogKey
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.replays import Replay, new_replay
 from tests.kafka.dumped import columns
 
 DATA = Path(__file__).parents[1] / "data" / "groups"

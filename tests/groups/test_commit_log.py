@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from streaming.groups import followed_groups
-from streaming.groups.commit_log import CommitLog
-from streaming.groups.followed_groups import GroupLimit
-from streaming.groups.group_rows import NOT_UNDERSTOOD as NOT_UNDERSTOOD_OFFSET
-from streaming.groups.group_rows import REMOVED
-from streaming.kafka.consumer_offsets import OffsetCommit
-from streaming.log_key import LogKey
-from streaming.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.consumer_offsets import OffsetCommit
+from streaming.kafka.groups import followed_groups
+from streaming.kafka.groups.commit_log import CommitLog
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_UNDERSTOOD_OFFSET
+from streaming.kafka.groups.group_rows import REMOVED
+from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords
 
 LOG = LogKey(1, "__consumer_offsets", 3, "AAECAwQFBgcICQoLDA0ODw")
 

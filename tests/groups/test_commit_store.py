@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streaming.groups.commit_log import CommitLog
-from streaming.groups.commit_store import CommitStore
-from streaming.groups.commit_table import Commits, Current
-from streaming.groups.followed_groups import GroupLimit
-from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, REMOVED, GroupChanges, batch_of
-from streaming.kafka.names import SHARE_STATE_TOPIC
-from streaming.log_key import LogKey
-from streaming.scan.group_records import EndMarker
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.names import SHARE_STATE_TOPIC
+from streaming.kafka.groups.commit_log import CommitLog
+from streaming.kafka.groups.commit_store import CommitStore
+from streaming.kafka.groups.commit_table import Commits, Current
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, REMOVED, GroupChanges, batch_of
+from streaming.kafka.scan.group_records import EndMarker
 from tests.groups.test_commit_log import commit, new_log, replay
 
 TOPIC = "__consumer_offsets"
@@ -192,7 +192,7 @@ def test_a_removal_of_what_is_not_known_is_nothing() -> None:
 
 
 def test_names_of_groups_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.groups.commit_store._FEW_PAIRS", 50)
+    monkeypatch.setattr("streaming.kafka.groups.commit_store._FEW_PAIRS", 50)
     log, store = replay(new_log(1000), commit(0, 7, group="stays"), commit(1, 8, group="a")), CommitStore()
     store.take("a", changes(log, store))
     first = store.table(at(10**6)).rows

@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from streaming.groups.followed_groups import FollowedGroups, GroupLimit
-from streaming.groups.group_rows import NOT_UNDERSTOOD as NOT_KNOWN
-from streaming.groups.group_rows import REMOVED
-from streaming.groups.membership import Membership
-from streaming.kafka.consumer_groups import (
+from streaming.kafka.formats.consumer_groups import (
     ConsumerGroup,
     ConsumerGroupKey,
     ConsumerGroupMember,
@@ -19,11 +15,15 @@ from streaming.kafka.consumer_groups import (
     RegexTopics,
     TargetAssignment,
 )
-from streaming.kafka.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue
-from streaming.kafka.group_metadata import GroupMember, GroupMetadata
-from streaming.kafka.share_groups import ShareGroup, ShareGroupMember
-from streaming.kafka.streams_groups import CurrentStreamsMember, StreamsGroup, StreamsGroupMember, Subtopology, Topology
-from streaming.scan.group_records import NOT_UNDERSTOOD, GroupRecord, NotUnderstood
+from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue
+from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
+from streaming.kafka.formats.share_groups import ShareGroup, ShareGroupMember
+from streaming.kafka.formats.streams_groups import CurrentStreamsMember, StreamsGroup, StreamsGroupMember, Subtopology, Topology
+from streaming.kafka.groups.followed_groups import FollowedGroups, GroupLimit
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_KNOWN
+from streaming.kafka.groups.group_rows import REMOVED
+from streaming.kafka.groups.membership import Membership
+from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, GroupRecord, NotUnderstood
 
 Value = OffsetsValue | NotUnderstood | None
 SUBSCRIPTION = bytes.fromhex("0001" + "00000002" + "0001" + "62" + "0001" + "61" + "ffffffff")

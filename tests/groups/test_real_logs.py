@@ -2,10 +2,10 @@
 
 import re
 
-from streaming.groups.commit_store import CommitStore
-from streaming.groups.commit_table import Commits, Current
-from streaming.groups.followed_groups import GroupLimit
-from streaming.short_names import short_name
+from streaming.common.short_names import short_name
+from streaming.kafka.groups.commit_store import CommitStore
+from streaming.kafka.groups.commit_table import Commits, Current
+from streaming.kafka.groups.followed_groups import GroupLimit
 from tests.groups.logs import dumped, replayed, segments, stated
 from tests.groups.test_commit_store import reported
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.groups.commit_log import CommitLog
-from streaming.groups.commit_store import CommitStore
-from streaming.groups.commit_table import Current
-from streaming.groups.group_rows import REMOVED, GroupChanges
-from streaming.kafka.consumer_offsets import OffsetCommit
-from streaming.scan.group_records import Commit, EndMarker, GroupRecords
+from streaming.kafka.formats.consumer_offsets import OffsetCommit
+from streaming.kafka.groups.commit_log import CommitLog
+from streaming.kafka.groups.commit_store import CommitStore
+from streaming.kafka.groups.commit_table import Current
+from streaming.kafka.groups.group_rows import REMOVED, GroupChanges
+from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecords
 from tests.groups.test_commit_log import new_log, value
 from tests.groups.test_commit_store import LOG, reported
 

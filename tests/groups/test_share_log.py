@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from streaming.dump.plain import plain
-from streaming.groups.followed_groups import GroupLimit
-from streaming.groups.group_rows import NOT_UNDERSTOOD as NOT_UNDERSTOOD_OFFSET
-from streaming.groups.group_rows import REMOVED
-from streaming.groups.share_log import ShareLog
-from streaming.kafka.share_group_state import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate
-from streaming.log_key import LogKey
-from streaming.scan.group_records import NOT_UNDERSTOOD
-from streaming.scan.share_records import ShareRecord, ShareRecords, share_records
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_UNDERSTOOD_OFFSET
+from streaming.kafka.groups.group_rows import REMOVED
+from streaming.kafka.groups.share_log import ShareLog
+from streaming.kafka.scan.group_records import NOT_UNDERSTOOD
+from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
 from streaming.simulator.batch_writer import Record
+from streaming.terminal.dump.plain import plain
 from tests.groups.logs import dumped, segments
 from tests.kafka.dumped import columns
 from tests.kafka.segments import written

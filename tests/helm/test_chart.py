@@ -10,8 +10,8 @@ import pytest
 import yaml
 from click import Context
 
-from streaming.cli.app import segtail
-from streaming.configuration import load
+from streaming.terminal.cli.app import segtail
+from streaming.terminal.configuration import load
 from tests.helm.charts import CASES, CHART, RELEASE, ROOT, Manifest, named, pods, render, run, settings, template
 from tests.helm.schemas import locations
 from tests.tools import require_tool

@@ -3,7 +3,7 @@
 import pytest
 
 from helm.generate import OWN_OPTIONS
-from streaming.settings import OPTIONS, Settings
+from streaming.common.settings import OPTIONS, Settings
 from tests.helm.charts import render, template
 from tests.helm.charts import settings as settings_of
 from tests.tables import each_row

@@ -6,8 +6,8 @@ It prints its URL, and ends with its standard input.
 import sys
 from pathlib import Path
 
-from streaming import logs
-from streaming.site.exporter import Exporter
+from streaming.common import logs
+from streaming.pages.site.exporter import Exporter
 from tests.view.rows import log, new_observer, new_table, recalled, states
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from types import TracebackType
 
-from streaming.units import Address
+from streaming.common.units import Address
 
 WINDOW_UPDATE = 8
 _HEADERS, _SETTINGS, _CONTINUATION = 1, 4, 9

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streaming.client.agent_client import AgentClient, ClientFiles
 from streaming.errors import AgentError
+from streaming.spark.client.agent_client import AgentClient, ClientFiles
 from tests.ports import free_ports
 from tests.processes import Segtail, segtail, until
 

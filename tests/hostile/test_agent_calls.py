@@ -10,10 +10,10 @@ import grpc
 import pyarrow as pa
 import pytest
 
-from streaming.agent.call_answers import REQUEST_VALUES
-from streaming.agent.call_server import CONNECTIONS_CALLS
-from streaming.protocol.agent_calls import Call, method
-from streaming.protocol.consumer_messages import PlanRequest
+from streaming.broker.agent.call_answers import REQUEST_VALUES
+from streaming.broker.agent.call_server import CONNECTIONS_CALLS
+from streaming.broker.protocol.agent_calls import Call, method
+from streaming.broker.protocol.consumer_messages import PlanRequest
 from tests.faults.writing import writing_broker
 from tests.hostile.http2 import bare_call, endless_headers, many_fields
 from tests.hostile.processes import STRANGERS_TOKEN, TOKEN, Attacked, attacked_agent

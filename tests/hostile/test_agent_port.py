@@ -9,13 +9,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from streaming.agent.call_server import THREADS
-from streaming.agent.connections import MOST, MOST_OF_CLIENT
-from streaming.client.agent_client import AgentClient
+from streaming.broker.agent.call_server import THREADS
+from streaming.broker.agent.connections import MOST, MOST_OF_CLIENT
+from streaming.broker.protocol.agent_calls import Call, method
+from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.common.units import Address
 from streaming.errors import AgentError
-from streaming.protocol.agent_calls import Call, method
-from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.units import Address
+from streaming.spark.client.agent_client import AgentClient
 from tests.faults.writing import WritingBroker, writing_broker
 from tests.hostile.http2 import WINDOW_UPDATE, Flood, bare_call, frame_of
 from tests.hostile.processes import STRANGERS_TOKEN, Attacked, attacked_agent

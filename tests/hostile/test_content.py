@@ -6,14 +6,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.protocol.group_messages import POSITIONS_ASKED
 from streaming.errors import AgentError
-from streaming.kafka.crc import CHECKED_FROM, crc32c
-from streaming.kafka.uuids import uuid_text
-from streaming.protocol.consumer_messages import Register
-from streaming.protocol.group_messages import POSITIONS_ASKED
+from streaming.kafka.formats.crc import CHECKED_FROM, crc32c
+from streaming.kafka.formats.uuids import uuid_text
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.compressor import Codec, compress
+from streaming.spark.client.agent_client import AgentClient
 from tests.builders import NOW, batch, log_dir, partition
 from tests.kafka.claims import claiming, empty_records
 from tests.processes import Segtail, segtail, until

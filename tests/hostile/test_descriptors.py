@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.client.agent_client import AgentClient
+from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.protocol.status_messages import Status
 from streaming.errors import AgentError
-from streaming.protocol.consumer_messages import Register
-from streaming.protocol.status_messages import Status
+from streaming.spark.client.agent_client import AgentClient
 from tests.builders import batch, log_dir, partition
 from tests.faults.test_blocked import address
 from tests.processes import segtail, until

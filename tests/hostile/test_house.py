@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from streaming.job.jvm import spark_home
+from streaming.spark.job.jvm import spark_home
 from tests.builders import batch, log_dir, partition
 from tests.processes import Segtail, exported, segtail, until
 
@@ -76,7 +76,7 @@ def test_such_code_would_have_run(house: House, tmp_path: Path) -> None:
     """Python takes modules from there by itself; what a job starts is kept from it."""
     mark = tmp_path / "mark"
     (tmp_path / "yaml.py").write_text(LEAVE_A_MARK.format(mark=str(mark)))
-    subprocess.run([sys.executable, "-m", "streaming.cli", "doctor"], cwd=tmp_path, capture_output=True, check=False)
+    subprocess.run([sys.executable, "-m", "streaming.terminal.cli", "doctor"], cwd=tmp_path, capture_output=True, check=False)
     assert mark.read_text().startswith("yaml: ")
 
 

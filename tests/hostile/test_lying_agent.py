@@ -13,22 +13,22 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from streaming.agent.call_answers import Answer, answers
-from streaming.client.agent_client import AgentClient
+from streaming.broker.agent.call_answers import Answer, answers
+from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.consumer_messages import PlanRequest, Range
+from streaming.broker.protocol.group_messages import POSITIONS_ASKED
+from streaming.broker.protocol.group_stream import read_table, table_message
+from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.status_messages import Status
+from streaming.broker.protocol.versions import PROTOCOL
+from streaming.cluster.view.observer import Observer
+from streaming.cluster.view.table import Table
+from streaming.common.event_row import EVENTS
 from streaming.errors import AgentError
-from streaming.event_row import EVENTS
-from streaming.job.agent_statuses import AgentWatch
-from streaming.protocol.agent_calls import Call
-from streaming.protocol.consumer_messages import PlanRequest, Range
-from streaming.protocol.group_messages import POSITIONS_ASKED
-from streaming.protocol.group_stream import read_table, table_message
-from streaming.protocol.problems import Reason
-from streaming.protocol.status_messages import Status
-from streaming.protocol.versions import PROTOCOL
-from streaming.source import agent_connections
-from streaming.source.source_options import parse_options
-from streaming.view.observer import Observer
-from streaming.view.table import Table
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.job.agent_statuses import AgentWatch
+from streaming.spark.source import agent_connections
+from streaming.spark.source.source_options import parse_options
 from tests.agents import Agent, Reader, served
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.exposition.reading import page, samples

@@ -10,22 +10,22 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streaming.disk.segment_files import list_segments
-from streaming.groups.group_rows import GroupChanges
-from streaming.journal.blobs import encode_entries
-from streaming.kafka.consumer_groups import ConsumerGroupMember, ConsumerGroupMemberKey, KeyType
-from streaming.kafka.consumer_offsets import GroupKey
-from streaming.kafka.group_metadata import GroupMember, GroupMetadata
-from streaming.protocol.group_messages import GroupsRequest
-from streaming.protocol.group_stream import GroupsAnswer
-from streaming.rows import unpack_entries
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.journal.blobs import encode_entries
+from streaming.broker.protocol.group_messages import GroupsRequest
+from streaming.broker.protocol.group_stream import GroupsAnswer
+from streaming.broker.watcher.pending_commits import waiting_groups
+from streaming.cluster.verdicts.commands import Commands, GroupCommands
+from streaming.common.rows import unpack_entries
+from streaming.common.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, possible_names, short_name
+from streaming.kafka.formats.consumer_groups import ConsumerGroupMember, ConsumerGroupMemberKey, KeyType
+from streaming.kafka.formats.consumer_offsets import GroupKey
+from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
+from streaming.kafka.groups.group_rows import GroupChanges
+from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.rules.coordinator_join import Coordinators, newest
-from streaming.scan.coordinator_entries import CoordinatorEntry
-from streaming.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, possible_names, short_name
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.verdicts.commands import Commands, GroupCommands
-from streaming.watcher.pending_commits import waiting_groups
 from tests.agent.test_group_following import beside
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command

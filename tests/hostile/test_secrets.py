@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from helm.entrypoint import command
-from streaming.cli import run
-from streaming.configuration import load
+from streaming.common.masking import MASK, masked
+from streaming.common.settings import Settings
 from streaming.errors import SettingsError
-from streaming.masking import MASK, masked
-from streaming.settings import Settings
+from streaming.terminal.cli import run
+from streaming.terminal.configuration import load
 from tests.commands import run_command
 from tests.tables import each_row
 

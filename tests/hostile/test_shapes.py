@@ -78,7 +78,7 @@ def test_transactions_whose_beginning_cannot_be_read_are_not_none(tmp_path: Path
     disk.write_high_watermarks()
     disk.write_log_starts()
     segment = disk.path / "orders-0" / f"{0:020}.log"
-    code = "from streaming.cli import app; app.run()"
+    code = "from streaming.terminal.cli import app; app.run()"
     segment.chmod(0)
     without = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search")
     asked = (*(without if os.geteuid() == 0 else ()), sys.executable, "-c", code, "transactions", "--log-dirs", str(disk.path))

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from streaming import __version__
-from streaming.cli.spark_extra import INSTALL, MODULES
+from streaming.terminal.cli.spark_extra import INSTALL, MODULES
 from tests.install.built import ROOT, Wheel, build_wheel, closure, environment, installed_bytes
 from tests.install.offline_commands import PLACES, USES, WITH_EXTRA
 

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from install.manpage import escape, page
-from streaming.cli.app import COMMANDS, segtail
+from streaming.terminal.cli.app import COMMANDS, segtail
 from tests.tables import each_row
 from tests.tools import require_tool
 

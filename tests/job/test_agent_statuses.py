@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
-from streaming.agent.security import ServerFiles
-from streaming.agent.service import Service
-from streaming.client.agent_client import AgentClient, ClientFiles
+from streaming.broker.agent.security import ServerFiles
+from streaming.broker.agent.service import Service
+from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.protocol.status_messages import BlockedFile, CatalogPart, Status, StatusRequest, UnreadableLog
+from streaming.broker.watcher.watcher import RESCAN_MS
+from streaming.cluster.view.observer import Observer
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.cluster.view.waiting_groups import Subject
 from streaming.errors import AgentError
-from streaming.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
-from streaming.job.expected_agents import GONE_SECONDS
-from streaming.protocol.consumer_messages import Register
-from streaming.protocol.status_messages import BlockedFile, CatalogPart, Status, StatusRequest, UnreadableLog
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.source import agent_connections
-from streaming.source.source_options import SourceOptions, parse_options
-from streaming.view.observer import Observer
-from streaming.view.table import Table
-from streaming.view.view import view
-from streaming.view.waiting_groups import Subject
-from streaming.watcher.watcher import RESCAN_MS
+from streaming.spark.client.agent_client import AgentClient, ClientFiles
+from streaming.spark.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
+from streaming.spark.job.expected_agents import GONE_SECONDS
+from streaming.spark.source import agent_connections
+from streaming.spark.source.source_options import SourceOptions, parse_options
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from streaming.job.job import Job, repeated
-from streaming.job.jvm import SparkError
-from streaming.pace.pace_files import WorkCheck, last_check, write_check
+from streaming.common.pace.pace_files import WorkCheck, last_check, write_check
+from streaming.spark.job.job import Job, repeated
+from streaming.spark.job.jvm import SparkError
 from tests.limits import SECONDS
 
 

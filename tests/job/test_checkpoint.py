@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import CheckpointError
-from streaming.job import checkpoint
-from streaming.job.checkpoint import Checkpoint
+from streaming.spark.job import checkpoint
+from streaming.spark.job.checkpoint import Checkpoint
 from tests.disk.descriptors import descriptors
 
 CLUSTER = "AAECAwQFBgcICQoLDA0ODw"

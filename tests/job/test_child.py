@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.configuration import load
+from streaming.common.settings import Settings
 from streaming.errors import AgentError
-from streaming.job.child import ChildAgent, environment
-from streaming.settings import Settings
+from streaming.spark.job.child import ChildAgent, environment
+from streaming.terminal.configuration import load
 from tests.builders import log_dir
 from tests.processes import until
 

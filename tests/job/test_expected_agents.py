@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.job.expected_agents import GONE_SECONDS, Expected
-from streaming.protocol.cluster_messages import Registered
-from streaming.protocol.status_messages import BrokerStatus
-from streaming.view.observer import AgentStatus
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.cluster.view.observer import AgentStatus
+from streaming.spark.job.expected_agents import GONE_SECONDS, Expected
 
 
 def agent(name: str, *directories: str, up: bool = True, **values: Any) -> AgentStatus:

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.job.jvm import properties
+from streaming.spark.job.jvm import properties
 
 
 def read(text: str) -> dict[str, str]:

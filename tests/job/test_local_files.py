@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streaming.job import local_files
+from streaming.spark.job import local_files
 
 pytestmark = pytest.mark.spark
 

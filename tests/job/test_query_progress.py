@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.event_row import EVENTS
-from streaming.job.query_progress import Progress
-from streaming.rows import ROWS, unpack_rows
+from streaming.cluster.view.observer import AgentStatus
+from streaming.common.event_row import EVENTS
+from streaming.common.rows import ROWS, unpack_rows
+from streaming.common.state_row import STATES
 from streaming.rules.row_values import state_rows
 from streaming.simulator.log import PartitionLog
-from streaming.source import agent_connections
-from streaming.source.stream import EventStreamReader
-from streaming.state_row import STATES
-from streaming.view.observer import AgentStatus
+from streaming.spark.job.query_progress import Progress
+from streaming.spark.source import agent_connections
+from streaming.spark.source.stream import EventStreamReader
 from tests.agents import Agent, event_rows
 from tests.builders import batch
 from tests.events import Shard

@@ -4,8 +4,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from streaming.disk.identity import LogDir
-from streaming.job.shards import logs_in, logs_of
+from streaming.broker.disk.identity import LogDir
+from streaming.spark.job.shards import logs_in, logs_of
 from tests.tables import each_row
 
 

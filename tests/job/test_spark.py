@@ -10,8 +10,8 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
-from streaming.job import worker_daemon
-from streaming.job.spark import DEFAULTS, FIXED, _directories, _short, within, zip_package
+from streaming.spark.job import worker_daemon
+from streaming.spark.job.spark import DEFAULTS, FIXED, _directories, _short, within, zip_package
 from tests.limits import SECONDS
 
 
@@ -78,9 +78,9 @@ CODE = """
 import sys
 sys.path = [sys.argv[1], *(path for path in sys.path if "site-packages" in path or "/lib/python" in path)]
 sys.meta_path = [finder for finder in sys.meta_path if "editable" not in repr(finder).lower()]
-from streaming.source.datasource import SegtailDataSource
-from streaming.query.processor import ShardProcessor
-import streaming.client.agent_client
+from streaming.spark.source.datasource import SegtailDataSource
+from streaming.spark.query.processor import ShardProcessor
+import streaming.spark.client.agent_client
 print(streaming.__file__)
 """
 

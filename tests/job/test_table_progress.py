@@ -4,10 +4,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.job.table_progress import Reached
-from streaming.protocol.status_messages import Status
-from streaming.source.offsets import AgentOffset
-from streaming.state_row import STATES
+from streaming.broker.protocol.status_messages import Status
+from streaming.common.state_row import STATES
+from streaming.spark.job.table_progress import Reached
+from streaming.spark.source.offsets import AgentOffset
 from tests.agents import CLUSTER_ID
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from streaming.broker.protocol.status_messages import UnreadableLog
+from streaming.cluster.view.observer import AgentStatus
 from streaming.errors import IncompleteError
-from streaming.job.job import Job
-from streaming.protocol.status_messages import UnreadableLog
-from streaming.view.observer import AgentStatus
+from streaming.spark.job.job import Job
 
 
 def job(*logs: UnreadableLog, log_dirs: tuple[Any, ...] = ()) -> Any:

@@ -10,12 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.column_types import defaults_of, widths_of
-from streaming.event_row import EVENT, MISSING, Event
-from streaming.journal import stored_blocks
-from streaming.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, block_of, counted, counted_bytes, pack, part, rows_of, unpack
-from streaming.journal.journal import Journal
-from streaming.rows import Kind
+from streaming.broker.journal import stored_blocks
+from streaming.broker.journal.blocks import (
+    BLOCK_BYTES,
+    BLOCK_ROWS,
+    PlacedEvent,
+    block_of,
+    counted,
+    counted_bytes,
+    pack,
+    part,
+    rows_of,
+    unpack,
+)
+from streaming.broker.journal.journal import Journal
+from streaming.common.column_types import defaults_of, widths_of
+from streaming.common.event_row import EVENT, MISSING, Event
+from streaming.common.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
 from tests.watcher.journalled import events_of

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.event_row import Event, EventRow
-from streaming.journal.census import expanded
-from streaming.rows import Kind
+from streaming.broker.journal.census import expanded
+from streaming.common.event_row import Event, EventRow
+from streaming.common.rows import Kind
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
@@ -142,7 +142,7 @@ def test_a_log_that_cannot_be_looked_at_is_there(agent: Agent, directory: LogDir
     def refused(path: Path, *_: object) -> None:
         raise PermissionError(13, "no", str(path))
 
-    monkeypatch.setattr("streaming.watcher.taking_up.list_segments", refused)
+    monkeypatch.setattr("streaming.broker.watcher.taking_up.list_segments", refused)
     rows = census_of(Reader(agent).begin().step())
     assert [row.partition for row in rows] == [0, 1, -1]
 

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from streaming.journal import trimming
-from streaming.journal.consumer_rows import Registration
-from streaming.journal.consumers import MOST_CONSUMERS, Consumers, JournalBounds
-from streaming.journal.journal import Journal
-from streaming.rows import Kind
+from streaming.broker.journal import trimming
+from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers, JournalBounds
+from streaming.broker.journal.journal import Journal
+from streaming.common.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
 from tests.journal.test_journal import appended

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk.scanned_timestamps import SegmentKey
+from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.journal.consumers import Consumers
+from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.joining import LEAST, LOOKS, Joining
+from streaming.broker.journal.journal import Journal, Mark
+from streaming.broker.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
+from streaming.broker.journal.schema import VERSION
+from streaming.broker.journal.stored_blocks import entries
+from streaming.broker.journal.trimming import Limits, Trimming
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
 from streaming.errors import JournalBusyError, JournalError
-from streaming.event_row import Event
-from streaming.journal.consumers import Consumers
-from streaming.journal.cursor import Cursor
-from streaming.journal.joining import LEAST, LOOKS, Joining
-from streaming.journal.journal import Journal, Mark
-from streaming.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
-from streaming.journal.schema import VERSION
-from streaming.journal.stored_blocks import entries
-from streaming.journal.trimming import Limits, Trimming
-from streaming.log_key import LogKey
-from streaming.rows import Kind
-from streaming.scan.sums import joined
+from streaming.kafka.scan.sums import joined
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
 from tests.scratch import scratch

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from streaming.journal.tables import Table, equal, value
+from streaming.broker.journal.tables import Table, equal, value
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import struct
 
-from streaming.kafka.records import LEAST_RECORD_BYTES
+from streaming.kafka.formats.records import LEAST_RECORD_BYTES
 from streaming.simulator.compressor import Codec
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.kafka.control import EndTxnMarker, read_control
-from streaming.kafka.layout import TRANSACTIONAL_BIT
-from streaming.kafka.legacy_messages import Message
-from streaming.kafka.producer_snapshot import ProducerState
-from streaming.kafka.record_batches import RecordBatch
-from streaming.kafka.records import Record
-from streaming.rows import CODECS
-from streaming.scan.headers import Batches, read_headers
-from streaming.scan.walk import walk
+from streaming.common.rows import CODECS
+from streaming.kafka.formats.control import EndTxnMarker, read_control
+from streaming.kafka.formats.layout import TRANSACTIONAL_BIT
+from streaming.kafka.formats.legacy_messages import Message
+from streaming.kafka.formats.producer_snapshot import ProducerState
+from streaming.kafka.formats.record_batches import RecordBatch
+from streaming.kafka.formats.records import Record
+from streaming.kafka.scan.headers import Batches, read_headers
+from streaming.kafka.scan.walk import walk
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 

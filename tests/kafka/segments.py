@@ -7,8 +7,8 @@ from itertools import accumulate
 import numpy as np
 from hypothesis import strategies as st
 
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
-from streaming.scan.walk import Bytes, Positions
+from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
+from streaming.kafka.scan.walk import Bytes, Positions
 from streaming.simulator.batch_writer import Batch, Entry
 from streaming.simulator.compressor import Codec
 from tests.builders import batch, commit

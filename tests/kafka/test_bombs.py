@@ -10,11 +10,11 @@ import pytest
 import zstandard
 
 from streaming.errors import FormatError, TooLargeError
-from streaming.kafka.decompression import LARGEST_WINDOW_BYTES, decompressed
-from streaming.kafka.entries import read_entry_times
-from streaming.kafka.legacy_messages import read_entry
-from streaming.kafka.record_batches import read_batch
-from streaming.kafka.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_record_times, read_records
+from streaming.kafka.formats.decompression import LARGEST_WINDOW_BYTES, decompressed
+from streaming.kafka.formats.entries import read_entry_times
+from streaming.kafka.formats.legacy_messages import read_entry
+from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_record_times, read_records
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.compressor import Codec, compress
 from tests.builders import NOW

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.checkpoint_files import (
+from streaming.kafka.formats.checkpoint_files import (
     CheckpointEntry,
     EpochEntry,
     parse_leader_epochs,

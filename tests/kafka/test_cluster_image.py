@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.cluster_image import ClusterImage, Topic
-from streaming.kafka.metadata_brokers import BrokerState
-from streaming.kafka.metadata_partitions import PartitionState, without_elr
-from streaming.kafka.names import parse_metadata_snapshot
+from streaming.kafka.formats.cluster_image import ClusterImage, Topic
+from streaming.kafka.formats.metadata_brokers import BrokerState
+from streaming.kafka.formats.metadata_partitions import PartitionState, without_elr
+from streaming.kafka.formats.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import partition_change_record
 from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.dump.plain import plain
 from streaming.errors import FormatError
-from streaming.kafka.consumer_groups import (
+from streaming.kafka.formats.consumer_groups import (
     ConsumerGroup,
     ConsumerGroupKey,
     ConsumerGroupMemberKey,
@@ -21,7 +20,7 @@ from streaming.kafka.consumer_groups import (
     SubscribedTopic,
     SubscribedTopics,
 )
-from streaming.kafka.consumer_offsets import (
+from streaming.kafka.formats.consumer_offsets import (
     GroupKey,
     OffsetCommit,
     OffsetCommitKey,
@@ -31,11 +30,12 @@ from streaming.kafka.consumer_offsets import (
     read_offsets_key,
     read_offsets_value,
 )
-from streaming.kafka.entries import read_entry_records
-from streaming.kafka.group_metadata import GroupMember, GroupMetadata, read_group_metadata
-from streaming.kafka.records import Record
-from streaming.scan.headers import Batches
+from streaming.kafka.formats.entries import read_entry_records
+from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata, read_group_metadata
+from streaming.kafka.formats.records import Record
+from streaming.kafka.scan.headers import Batches
 from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.terminal.dump.plain import plain
 from tests.dump.reported import as_ours, shared
 from tests.groups.logs import dumped, segments
 from tests.kafka.dumped import columns, files, read, reported

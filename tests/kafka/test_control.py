@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.control import (
+from streaming.kafka.formats.control import (
     ControlRecord,
     EndTxnMarker,
     KRaftVersion,
@@ -23,8 +23,8 @@ from streaming.kafka.control import (
     VoterNode,
     read_control,
 )
-from streaming.kafka.record_batches import read_batch
-from streaming.kafka.records import Record, read_records
+from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.formats.records import Record, read_records
 from tests.kafka.vectors import ABORT_MARKER, COMMIT_MARKER, CONTROL_VALUES, OTHER_ID, TIME, TOPIC_ID
 from tests.tables import each_row
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.decompression import decompress
+from streaming.kafka.formats.decompression import decompress
 from streaming.simulator.compressor import XERIAL_HEADER, Codec, compress
 from tests.tables import each_row
 

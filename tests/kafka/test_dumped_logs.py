@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 
-from streaming.kafka.entries import read_entry_records
-from streaming.kafka.legacy_messages import inner_messages, read_message
-from streaming.kafka.record_batches import read_batch
-from streaming.kafka.records import read_records
-from streaming.scan.crc_check import stored_crcs, wrong_crcs
+from streaming.kafka.formats.entries import read_entry_records
+from streaming.kafka.formats.legacy_messages import inner_messages, read_message
+from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.formats.records import read_records
+from streaming.kafka.scan.crc_check import stored_crcs, wrong_crcs
 from tests.kafka.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, reported
 from tests.tables import each_row
 

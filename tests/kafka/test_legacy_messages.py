@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka import legacy_messages
-from streaming.kafka.entries import read_entry_records
-from streaming.kafka.legacy_messages import Message, read_message
-from streaming.kafka.records import Record
+from streaming.kafka.formats import legacy_messages
+from streaming.kafka.formats.entries import read_entry_records
+from streaming.kafka.formats.legacy_messages import Message, read_message
+from streaming.kafka.formats.records import Record
 from streaming.simulator.batch_writer import Record as Sent
 from streaming.simulator.compressor import Codec
 from tests import legacy_messages as written

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.dump.plain import plain
 from streaming.errors import FormatError
-from streaming.kafka.configs import READABLE_KEYS
-from streaming.kafka.consumer_groups import KeyType
-from streaming.kafka.consumer_offsets import read_offsets_key, read_offsets_value
-from streaming.kafka.control import ControlType, read_control
-from streaming.kafka.message_schema import Int16, Message, structure, tagged, versions
-from streaming.kafka.metadata_records import MetadataKind, read_metadata_record
-from streaming.kafka.records import Record
-from streaming.kafka.share_group_state import ShareKey, ShareKeyType, read_share_key, read_share_value
-from streaming.kafka.transaction_state import TransactionState, read_transaction_key, read_transaction_value
-from streaming.kafka.wire import Reader
+from streaming.kafka.formats.configs import READABLE_KEYS
+from streaming.kafka.formats.consumer_groups import KeyType
+from streaming.kafka.formats.consumer_offsets import read_offsets_key, read_offsets_value
+from streaming.kafka.formats.control import ControlType, read_control
+from streaming.kafka.formats.message_schema import Int16, Message, structure, tagged, versions
+from streaming.kafka.formats.metadata_records import MetadataKind, read_metadata_record
+from streaming.kafka.formats.records import Record
+from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, read_share_key, read_share_value
+from streaming.kafka.formats.transaction_state import TransactionState, read_transaction_key, read_transaction_value
+from streaming.kafka.formats.wire import Reader
+from streaming.terminal.dump.plain import plain
 from tests.dump import reported
 from tests.kafka.kafkas_layouts import Layout, contents, encoded, layouts
 from tests.tables import each_row

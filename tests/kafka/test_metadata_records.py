@@ -7,9 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.metadata_brokers import BrokerChangeRecord, BrokerFeature, Endpoint, RegisterBrokerRecord, UnregisterBrokerRecord
-from streaming.kafka.metadata_partitions import ClearElrRecord, PartitionChangeRecord, PartitionRecord
-from streaming.kafka.metadata_records import (
+from streaming.kafka.formats.metadata_brokers import (
+    BrokerChangeRecord,
+    BrokerFeature,
+    Endpoint,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from streaming.kafka.formats.metadata_partitions import ClearElrRecord, PartitionChangeRecord, PartitionRecord
+from streaming.kafka.formats.metadata_records import (
     Boundary,
     ConfigRecord,
     FeatureLevelRecord,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.names import (
+from streaming.kafka.formats.names import (
     INTERNAL_TOPICS,
     METADATA_TOPIC,
     DirState,

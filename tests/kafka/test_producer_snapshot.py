@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.producer_snapshot import ProducerState, read_producer_snapshot
+from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
 from tests.kafka.dumped import files, producer_line, read, reported
 from tests.kafka.vectors import TIME
 from tests.tables import each_row

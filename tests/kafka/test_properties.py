@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.properties import MetaProperties, parse_meta_properties, parse_properties
+from streaming.kafka.formats.properties import MetaProperties, parse_meta_properties, parse_properties
 from tests.tables import each_row
 
 KRAFT = b"""#

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka import records as opened
-from streaming.kafka.record_batches import RecordBatch, read_batch
-from streaming.kafka.records import Header, Record, read_record_times
+from streaming.kafka.formats import records as opened
+from streaming.kafka.formats.record_batches import RecordBatch, read_batch
+from streaming.kafka.formats.records import Header, Record, read_record_times
 from streaming.simulator import batch_writer as written
 from streaming.simulator.compressor import Codec
 from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME

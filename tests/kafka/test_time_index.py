@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.time_index import ENTRY_BYTES, read_time_entries
-from streaming.scan.index_check import proven_time_entries
+from streaming.kafka.formats.time_index import ENTRY_BYTES, read_time_entries
+from streaming.kafka.scan.index_check import proven_time_entries
 from tests.kafka.dumped import base_offset_of, files, read, reported, segment_of
 from tests.kafka.vectors import TIME
 from tests.tables import each_row

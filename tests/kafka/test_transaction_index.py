@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
+from streaming.kafka.formats.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
 from tests.kafka.dumped import files, read, reported
 from tests.tables import each_row
 

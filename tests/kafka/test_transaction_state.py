@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.transaction_state import (
+from streaming.kafka.formats.transaction_state import (
     TopicPartitions,
     TransactionMetadata,
     TransactionState,

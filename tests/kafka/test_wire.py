@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.wire import PlainReader, Reader
+from streaming.kafka.formats.wire import PlainReader, Reader
 
 BOTH = pytest.mark.parametrize(
     ("reader", "null", "text", "empty_array"),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from streaming.disk.segment_files import Segment, list_segments
-from streaming.kafka.control import EndTxnMarker, read_control
-from streaming.kafka.entries import read_entry_records
-from streaming.kafka.layout import CURRENT_MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
-from streaming.kafka.legacy_messages import read_message
-from streaming.kafka.record_batches import read_batch
+from streaming.broker.disk.segment_files import Segment, list_segments
+from streaming.kafka.formats.control import EndTxnMarker, read_control
+from streaming.kafka.formats.entries import read_entry_records
+from streaming.kafka.formats.layout import CURRENT_MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
+from streaming.kafka.formats.legacy_messages import read_message
+from streaming.kafka.formats.record_batches import read_batch
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.log import Appendable, PartitionLog

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.disk.scanning import window
-from streaming.disk.segment_files import list_segments
-from streaming.ladder.count_log import count_log
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.ladder.count_log import count_log
 from tests.kafka.dumped import LOGS
 from tests.tables import each_row
 

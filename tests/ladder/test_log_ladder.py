@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.disk.scanning import scan_on, window
-from streaming.disk.segment_files import OpenSegment
-from streaming.ladder.active_ladder import ActiveLadder
-from streaming.ladder.count_log import count_log
-from streaming.ladder.counts import Counts
-from streaming.ladder.filling import count_segment, opened_at, read_on
-from streaming.ladder.log_ladder import LogLadder
-from streaming.ladder.positions import Position, PositionState, positions
-from streaming.ladder.segment_ladder import SegmentLadder
-from streaming.scan.pieces import Piece, scan
-from streaming.scan.transaction_steps import Times, steps_of
+from streaming.broker.disk.scanning import scan_on, window
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.ladder.active_ladder import ActiveLadder
+from streaming.broker.ladder.count_log import count_log
+from streaming.broker.ladder.counts import Counts
+from streaming.broker.ladder.filling import count_segment, opened_at, read_on
+from streaming.broker.ladder.log_ladder import LogLadder
+from streaming.broker.ladder.positions import Position, PositionState, positions
+from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.kafka.scan.pieces import Piece, scan
+from streaming.kafka.scan.transaction_steps import Times, steps_of
 from streaming.simulator.log import Appendable, PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.ladder.logs import appends, listed
@@ -30,7 +30,7 @@ SEEN = Times.seen(NOW, NOW)
 
 @pytest.fixture(autouse=True)
 def _small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.ladder.rung_builder.RUNG_BYTES", 300)
+    monkeypatch.setattr("streaming.broker.ladder.rung_builder.RUNG_BYTES", 300)
 
 
 def counts(position: Position) -> Counts:

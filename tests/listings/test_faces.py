@@ -11,34 +11,34 @@ from typing import Any, cast, get_type_hints
 import pytest
 from click.testing import CliRunner
 
-from streaming.api.state import State as JobState
-from streaming.cli.app import segtail
-from streaming.disk.logdirs import open_log_dirs
-from streaming.listings.count_list import COUNTS
-from streaming.listings.disk_list import DISK
-from streaming.listings.group_list import GROUPS
-from streaming.listings.group_partition_list import GROUP_PARTITIONS
-from streaming.listings.list_cells import Cell, Times, Unit
-from streaming.listings.listing import Listing
-from streaming.listings.partition_list import PARTITIONS
-from streaming.listings.problem_list import PROBLEMS
-from streaming.listings.retention_list import RETENTION
-from streaming.listings.text_table import text_table
-from streaming.listings.transaction_list import TRANSACTIONS
-from streaming.offline.everything import read_everything
-from streaming.protocol.cost_json import Cost
-from streaming.protocol.group_json import BatchCheck, GroupPage, HoldingTransaction, PendingOffset
-from streaming.protocol.json_message import PublicMessage
-from streaming.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
-from streaming.protocol.problem_json import CRITICAL, INFO, WARNING
-from streaming.protocol.status_json import Status
-from streaming.settings import Settings
-from streaming.site.page_site import PageSite
-from streaming.site.page_source import PageSource
-from streaming.top.cells import plain
-from streaming.top.questions import Listing as Question
-from streaming.top.questions import ListName, Row, Rows
-from streaming.top.table_lines import laid_out
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.cost_json import Cost
+from streaming.broker.protocol.group_json import BatchCheck, GroupPage, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
+from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING
+from streaming.broker.protocol.status_json import Status
+from streaming.common.settings import Settings
+from streaming.pages.api.state import State as JobState
+from streaming.pages.listings.count_list import COUNTS
+from streaming.pages.listings.disk_list import DISK
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.list_cells import Cell, Times, Unit
+from streaming.pages.listings.listing import Listing
+from streaming.pages.listings.partition_list import PARTITIONS
+from streaming.pages.listings.problem_list import PROBLEMS
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.text_table import text_table
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.site.page_site import PageSite
+from streaming.pages.site.page_source import PageSource
+from streaming.terminal.cli.app import segtail
+from streaming.terminal.offline.everything import read_everything
+from streaming.terminal.top.cells import plain
+from streaming.terminal.top.questions import Listing as Question
+from streaming.terminal.top.questions import ListName, Row, Rows
+from streaming.terminal.top.table_lines import laid_out
 from tests.site.page_reading import read
 from tests.site.simulated_page import BUSY_MS, START, simulated_broker
 

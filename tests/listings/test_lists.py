@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from streaming.listings.group_list import GROUPS
-from streaming.listings.group_partition_list import GROUP_PARTITIONS
-from streaming.listings.list_cells import Cell, Times
-from streaming.listings.listing import WIDE, Listing
-from streaming.listings.partition_list import PARTITIONS
-from streaming.listings.problem_list import PROBLEMS
-from streaming.listings.retention_list import RETENTION
-from streaming.listings.transaction_list import TRANSACTIONS
-from streaming.protocol.group_json import GroupPartition
-from streaming.protocol.json_message import PublicMessage
-from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.protocol.problem_json import CRITICAL, WARNING, Problem
-from streaming.site.page_tables import columns_of
+from streaming.broker.protocol.group_json import GroupPartition
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Problem
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.list_cells import Cell, Times
+from streaming.pages.listings.listing import WIDE, Listing
+from streaming.pages.listings.partition_list import PARTITIONS
+from streaming.pages.listings.problem_list import PROBLEMS
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.site.page_tables import columns_of
 from tests.tables import each_row
 
 NOW_MS = 1_700_000_000_000

@@ -10,22 +10,22 @@ from unittest.mock import patch
 
 import grpc
 
-from streaming.agent.allowance import Allowance
-from streaming.agent.call_answers import answers
-from streaming.agent.cluster_view import ClusterView
-from streaming.agent.host_status import HostStatus
-from streaming.agent.owners import Owners
-from streaming.agent.polling_thread import HostWatch
-from streaming.agent.polls import Polls
-from streaming.agent.service import Service
-from streaming.client.agent_client import AgentClient
-from streaming.disk.logdirs import open_log_dirs
-from streaming.journal.consumers import Consumers, JournalBounds
-from streaming.journal.database import Database
-from streaming.journal.journal import Journal
-from streaming.protocol.agent_calls import Call, pieces
-from streaming.protocol.consumer_messages import Register
-from streaming.watcher.watcher import Watcher
+from streaming.broker.agent.allowance import Allowance
+from streaming.broker.agent.call_answers import answers
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.owners import Owners
+from streaming.broker.agent.polling_thread import HostWatch
+from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.service import Service
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.journal.consumers import Consumers, JournalBounds
+from streaming.broker.journal.database import Database
+from streaming.broker.journal.journal import Journal
+from streaming.broker.protocol.agent_calls import Call, pieces
+from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.watcher.watcher import Watcher
+from streaming.spark.client.agent_client import AgentClient
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
 from tests.watcher import joined
@@ -89,7 +89,7 @@ class Agent:
 
     def start(self) -> None:
         log_dirs = open_log_dirs(self.log_dirs)
-        with patch("streaming.journal.journal.Database", FusedDatabase):
+        with patch("streaming.broker.journal.journal.Database", FusedDatabase):
             self.journal = Journal(self._directory, CLUSTER_ID, self.clock)
         self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
         self.consumers = Consumers(self.journal, self.clock)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from streaming.log_key import LogKey
+from streaming.common.log_key import LogKey
 from streaming.simulator.batch_writer import Batch, Entry, encode
 from streaming.simulator.cleaner import compact
 from streaming.simulator.file_writer import uuid_text

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from streaming.kafka.names import TRANSACTION_TOPIC
-from streaming.rows import COORDINATOR, TOMBSTONE, unpack_rows
+from streaming.common.rows import COORDINATOR, TOMBSTONE, unpack_rows
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.rules.log_state import LogState
-from streaming.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog

@@ -1,7 +1,7 @@
 """A job as Spark runs it: the offset log, the micro-batch, the state, ``foreachBatch``, the commit log; a crash between any two of them.
 
-Planning is what `streaming.source.stream` does, without threads and clocks. The fold runs in the real processor, and what Spark would keep
-of a shard is what survives.
+Planning is what `streaming.spark.source.stream` does, without threads and clocks. The fold runs in the real processor, and what Spark
+would keep of a shard is what survives.
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Register
+from streaming.cluster.view.table import Table
+from streaming.common.log_key import LogKey
+from streaming.common.rows import ROWS, SHARD, Change, unpack_rows
+from streaming.common.state_row import STATES
 from streaming.errors import AgentError
-from streaming.log_key import LogKey
-from streaming.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Register
-from streaming.query.processor import ShardProcessor
-from streaming.rows import ROWS, SHARD, Change, unpack_rows
 from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import ShardState
-from streaming.source import offsets
-from streaming.source.sharding import by_shard, recall
-from streaming.state_row import STATES
-from streaming.view.table import Table
+from streaming.spark.query.processor import ShardProcessor
+from streaming.spark.source import offsets
+from streaming.spark.source.sharding import by_shard, recall
 from tests.model.agent import Agent, Wire
 from tests.view.rows import new_context
 

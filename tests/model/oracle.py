@@ -9,7 +9,7 @@ from collections.abc import Iterable, Set
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from streaming.log_key import LogKey
+from streaming.common.log_key import LogKey
 from tests.model.brokers import Written
 
 DIVIDED = 5

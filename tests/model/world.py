@@ -24,16 +24,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.agent.owners import OWNED_SECONDS
+from streaming.broker.agent.owners import OWNED_SECONDS
+from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.watcher.watcher import RESCAN_MS
+from streaming.common.log_key import LogKey
+from streaming.common.rows import TRANSACTIONS
 from streaming.errors import AgentError
-from streaming.journal.consumers import JournalBounds
-from streaming.kafka.names import METADATA_TOPIC
-from streaming.log_key import LogKey
-from streaming.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.rows import TRANSACTIONS
+from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Transactions, open_ones
-from streaming.watcher.watcher import RESCAN_MS
 from tests.builders import NOW, abort, batch, commit
 from tests.clocks import Clock
 from tests.model import coordinators

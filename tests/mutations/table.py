@@ -22,7 +22,7 @@ class Mutation:
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="exposition-limit",
-        file="streaming/exposition/series.py",
+        file="streaming/pages/exposition/series.py",
         before="if export.partitions and series <= limit:",
         after="if export.partitions and series < limit:",
         why="At the limit, series of partitions would be summed though they fit.",
@@ -30,7 +30,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="top-key-of-a-heading",
-        file="streaming/top/view_columns.py",
+        file="streaming/terminal/top/view_columns.py",
         before="return heading if at < 0 else heading[:at] + column.key + heading[at + 1 :]",
         after="return heading",
         why="Nobody would see which letter sorts by a column.",
@@ -38,7 +38,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="listing-group-verdict",
-        file="streaming/listings/group_list.py",
+        file="streaming/pages/listings/group_list.py",
         before="cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed and not is_finding(row))",
         after="cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed)",
         why="What is wrong would look unsure because limits are assumed.",
@@ -46,7 +46,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-lost",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="GroupVerdict.LOST: ((lags.below > 0) & (found.lost_records != 0)) | self._lately,",
         after="GroupVerdict.LOST: (lags.below > 0) | self._lately,",
         why="Markers that were deleted would be called lost records.",
@@ -54,7 +54,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-soon",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="self._soon = (snapshot.found.loss_ms >= 0) & (left < bounds.loss_soon_ms) & ((left < self._pair_age) | stands)",
         after="self._soon = (snapshot.found.loss_ms >= 0) & (left <= bounds.loss_soon_ms) & ((left < self._pair_age) | stands)",
         why="A loss would be critical when no alert fires yet.",
@@ -62,7 +62,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-gains",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="faster = progress.rate - np.maximum(self._appended(), 0.0)",
         after="faster = progress.rate",
         why="A group that hardly gains on its producers would not be said to lose records.",
@@ -70,7 +70,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-keeps-up",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="keeps_up = (self._age >= 0) & (self._age < left)",
         after="keeps_up = (self._age >= 0) & (self._age <= left)",
         why="A group half of whose time has passed would be said to keep up.",
@@ -78,7 +78,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-fetch-bytes",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,",
         after="GroupVerdict.TOO_LARGE: lags.next_batch_bytes >= bounds.fetch_bytes,",
         why="A batch that consumers can fetch would be called too large.",
@@ -86,7 +86,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-held-long",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="GroupVerdict.HELD: self._pair_age > bounds.held_after_ms,",
         after="GroupVerdict.HELD: self._pair_age >= bounds.held_after_ms,",
         why="A wait would have a severity before its alert fires.",
@@ -94,7 +94,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-pending-stopped",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="GroupVerdict.PENDING: self._pending(bounds.pending_long_ms) & (pairs.stopped > 0)[self._pair],",
         after="GroupVerdict.PENDING: self._pending(bounds.pending_long_ms),",
         why="Commits would be a warning though the group goes on.",
@@ -102,7 +102,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-console",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="will_lose[(will_lose != ABSENT) & self._console] = CALM",
         after="will_lose[(will_lose != ABSENT) & self._console] = INFO",
         why="What somebody reads on a console would be a problem.",
@@ -110,7 +110,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-skewed",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="flags: Flags = skewed[rows.group] & (left == most[rows.group])",
         after="flags: Flags = skewed[rows.group]",
         why="Every partition would have most of the lag.",
@@ -118,7 +118,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-console-stopped",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="GroupVerdict.STOPPED: ~self._console,",
         after="GroupVerdict.STOPPED: self._pair_age >= 0,",
         why="Nobody is to be woken because somebody stopped to read on a console.",
@@ -126,7 +126,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-worst-of-group",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="worst = np.full(groups, _NO_CODE, np.int16)",
         after="worst = np.zeros(groups, np.int16)",
         why="Every group would have the worst verdict of all.",
@@ -134,7 +134,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-calm",
-        file="streaming/verdicts/group_judge.py",
+        file="streaming/cluster/verdicts/group_judge.py",
         before="calm = ~np.logical_or.reduce([holds for verdict, holds in verdicts.items() if verdict is not GroupVerdict.SKEWED])",
         after="calm = ~np.logical_or.reduce([*verdicts.values()])",
         why="Of the partition with most of the lag it would not be said how it goes on.",
@@ -142,7 +142,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="findings-damage",
-        file="streaming/verdicts/group_findings.py",
+        file="streaming/cluster/verdicts/group_findings.py",
         before="others = [each for each in judgements if each.verdict.is_finding and each.verdict is not GroupVerdict.TOO_LARGE]",
         after="others = [*judgements]",
         why="A damaged batch would also be too large, or nothing.",
@@ -150,7 +150,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="tracker-held",
-        file="streaming/consumers/group_lag.py",
+        file="streaming/cluster/consumers/group_lag.py",
         before="held=unread & (places.next_offset >= ends.last_stable) & ~committed.share,",
         after="held=unread & (start >= ends.last_stable) & ~committed.share,",
         why="A group that stands on a marker before an open transaction would have nothing to do.",
@@ -158,7 +158,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="tracker-cut-short",
-        file="streaming/consumers/group_lag.py",
+        file="streaming/cluster/consumers/group_lag.py",
         before="cut_short = ends.damaged & (committed.offset >= ends.log_end) & (ends.log_end >= 0)",
         after="cut_short = ends.damaged & (committed.offset > ends.log_end) & (ends.log_end >= 0)",
         why="A group at the end of a log that goes on damaged would have read everything.",
@@ -166,7 +166,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="tracker-lost",
-        file="streaming/consumers/group_tracker.py",
+        file="streaming/cluster/consumers/group_tracker.py",
         before="counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (deleted.edition == edition) & (edition != ABSENT)",
         after="counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (edition != ABSENT)",
         why="Counts that have nothing in common would make a number of lost records.",
@@ -174,7 +174,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="tracker-topic-id",
-        file="streaming/consumers/group_partitions.py",
+        file="streaming/cluster/consumers/group_partitions.py",
         before="topic_id=rows.topic_ids[rows.topic_id[row]] or logs.topic_ids[log],",
         after="topic_id=logs.topic_ids[log],",
         why="A commit of a topic that was made anew would be shown with the id of the new one.",
@@ -182,7 +182,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="tracker-without-leader",
-        file="streaming/consumers/group_logs.py",
+        file="streaming/cluster/consumers/group_logs.py",
         before="counts = roles.speaks & (roles.leads | (observed.read_ms >= 0))",
         after="counts = roles.speaks & roles.leads",
         why="Of log dirs without a metadata log nothing would be known of groups.",
@@ -190,7 +190,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="offline-last-stable",
-        file="streaming/offline/group_reading.py",
+        file="streaming/terminal/offline/group_reading.py",
         before="begins[key] = min(offset, stable, begins.get(key, offset))",
         after="begins[key] = min(offset, begins.get(key, offset))",
         why="Where a transaction is open before the first commit, no lag would be known.",
@@ -198,7 +198,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="totals-unknown",
-        file="streaming/consumers/group_totals.py",
+        file="streaming/cluster/consumers/group_totals.py",
         before='columns["unknown"] = columns["partitions"] - columns.pop("known") + without',
         after='columns["unknown"] = columns["partitions"] - columns.pop("known")',
         why="Partitions without a commit would count as known.",
@@ -206,7 +206,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="details-stake",
-        file="streaming/consumers/group_details.py",
+        file="streaming/cluster/consumers/group_details.py",
         before="some = {_log(each): min(end, each.high_watermark) for each, end in zip(partitions, ends, strict=True) if end >= 0}",
         after="some = {_log(each): end for each, end in zip(partitions, ends, strict=True) if end >= 0}",
         why="Records that nobody can read yet would be at stake.",
@@ -214,7 +214,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-left-out-changes",
-        file="streaming/groups/commit_log.py",
+        file="streaming/kafka/groups/commit_log.py",
         under="if group < 0:",
         before="return False",
         after="return True",
@@ -223,7 +223,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-first-record",
-        file="streaming/groups/commit_log.py",
+        file="streaming/kafka/groups/commit_log.py",
         before="if self._rows.record_offset[row] < 0:",
         after="if self._rows.record_offset[row] <= 0:",
         why="A group with the first commit of a log would take room twice and never give it back.",
@@ -231,7 +231,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-high-watermark",
-        file="streaming/groups/coordinator_replica.py",
+        file="streaming/kafka/groups/coordinator_replica.py",
         before="if group.effective_offset >= high_watermark:",
         after="if group.effective_offset > high_watermark:",
         why="A group would count before its record is replicated.",
@@ -239,7 +239,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-furthest-replica",
-        file="streaming/groups/commit_store.py",
+        file="streaming/kafka/groups/commit_store.py",
         before="rank = (_is_current(key, currents), replica.upto)",
         after="rank = (_is_current(key, currents), 0)",
         why="While no leader is seen, commits of a replica that lags would be shown.",
@@ -247,7 +247,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-passing-reasons",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before="if reason in _PASSES:",
         after="if reason not in _PASSES:",
         why="What waits for a replica for a moment would be a problem, and what blocks for good none for ten minutes.",
@@ -255,7 +255,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-scrubbed-follower",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before="damaged[items] |= ~follows[items]",
         after="damaged[items] = True",
         why="A follower's closed segments would page, though nobody reads them.",
@@ -263,7 +263,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-worst-of-a-row",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before="for each in sorted(cases, key=lambda one: ORDER[one.kind.name], reverse=True):",
         after="for each in sorted(cases, key=lambda one: ORDER[one.kind.name]):",
         why="A row with a damaged log would be marked by its late retention.",
@@ -271,7 +271,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-late-log",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before="return NOTHING if kind is None or broker in of.not_current else Verdict(kind=kind, since_ms=late.start_ms)",
         after="return NOTHING if kind is None else Verdict(kind=kind, since_ms=late.start_ms)",
         why="A transaction whose end has not been read would be called stuck.",
@@ -279,7 +279,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-late-coordinator",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before="return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in of.not_current}",
         after="return {broker: count for broker, count in sorted(overdue.items()) if count}",
         why="A coordinator whose log is behind would be said to abort nothing.",
@@ -287,7 +287,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-dirty-lately",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before='some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit) & (kept.columns["long_dirty_millionths"] > limit)',
         after='some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit)',
         why="A log that was written fast for an hour would be said not to be compacted for three.",
@@ -295,7 +295,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-oldest-of-two",
-        file="streaming/verdicts/log_problems.py",
+        file="streaming/cluster/verdicts/log_problems.py",
         before="return int(known.min()) if len(known) else -1",
         after="return int(known.max()) if len(known) else -1",
         why="A problem of several partitions would seem as young as the last of them.",
@@ -303,7 +303,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-listed-anyway",
-        file="streaming/verdicts/transaction_problems.py",
+        file="streaming/cluster/verdicts/transaction_problems.py",
         before="if item not in without:",
         after="if True:",
         why="Every stuck transaction would be told twice, once as not listed.",
@@ -311,7 +311,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-starting-broker",
-        file="streaming/verdicts/cluster_problems.py",
+        file="streaming/cluster/verdicts/cluster_problems.py",
         before="ended = phase is not None and phase.phase in (Phase.DOWN, Phase.STOPPING)",
         after="ended = phase is not None and phase.phase is not Phase.RUNNING",
         why="While brokers start without a controller, nobody would say that there is none.",
@@ -319,7 +319,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-scrub-of-a-log-unread",
-        file="streaming/verdicts/log_problems.py",
+        file="streaming/cluster/verdicts/log_problems.py",
         before="if of.export.has_topic(replica.topic) and not len(items_of(of, replica)):",
         after="if of.export.has_topic(replica.topic) and len(items_of(of, replica)):",
         why="What the scrub finds before the job reads the log would be lost to the page.",
@@ -327,7 +327,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-metadata-of-two-agents",
-        file="streaming/verdicts/observer_problems.py",
+        file="streaming/cluster/verdicts/observer_problems.py",
         before="for broker in sorted({status.broker for status in statuses} - readable):",
         after="for broker in sorted({status.broker for status in statuses if not status.readable}):",
         why="A broker with two agents would be called unreadable by the one without its metadata log.",
@@ -335,7 +335,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-severity-of-nothing",
-        file="streaming/verdicts/cases.py",
+        file="streaming/cluster/verdicts/cases.py",
         before="places = np.array([*(SEVERITIES.index(each.severity) for each in KINDS), _NONE], np.int64)",
         after="places = np.array([*(SEVERITIES.index(each.severity) for each in KINDS), 0], np.int64)",
         why="Rows in which nothing is wrong would be sorted before all others, as critical.",
@@ -343,7 +343,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-down-log-dirs",
-        file="streaming/verdicts/circumstances.py",
+        file="streaming/cluster/verdicts/circumstances.py",
         before="if each.up and is_checkpointed(each):",
         after="if is_checkpointed(each):",
         why="A broker whose log dirs cannot be read would count as one that writes.",
@@ -351,7 +351,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-last-checkpoint",
-        file="streaming/verdicts/circumstances.py",
+        file="streaming/cluster/verdicts/circumstances.py",
         before="found[each.broker] = max(found.get(each.broker, -1), each.checkpoint_ms)",
         after="found[each.broker] = each.checkpoint_ms",
         why="A broker with one log dir that is quiet would be said to have stopped writing.",
@@ -359,7 +359,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="site-row-severity",
-        file="streaming/site/page_tables.py",
+        file="streaming/pages/site/page_tables.py",
         before='tone = severity_of(row) if field.toned else ""',
         after='tone = ""',
         why="A row in which something is wrong would look like any other.",
@@ -367,7 +367,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="listing-assumed",
-        file="streaming/listings/list_cells.py",
+        file="streaming/pages/listings/list_cells.py",
         before='return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell',
         after="return cell",
         why="Limits that are Kafka's defaults would look like the cluster's own.",
@@ -375,7 +375,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="listing-due",
-        file="streaming/listings/partition_list.py",
+        file="streaming/pages/listings/partition_list.py",
         before='return Cell(text="due" if 0 <= at_ms <= times.now_ms else times.of(at_ms), at_ms=at_ms)',
         after='return Cell(text="due" if 0 <= at_ms < times.now_ms else times.of(at_ms), at_ms=at_ms)',
         why="What a limit lets go at this moment would not be due.",
@@ -383,7 +383,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="listing-null",
-        file="streaming/protocol/json_message.py",
+        file="streaming/broker/protocol/json_message.py",
         before="return lambda value: None if value == absent else value",
         after="return lambda value: value",
         why="What is not known would be a number or an empty text in JSON.",
@@ -391,7 +391,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="top-lower-bound",
-        file="streaming/listings/group_list.py",
+        file="streaming/pages/listings/group_list.py",
         before='return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}")',
         after='return Cell(text=NONE if known < 0 else f"{known:,}")',
         why="A sum of which parts are not known would look exact.",
@@ -399,7 +399,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="agent-ladder-gap",
-        file="streaming/agent/laddered_log.py",
+        file="streaming/broker/agent/laddered_log.py",
         before="self._gap = True",
         after="self._gap = False",
         why="What the watcher has read and the ladder lacks would be missing in every count after it.",
@@ -407,7 +407,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="agent-log-level",
-        file="streaming/agent/laddered_log.py",
+        file="streaming/broker/agent/laddered_log.py",
         before='log.warning("a stored ladder is not used", extra={"error": str(error)})',
         after='log.info("a stored ladder is not used", extra={"error": str(error)})',
         why="Nobody would see that what is stored is damaged.",
@@ -415,7 +415,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="kafka-varint-bytes",
-        file="streaming/kafka/varint.py",
+        file="streaming/kafka/formats/varint.py",
         before="for at in range(position, min(position + longest, len(data))):",
         after="for at in range(position, min(position + longest - 1, len(data))):",
         why="The largest numbers would be refused.",
@@ -423,7 +423,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="scan-batch-size",
-        file="streaming/scan/headers.py",
+        file="streaming/kafka/scan/headers.py",
         before='size=headers["batch_length"].astype(np.int64) + PREFIX_BYTES,',
         after='size=headers["batch_length"].astype(np.int64),',
         why="Twelve bytes of every batch would not be counted.",
@@ -431,7 +431,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="scan-shortest-batch",
-        file="streaming/scan/headers.py",
+        file="streaming/kafka/scan/headers.py",
         before="bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & "
         '(headers["batch_length"] < MIN_BATCH_BYTES - PREFIX_BYTES)))',
         after="bad = np.flatnonzero((magic > CURRENT_MAGIC) | ((magic == CURRENT_MAGIC) & "
@@ -441,7 +441,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="ladder-end",
-        file="streaming/ladder/positions.py",
+        file="streaming/broker/ladder/positions.py",
         before="if offset > self._ladder.end_offset:",
         after="if offset >= self._ladder.end_offset:",
         why="A group that has read everything would be said to be beyond the end.",
@@ -449,7 +449,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="disk-no-checkpoint",
-        file="streaming/disk/offset_checkpoint.py",
+        file="streaming/broker/disk/offset_checkpoint.py",
         before="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)",
         after="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), 0)",
         why="A partition without a checkpoint would have one at offset 0.",
@@ -457,7 +457,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="watcher-epoch-again",
-        file="streaming/watcher/seen_epochs.py",
+        file="streaming/broker/watcher/seen_epochs.py",
         before="return packed if epoch <= last else (packed + _ENTRY.pack(epoch, base_offset))[-MOST_EPOCHS * _ENTRY.size :]",
         after="return packed if epoch < last else (packed + _ENTRY.pack(epoch, base_offset))[-MOST_EPOCHS * _ENTRY.size :]",
         why="Each range of one epoch would push the epochs before it out.",
@@ -465,7 +465,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="journal-loss-bytes",
-        file="streaming/journal/trimming.py",
+        file="streaming/broker/journal/trimming.py",
         before="bytes=before.bytes + one.bytes,",
         after="bytes=one.bytes,",
         why="Of several events that are lost only the last would be counted.",
@@ -473,7 +473,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="journal-bound-of-age",
-        file="streaming/journal/trimming.py",
+        file="streaming/broker/journal/trimming.py",
         before="if excess <= 0 and entry.at_ms >= limits.before_ms:",
         after="if excess <= 0 and entry.at_ms > limits.before_ms:",
         why="An event would go that is not older than it may be.",
@@ -481,7 +481,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="client-keeps-addresses",
-        file="streaming/client/address_lookup.py",
+        file="streaming/spark/client/address_lookup.py",
         before="self._found, self.problem = found or self._found, problem",
         after="self._found, self.problem = found, problem",
         why="A DNS server that fails for a moment would take all agents away.",
@@ -489,7 +489,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="protocol-bearer",
-        file="streaming/protocol/tokens.py",
+        file="streaming/broker/protocol/tokens.py",
         before='return matches[0] if matches and kind.lower() == "bearer" else None',
         after="return matches[0] if matches else None",
         why="A token would open an agent under any other scheme.",
@@ -497,7 +497,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="source-journal-turn",
-        file="streaming/source/offsets.py",
+        file="streaming/spark/source/offsets.py",
         before="turn = 0 if before is None or before.journal != plan.journal else before.turn + plan.again",
         after="turn = 0 if before is None else before.turn + plan.again",
         why="An agent with a new journal would go on with the turns of the old one.",
@@ -505,7 +505,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="query-cut-gap",
-        file="streaming/query/cutting.py",
+        file="streaming/spark/query/cutting.py",
         before="row = replace(row, sequence_gaps=0)",
         after="row = replace(row)",
         why="A gap that the first part has counted would be counted twice.",
@@ -521,7 +521,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="catalog-unchanged",
-        file="streaming/catalog/editions.py",
+        file="streaming/common/catalog/editions.py",
         before="rows = with_gone(self._table.filter(pa.array(self._changed > number)), gone=False)",
         after="rows = with_gone(self._table.filter(pa.array(self._changed >= number)), gone=False)",
         why="Whoever has an edition would get all of it again.",
@@ -529,7 +529,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="pace-young",
-        file="streaming/pace/schedule.py",
+        file="streaming/common/pace/schedule.py",
         before="if now < max(self.young_until, self.live_until):",
         after="if now < self.live_until:",
         why="The first minute of a job would be as slow as the others.",
@@ -537,7 +537,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="metrics-beyond-end",
-        file="streaming/consumers/group_lag.py",
+        file="streaming/cluster/consumers/group_lag.py",
         before="beyond = (committed.offset > ends.log_end) & (ends.log_end >= 0)",
         after="beyond = (committed.offset >= ends.log_end) & (ends.log_end >= 0)",
         why="Every group that has read everything would be beyond the end.",
@@ -545,7 +545,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="metrics-broker-min-isr",
-        file="streaming/view/limiter.py",
+        file="streaming/cluster/view/limiter.py",
         before='return max(effective_limits("", configs).min_insync_replicas for configs in given)',
         after='return min(effective_limits("", configs).min_insync_replicas for configs in given)',
         why="Partitions below the limit of a broker that is not seen would not be found.",
@@ -553,7 +553,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="definitions-total",
-        file="streaming/definitions/throughput_metrics.py",
+        file="streaming/common/definitions/throughput_metrics.py",
         under='column="appended_records",',
         before="total=Total.LED,",
         after="total=Total.SHOWN,",
@@ -562,7 +562,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="api-unknown-last",
-        file="streaming/api/paging.py",
+        file="streaming/pages/api/paging.py",
         before="rows = rows[np.lexsort((keys, ~known))]  # a stable order, the last key first",
         after="rows = rows[np.lexsort((keys, known))]  # a stable order, the last key first",
         why="What is not known would come first.",
@@ -570,7 +570,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="cli-seconds",
-        file="streaming/cli/times.py",
+        file="streaming/terminal/cli/times.py",
         before="return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)",
         after="return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())",
         why="A time on the command line would be one of 1970.",
@@ -578,7 +578,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="usage-units",
-        file="streaming/usage/disk_findings.py",
+        file="streaming/cluster/usage/disk_findings.py",
         before='return f"full in {format_duration((full_ms - now_ms) / 1000)} ({format_time(full_ms)})"',
         after='return f"full in {format_duration(full_ms - now_ms)} ({format_time(full_ms)})"',
         why="A disk that is full in an hour would be full in six weeks.",
@@ -586,7 +586,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="web-allowed-names",
-        file="streaming/web/gate.py",
+        file="streaming/common/web/gate.py",
         before="if sans and not sans & _names(certificate):",
         after="if sans and not _names(certificate):",
         why="Every certificate of the CA would be let in.",
@@ -594,7 +594,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="web-weaker-file",
-        file="streaming/web/web_config.py",
+        file="streaming/common/web/web_config.py",
         before='"passwords (basic_auth_users)": bool(before.users) and not after.users,',
         after='"passwords (basic_auth_users)": bool(after.users) and not before.users,',
         why="A web config file that is being written would take the passwords away.",
@@ -602,7 +602,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="web-silent-place",
-        file="streaming/web/places.py",
+        file="streaming/common/web/places.py",
         before="self._cut(oldest_of_crowd(silent))",
         after="self._cut(silent[0])",
         why="Whoever opens many connections would displace others.",
@@ -610,7 +610,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="job-ran-well",
-        file="streaming/job/restarts.py",
+        file="streaming/spark/job/restarts.py",
         before="if ran_seconds >= self._well_seconds:",
         after="if ran_seconds > self._well_seconds:",
         why="What ran for as long as it should would wait as if it had failed at once.",
@@ -618,7 +618,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="doctor-descriptors",
-        file="streaming/doctor/limits_check.py",
+        file="streaming/terminal/doctor/limits_check.py",
         before="needed = logs + _SPARE",
         after="needed = logs",
         why="A limit would be called fine that leaves nothing for sockets and the journal.",
@@ -626,7 +626,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="dump-following-offset",
-        file="streaming/dump/continuity.py",
+        file="streaming/terminal/dump/continuity.py",
         before="following = np.append(first, batches.last_offset[:-1] + 1)",
         after="following = np.append(first, batches.last_offset[:-1])",
         why="Every second batch of a sound log would be reported as a gap.",
@@ -634,7 +634,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="scrub-sound",
-        file="streaming/scrub/segment_check.py",
+        file="streaming/broker/scrub/segment_check.py",
         before="return checked.reached.position == size and not checked.damages",
         after="return checked.reached.position == size",
         why="The check would go on at a batch that is damaged, too.",
@@ -650,7 +650,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="settings-late-limit",
-        file="streaming/settings.py",
+        file="streaming/common/settings.py",
         before='late_limit: Count = Field(default=500, description="The largest number of late transactions that are listed.")',
         after='late_limit: Count = Field(default=50, description="The largest number of late transactions that are listed.")',
         why="Nine of ten late transactions would not be listed.",
@@ -658,7 +658,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="metrics-coordinator-behind",
-        file="streaming/consumers/group_tracker.py",
+        file="streaming/cluster/consumers/group_tracker.py",
         before="if before is None or log.upto >= before.high_watermark:",
         after="if before is None or log.upto > before.high_watermark:",
         why="Commits would count no more while a coordinator's log grows all the time.",
@@ -666,7 +666,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="metrics-without-timeout",
-        file="streaming/view/open_list.py",
+        file="streaming/cluster/view/open_list.py",
         before="if not claims.covered[item] or claims.state[item] != ONGOING or claims.deadline_ms[item] == _NO_DEADLINE:",
         after="if not claims.covered[item] or claims.state[item] != ONGOING:",
         why="A transaction of a two-phase commit would end in the year 292,278,994.",
@@ -674,7 +674,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="catalog-forgotten",
-        file="streaming/catalog/editions.py",
+        file="streaming/common/catalog/editions.py",
         before="whole = number < max(rows.forgotten for rows in self._tables) or number > self._number",
         after="whole = number > self._number",
         why="Logs that went long ago would stay in the catalog of a job that was cut off.",
@@ -682,7 +682,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="source-other-version",
-        file="streaming/source/agent_connections.py",
+        file="streaming/spark/source/agent_connections.py",
         before="if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:",
         after="if self._checked is None or time.monotonic() >= self._check_again_at:",
         why="Rows of an agent that was upgraded would be taken for those of the earlier version.",
@@ -690,7 +690,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="job-answers-wait",
-        file="streaming/consumers/group_changes.py",
+        file="streaming/cluster/consumers/group_changes.py",
         before="del of.waiting[: counting[-1] + 1 if counting else 0]",
         after="del of.waiting[: counting[-1] + 2 if counting else 0]",
         why="Commits of an answer that waits for its data would never count.",
@@ -698,7 +698,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="job-no-client",
-        file="streaming/consumers/group_rounds.py",
+        file="streaming/cluster/consumers/group_rounds.py",
         before="elif question.agent in agents and calls.free(question.agent):",
         after="elif calls.free(question.agent):",
         why="While one agent is down, no group would have a lag.",
@@ -706,7 +706,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="job-unreadable-down",
-        file="streaming/job/agent_statuses.py",
+        file="streaming/spark/job/agent_statuses.py",
         before="return [log for status in self._known.values() if status.up for log in status.unreadable_logs]",
         after="return [log for status in self._known.values() for log in status.unreadable_logs]",
         why="A run would fail for logs that an agent could not read before it went.",
@@ -714,7 +714,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="agent-batch-away",
-        file="streaming/agent/group_answers.py",
+        file="streaming/broker/agent/group_answers.py",
         before="if tail is None or tail.away or tail.partition.log_dir.path in self.log_dirs.unavailable:",
         after="if tail is None or tail.partition.log_dir.path in self.log_dirs.unavailable:",
         why="A batch would be read from another disk than the one that was watched.",
@@ -722,7 +722,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="watcher-closed-file",
-        file="streaming/watcher/tail.py",
+        file="streaming/broker/watcher/tail.py",
         before="return file_stamp(self._path_of_file()) == (Identity(self.cursor.device, self.cursor.inode), self.size)",
         after="return True",
         why="What a quiet log gets would not be counted while descriptors are short.",
@@ -730,7 +730,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="watcher-error-behind-move",
-        file="streaming/watcher/tail.py",
+        file="streaming/broker/watcher/tail.py",
         before="self._take(before)",
         after="pass",
         why="Bytes whose publication failed would be neither counted nor skipped.",
@@ -738,7 +738,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="watcher-same-offsets",
-        file="streaming/watcher/truncation.py",
+        file="streaming/broker/watcher/truncation.py",
         before="return find_offset(segments, read_base_offset(cursor.anchor), buffer)",
         after="return boundary",
         why="A batch that replaced the last one at its offsets would never be counted.",
@@ -746,7 +746,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="watcher-reread-cut-off",
-        file="streaming/watcher/rereading.py",
+        file="streaming/broker/watcher/rereading.py",
         before="if tail.breaks == self._current.breaks and self._is_ready(tail):",
         after="if self._is_ready(tail):",
         why="Transactions that were cut off with the end of a coordinator's log would be told as its present ones.",
@@ -754,7 +754,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="ladder-large-offsets",
-        file="streaming/ladder/rung_builder.py",
+        file="streaming/broker/ladder/rung_builder.py",
         before="if int(batches.last_offset[-1]) - self.base_offset >= MOST:",
         after="if int(batches.last_offset[-1]) + self.base_offset >= MOST:",
         why="Logs with more than four billion records would be called damaged, and their groups would have no lag.",
@@ -762,7 +762,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-replayed-upto",
-        file="streaming/groups/log_replay.py",
+        file="streaming/kafka/groups/log_replay.py",
         before="records, upto = self._parse(batches, buffer), int(batches.last_offset[-1]) + 1",
         after="records, upto = self._parse(batches, buffer), int(batches.last_offset[-1])",
         why="The last record of a coordinator's log would never count as read.",
@@ -770,7 +770,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="usage-unknown-frees",
-        file="streaming/usage/reckoning.py",
+        file="streaming/cluster/usage/reckoning.py",
         before="self.frees_now: Longs = np.maximum(RetentionRule(logs).at(now_ms).reclaimable, 0)",
         after="self.frees_now: Longs = RetentionRule(logs).at(now_ms).reclaimable",
         why="Each log of which it is not known what retention frees would take a byte from what it frees.",
@@ -778,7 +778,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="scan-blamed-batch",
-        file="streaming/scan/soundness.py",
+        file="streaming/kafka/scan/soundness.py",
         before="if last is None or batch.offset < last.floor + last.span:",
         after="if last is None or batch.offset < last.floor - last.span:",
         why="The sound one of two batches that contradict each other would be called damaged.",
@@ -786,7 +786,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="journal-restored-at-beginning",
-        file="streaming/journal/consumers.py",
+        file="streaming/broker/journal/consumers.py",
         before="can = seq >= max(has.trimmed_seq, has.merged_seq)",
         after="can = seq > max(has.trimmed_seq, has.merged_seq)",
         why="A job that was restored from a copy of its beginning would read all logs again.",

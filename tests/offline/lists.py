@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.list_reading import read_retention, read_transactions
-from streaming.protocol.listing_json import ALL_ROWS, RetentionPage, TransactionRow
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.listing_json import ALL_ROWS, RetentionPage, TransactionRow
+from streaming.common.settings import Settings
+from streaming.terminal.offline.list_reading import read_retention, read_transactions
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from streaming.cli.app import segtail
+from streaming.terminal.cli.app import segtail
 from tests.frozen import Frozen, unpack
 
 VIEWS = ("partitions", "transactions", "retention")

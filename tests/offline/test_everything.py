@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.everything import Everything, read_everything
-from streaming.offline.group_reading import read_groups
-from streaming.protocol.partition_json import PartitionDetail
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.common.settings import Settings
+from streaming.terminal.offline.everything import Everything, read_everything
+from streaming.terminal.offline.group_reading import read_groups
 from tests.frozen import NAMES, Frozen, unpack
 from tests.group_answers import detailed
 from tests.offline.lists import kept, opened

@@ -9,19 +9,19 @@ from uuid import UUID
 
 import pytest
 
-from streaming.api.paging import Asked
-from streaming.consumers.group_expiration import DEFAULT_MS
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.group_reading import read_groups
-from streaming.protocol.group_json import GroupDetail, GroupPartition
-from streaming.settings import Settings
-from streaming.short_names import short_name
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
+from streaming.cluster.consumers.group_expiration import DEFAULT_MS
+from streaming.common.settings import Settings
+from streaming.common.short_names import short_name
+from streaming.pages.api.paging import Asked
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import Member, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import Replicas, partition_record, topic_record
+from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.elections import MetadataCopy
 from tests.frozen import unpack

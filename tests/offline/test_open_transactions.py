@@ -11,17 +11,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from streaming.disk.segment_files import list_segments
-from streaming.kafka.servers import server_of
-from streaming.logs import TextFormatter
+from streaming.broker.disk.segment_files import list_segments
+from streaming.cluster.verdicts.commands import ANY_SERVER
+from streaming.common.logs import TextFormatter
+from streaming.common.settings import Settings
+from streaming.kafka.formats.servers import server_of
+from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.kafka.scan.walk import walk
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.transaction_verdicts import GRACE_MS
-from streaming.scan.transaction_steps import Times, steps_of
-from streaming.scan.walk import walk
-from streaming.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import IdState, TransactionState, offset_commit_record, transaction_record
-from streaming.verdicts.commands import ANY_SERVER
 from tests.builders import NOW, batch
 from tests.frozen import NAMES, Frozen, unpack
 from tests.kafka.dumped import columns

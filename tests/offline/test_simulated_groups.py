@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.kafka.consumer_offsets import OffsetCommitKey, read_offset_commit, read_offsets_key
-from streaming.kafka.entries import read_entry_records
-from streaming.offline.group_reading import read_groups
-from streaming.protocol.group_json import GroupDetail, GroupPartition
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
+from streaming.common.settings import Settings
+from streaming.kafka.formats.consumer_offsets import OffsetCommitKey, read_offset_commit, read_offsets_key
+from streaming.kafka.formats.entries import read_entry_records
 from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
 from streaming.simulator.group_actors import COMMIT_MS
+from streaming.terminal.offline.group_reading import read_groups
 from tests.group_answers import detailed
 from tests.kafka.dumped import columns
 

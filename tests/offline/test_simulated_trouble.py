@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.group_reading import read_groups
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.common.settings import Settings
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
+from streaming.terminal.offline.group_reading import read_groups
 from tests.group_answers import detailed
 from tests.offline.lists import kept, opened
 

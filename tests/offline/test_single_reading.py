@@ -7,15 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.disk.logdirs import Partition, open_log_dirs
-from streaming.disk.segment_files import list_segments
-from streaming.journal.journal import Journal
-from streaming.offline.offline_agent import OfflineAgent
-from streaming.offline.single_reading import SingleReading
+from streaming.broker.disk.logdirs import Partition, open_log_dirs
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.journal.journal import Journal
+from streaming.broker.watcher.scope import EVERYTHING, Scope
+from streaming.common.settings import Settings
 from streaming.rules.transaction_verdicts import GRACE_MS
-from streaming.settings import Settings
 from streaming.simulator.batch_writer import end_transaction
-from streaming.watcher.scope import EVERYTHING, Scope
+from streaming.terminal.offline.offline_agent import OfflineAgent
+from streaming.terminal.offline.single_reading import SingleReading
 from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.frozen import Frozen, unpack

@@ -1,7 +1,7 @@
 """Since when committed offsets have not moved."""
 
-from streaming.offline.unmoved_offsets import UnmovedOffsets
-from streaming.scan.group_records import Commit, EndMarker
+from streaming.kafka.scan.group_records import Commit, EndMarker
+from streaming.terminal.offline.unmoved_offsets import UnmovedOffsets
 from tests.groups.test_commit_log import commit
 
 KEY = ("g", "t", 0)

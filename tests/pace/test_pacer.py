@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from streaming.pace.pace_files import Freshness, WorkCheck, write_check
-from streaming.pace.pacer import LIVE_SECONDS, Pacer
-from streaming.pace.schedule import PaceReason
+from streaming.common.pace.pace_files import Freshness, WorkCheck, write_check
+from streaming.common.pace.pacer import LIVE_SECONDS, Pacer
+from streaming.common.pace.schedule import PaceReason
 from tests.clocks import Clock
 
 

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.pace.pace_files import WorkCheck, last_check, read_schedule, write_check, write_schedule
-from streaming.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, Expected, Pace, PaceReason, Schedule
+from streaming.common.pace.pace_files import WorkCheck, last_check, read_schedule, write_check, write_schedule
+from streaming.common.pace.schedule import (
+    FALLBACK_SECONDS,
+    LATE_SECONDS,
+    LONGEST_SECONDS,
+    QUICK_SECONDS,
+    Expected,
+    Pace,
+    PaceReason,
+    Schedule,
+)
 
 SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0), Expected(120.5, 30.0)))
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.pace.pace_files import WorkCheck, write_schedule
-from streaming.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, Expected, Schedule
-from streaming.pace.waiting import Hurry, Turns
+from streaming.common.pace.pace_files import WorkCheck, write_schedule
+from streaming.common.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, Expected, Schedule
+from streaming.common.pace.waiting import Hurry, Turns
 from tests.clocks import Clock
 
 

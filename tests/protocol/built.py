@@ -5,8 +5,8 @@ import typing
 
 from hypothesis import strategies as st
 
-from streaming.protocol.json_message import Message
-from streaming.protocol.json_values import Text, Whole
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.json_values import Text, Whole
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _VALUES: dict[object, st.SearchStrategy[object]] = {

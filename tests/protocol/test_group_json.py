@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.errors import AgentError
-from streaming.protocol.group_json import (
+from streaming.broker.protocol.group_json import (
     GROUPS_PATH,
     BatchCheck,
     GroupDetail,
@@ -19,6 +18,7 @@ from streaming.protocol.group_json import (
     PendingOffset,
     path_of,
 )
+from streaming.errors import AgentError
 from tests.tables import each_row
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

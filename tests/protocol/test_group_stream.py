@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.broker.protocol import group_stream
+from streaming.broker.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd
+from streaming.broker.protocol.group_stream import groups_messages, read_groups, read_records, read_table, records_messages, table_message
 from streaming.errors import AgentError
-from streaming.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
-from streaming.protocol import group_stream
-from streaming.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd
-from streaming.protocol.group_stream import groups_messages, read_groups, read_records, read_table, records_messages, table_message
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
 from tests.tables import each_row
 
 END = JournalEnd(journal="j", seq=7)

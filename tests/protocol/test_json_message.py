@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.broker.protocol.cluster_messages import Led
+from streaming.broker.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.json_values import MOST_VALUES
+from streaming.broker.protocol.segment_list import Log, Logs
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, Status
+from streaming.broker.protocol.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
-from streaming.protocol.cluster_messages import Led
-from streaming.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
-from streaming.protocol.json_message import Message
-from streaming.protocol.json_values import MOST_VALUES
-from streaming.protocol.segment_list import Log, Logs
-from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, Status
-from streaming.protocol.versions import PROTOCOL, UNNAMED
 from tests.protocol.built import JSON, built
 from tests.tables import each_row
 
@@ -29,7 +29,7 @@ def concrete(kind: type[Message]) -> Iterator[type[Message]]:
         yield from concrete(each)
 
 
-_KINDS = {each.__name__: each for each in concrete(Message) if each.__module__.startswith("streaming.protocol.")}
+_KINDS = {each.__name__: each for each in concrete(Message) if each.__module__.startswith("streaming.broker.protocol.")}
 EVERY_KIND = st.sampled_from([kind for _, kind in sorted(_KINDS.items())])
 REGISTER = {"consumer": "job", "start_from": "latest", "resumed": True}
 

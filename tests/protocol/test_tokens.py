@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.broker.protocol.tokens import HEADER, LEAST_CHARACTERS, Token, accepted, header_of, read_tokens
 from streaming.errors import UsageError
-from streaming.protocol.tokens import HEADER, LEAST_CHARACTERS, Token, accepted, header_of, read_tokens
 
 SECRET = b"t" * LEAST_CHARACTERS
 OTHER_SECRET = b"o" * LEAST_CHARACTERS

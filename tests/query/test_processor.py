@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from streaming.event_row import EventRow
-from streaming.query.processor import ShardProcessor
-from streaming.rows import ROWS, SHARD, Kind, pack_rows, unpack_rows
-from streaming.state_row import STATES
+from streaming.common.event_row import EventRow
+from streaming.common.rows import ROWS, SHARD, Kind, pack_rows, unpack_rows
+from streaming.common.state_row import STATES
+from streaming.spark.query.processor import ShardProcessor
 from tests.events import Item, Shard, appended, batch_of, range_of, row
 from tests.rules.histories import listing
 

@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.agent.service import Service
+from streaming.broker.agent.service import Service
+from streaming.broker.protocol.consumer_messages import Range
+from streaming.cluster.view.observer import AgentStatus, Observer
+from streaming.common.rows import BATCHES, Change
+from streaming.common.state_row import STATES
 from streaming.errors import AgentError
-from streaming.job.query_progress import Progress
-from streaming.protocol.consumer_messages import Range
-from streaming.query.query import fold_events
-from streaming.rows import BATCHES, Change
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.state_row import STATES
-from streaming.view.observer import AgentStatus, Observer
+from streaming.spark.job.query_progress import Progress
+from streaming.spark.query.query import fold_events
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.exposition.reading import named

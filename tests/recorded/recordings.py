@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from streaming.whole_files import write_whole
+from streaming.common.whole_files import write_whole
 from tests.broker.install import KAFKA_VERSION, OLDER_VERSION
 from tests.recorded import script
 from tests.recorded.archive import CONFIGURATION, DamagedError, unpack

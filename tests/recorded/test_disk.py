@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.disk_reading import Asked, read_disk
-from streaming.protocol.disk_json import DiskAnswer
-from streaming.settings import Settings
-from streaming.usage.disk_answer import answer_of
-from streaming.usage.what_if import parse_trial
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.disk_json import DiskAnswer
+from streaming.cluster.usage.disk_answer import answer_of
+from streaming.cluster.usage.what_if import parse_trial
+from streaming.common.settings import Settings
+from streaming.terminal.offline.disk_reading import Asked, read_disk
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.oracle import sizes_in
 from tests.recorded.recordings import Disk, Replayed, replay

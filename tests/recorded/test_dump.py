@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streaming.dump.request import Format
+from streaming.terminal.dump.request import Format
 from tests.broker.install import KAFKA_VERSION
 from tests.dump.reported import aborted_fields, as_ours, batch_fields, fields, record_fields, shared, snapshot_fields
 from tests.dump.running import dumped

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from streaming.agent.position_answers import find_positions
-from streaming.disk.logdirs import open_log_dirs
-from streaming.groups.group_rows import GroupChanges
-from streaming.offline.group_reading import read_groups
-from streaming.protocol.group_messages import MOST_POSITIONS, POSITIONS_ASKED
-from streaming.settings import Settings
+from streaming.broker.agent.position_answers import find_positions
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.group_messages import MOST_POSITIONS, POSITIONS_ASKED
+from streaming.common.settings import Settings
+from streaming.kafka.groups.group_rows import GroupChanges
+from streaming.terminal.offline.group_reading import read_groups
 from tests.agents import Agent, Reader
 from tests.broker import group_world
 from tests.broker.dumped_logs import parsed

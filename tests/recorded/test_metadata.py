@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from streaming.kafka.checkpoint_files import parse_leader_epochs
-from streaming.kafka.cluster_image import ClusterImage
+from streaming.kafka.formats.checkpoint_files import parse_leader_epochs
+from streaming.kafka.formats.cluster_image import ClusterImage
 from tests.broker.install import KAFKA_VERSION
 from tests.recorded.recordings import Disk, replay
 from tests.recorded.worlds.metadata import PARTITIONS, TOPIC, VICTIM

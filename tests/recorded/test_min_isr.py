@@ -2,8 +2,8 @@
 
 import pytest
 
-from streaming.protocol.listing_json import RetentionRow
-from streaming.settings import Settings
+from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.common.settings import Settings
 from tests.broker.install import KAFKA_VERSION
 from tests.offline.lists import kept
 from tests.recorded.recordings import Disk, Replayed, replay

@@ -38,12 +38,12 @@ def tree(tmp_path: Path) -> Path:
     """A checkout with a world, what it is made by, and what that imports."""
     for name, content in {
         "tests/recorded/worlds/pond.py": "from tests.broker import fish\nfrom tests.broker.lab import Lab\nimport json\n",
-        "tests/broker/fish.py": "from streaming.units import KIB\nfrom tests.limits import SECONDS\n",
+        "tests/broker/fish.py": "from streaming.common.units import KIB\nfrom tests.limits import SECONDS\n",
         "tests/broker/lab.py": 'SOURCES = "java"\n',
         "tests/broker/java/Lab.java": "class Lab {}\n",
         "tests/broker/kafka.py": "_SMALL = {}\n\n\ndef _properties():\n    return _SMALL\n\n\ndef start():\n    return 1\n",
         "tests/limits.py": "SECONDS = 600\n",
-        "streaming/units.py": "KIB = 1024\n",
+        "streaming/common/units.py": "KIB = 1024\n",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def test_of_the_code_that_starts_brokers_only_their_configuration_counts(tree: P
 def test_what_changes_no_data_does_not_count(tree: Path) -> None:
     before = digest(tree)
     (tree / "tests/limits.py").write_text("SECONDS = 1200\n")
-    (tree / "streaming/units.py").write_text("KIB = 1000\n")
+    (tree / "streaming/common/units.py").write_text("KIB = 1000\n")
     (tree / "tests/broker/bird.py").write_text("import tests.broker.fish\n")
     assert digest(tree) == before
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.protocol.listing_json import RetentionRow
-from streaming.settings import Settings
+from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.common.settings import Settings
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.oracle import sizes_in
 from tests.offline.lists import kept

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.group_reading import read_groups
-from streaming.protocol.group_json import GroupDetail
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.group_json import GroupDetail
+from streaming.common.settings import Settings
+from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.group_oracle import reported_by_tool
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.lab import Commit

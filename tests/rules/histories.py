@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from streaming.event_row import EventRow
-from streaming.rows import COORDINATOR, SEGMENTS, TRANSACTION_STEPS, Kind, Step, pack_rows
+from streaming.common.event_row import EventRow
+from streaming.common.rows import COORDINATOR, SEGMENTS, TRANSACTION_STEPS, Kind, Step, pack_rows
 from tests.events import Item, appended, batch_of, census_end, range_of, row
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import EventRow
-from streaming.rows import Kind
+from streaming.common.event_row import EventRow
+from streaming.common.rows import Kind
 from tests.events import Item, Shard, census_end, range_of, row
 
 DIRS = ("/d0", "/d1", "/d2")

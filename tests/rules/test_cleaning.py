@@ -3,8 +3,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.rows import TIME_UNKNOWN
+from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
 from streaming.rules.segment_columns import LogFacts, Logs
 from tests.rules.logs import TIMES, any_log, log_facts

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from streaming.rows import COORDINATOR
+from streaming.common.rows import COORDINATOR
 from streaming.rules.coordinator_join import ONGOING, STATES, Coordinators, all_read, count_states, newest
 from tests.tables import each_row
 

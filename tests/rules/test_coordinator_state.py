@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.event_row import EventRow
-from streaming.rows import COORDINATOR, Kind, pack_rows, unpack_rows
+from streaming.common.event_row import EventRow
+from streaming.common.rows import COORDINATOR, Kind, pack_rows, unpack_rows
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended, row
 from tests.tables import each_row

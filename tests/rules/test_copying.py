@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import SEGMENTS
+from streaming.common.rows import SEGMENTS
 from streaming.rules.copying import LEAST_MS, PACE_MS, Pace, bytes_behind
 
 

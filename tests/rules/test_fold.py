@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import EventRow
-from streaming.log_key import LogKey
-from streaming.rows import SKIP_REASONS, Change, Kind
+from streaming.common.event_row import EventRow
+from streaming.common.log_key import LogKey
+from streaming.common.rows import SKIP_REASONS, Change, Kind
 from streaming.rules.log_state import LogState
 from tests.events import Item, Shard, appended, census_end, range_of, row
 from tests.rules.histories import listing

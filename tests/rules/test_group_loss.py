@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.group_loss import Growth, losses, mean_rates
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, Logs

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import SEGMENTS, Kind
+from streaming.common.rows import SEGMENTS, Kind
 from streaming.rules.inventory_changes import listed
 from streaming.rules.log_state import LogState
 from tests.events import Shard, row

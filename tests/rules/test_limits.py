@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.cluster.view.limiter import Limiter
 from streaming.errors import FormatError
-from streaming.kafka.configs import READABLE_KEYS
+from streaming.kafka.formats.configs import READABLE_KEYS
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, read_configs, topic_configs
 from streaming.rules.config_values import NAMES, Rejected, Source
 from streaming.rules.limits import effective_limits, limits_of, producer_expiration
-from streaming.view.limiter import Limiter
 from tests.tables import each_row
 
 HOUR = 3_600_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.rows import SKIP_REASONS, Kind
+from streaming.common.rows import SKIP_REASONS, Kind
 from streaming.rules.log_state import LogState
 from tests.events import Item, Shard, appended, range_of, row
 

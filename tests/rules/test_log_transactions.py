@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.event_row import EventRow
-from streaming.rows import TRANSACTION_STEPS, TRANSACTIONS, Kind, StartSource, Step
+from streaming.common.event_row import EventRow
+from streaming.common.rows import TRANSACTION_STEPS, TRANSACTIONS, Kind, StartSource, Step
+from streaming.kafka.scan.transaction_steps import Steps
 from streaming.rules.log_state import LogState
-from streaming.scan.transaction_steps import Steps
 from tests.events import Item, Shard, appended, range_of, row
 from tests.tables import each_row
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass, fields, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import TIME_UNKNOWN
+from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.retention_rule import BLOCKED, RetentionRule
 from streaming.rules.segment_columns import LogFacts, Logs

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.column_types import MOST_SUM
-from streaming.event_row import EVENTS, EventRow
-from streaming.query.cutting import cut, overwritten_from
-from streaming.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
+from streaming.common.column_types import MOST_SUM
+from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
+from streaming.common.state_row import STATES
 from streaming.rules import shard as rule
 from streaming.rules.fold import LogChange
 from streaming.rules.log_state import LogState
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
-from streaming.state_row import STATES
+from streaming.spark.query.cutting import cut, overwritten_from
 from tests.events import Shard, appended, census_end, row
 from tests.rules.histories import entries, histories, packed, steps, tellings
 from tests.tables import each_row

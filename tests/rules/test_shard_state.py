@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.column_types import columns_of, widths_of
+from streaming.common.column_types import columns_of, widths_of
+from streaming.common.log_key import LogKey
+from streaming.common.rows import SEGMENTS
 from streaming.errors import CheckpointError
-from streaming.log_key import LogKey
-from streaming.rows import SEGMENTS
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogState
 from streaming.rules.segment_lists import SegmentLists

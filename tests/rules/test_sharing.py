@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import EventRow
-from streaming.rows import Kind
+from streaming.common.event_row import EventRow
+from streaming.common.rows import Kind
 from tests.events import Shard, appended, row
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.rules.stable_offsets import Copies, Sizes, Stable, Undecided, high_watermarks, stable_offsets
 from tests.tables import each_row
 

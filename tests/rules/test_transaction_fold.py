@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import TRANSACTION_SECONDS_BOUNDS, TRANSACTION_STEPS, StartSource, Step
+from streaming.common.rows import TRANSACTION_SECONDS_BOUNDS, TRANSACTION_STEPS, StartSource, Step
+from streaming.kafka.scan.transaction_steps import steps_from
 from streaming.rules.transaction_fold import (
     NO_TRANSACTIONS,
     NOTHING_ENDED,
@@ -20,7 +21,6 @@ from streaming.rules.transaction_fold import (
     resumed,
     truncated,
 )
-from streaming.scan.transaction_steps import steps_from
 from tests.rules.outcomes import together
 from tests.tables import each_row
 

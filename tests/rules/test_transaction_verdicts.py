@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import StartSource
+from streaming.common.rows import StartSource
 from streaming.rules.coordinator_join import Coordinators
 from streaming.rules.transaction_verdicts import (
     GRACE_MS,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from streaming.event_row import EventRow
-from streaming.rows import Kind
+from streaming.common.event_row import EventRow
+from streaming.common.rows import Kind
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended, row
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from streaming.event_row import EventRow
-from streaming.log_key import LogKey
-from streaming.rows import Kind
+from streaming.common.event_row import EventRow
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
 from tests.events import Item, Shard, appended, census_end, range_of, row
 
 OLD, NEW = {"agent": "a1", "journal": "j1", "log_dir": "/d0"}, {"agent": "a2", "journal": "j2", "log_dir": "/d1"}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.transaction_state import read_transaction_key, read_transaction_value
-from streaming.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
-from streaming.scan.coordinator_entries import CoordinatorEntries, CoordinatorEntry, coordinator_entries
-from streaming.scan.headers import read_headers
+from streaming.common.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
+from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
+from streaming.kafka.scan.coordinator_entries import CoordinatorEntries, CoordinatorEntry, coordinator_entries
+from streaming.kafka.scan.headers import read_headers
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record

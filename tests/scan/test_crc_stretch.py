@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streaming.kafka.crc import CHECKED_FROM
-from streaming.scan.crc_check import wrong_crcs
-from streaming.scan.crc_stretch import MOST_BYTES, are_right
-from streaming.scan.headers import read_headers
-from streaming.scan.walk import walk
+from streaming.kafka.formats.crc import CHECKED_FROM
+from streaming.kafka.scan.crc_check import wrong_crcs
+from streaming.kafka.scan.crc_stretch import MOST_BYTES, are_right
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.walk import walk
 from streaming.simulator.batch_writer import encode
 from tests.builders import batch
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.scan.detail import first_offset_above, pack, sums_from
-from streaming.scan.headers import read_headers
-from streaming.scan.sums import sum_ranges
+from streaming.kafka.scan.detail import first_offset_above, pack, sums_from
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.sums import sum_ranges
 from tests.builders import NOW, batch
 from tests.kafka.dumped import columns, read
 from tests.kafka.segments import Content, contents, written

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.common.short_names import short_name
 from streaming.errors import FormatError
-from streaming.kafka.consumer_groups import ConsumerGroup, ConsumerGroupKey, KeyType
-from streaming.kafka.consumer_offsets import GroupKey, OffsetCommit, OffsetCommitKey, read_offsets_key, read_offsets_value
-from streaming.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords, group_records
-from streaming.scan.headers import read_headers
-from streaming.scan.single_commits import read_single_commit
-from streaming.short_names import short_name
+from streaming.kafka.formats.consumer_groups import ConsumerGroup, ConsumerGroupKey, KeyType
+from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetCommitKey, read_offsets_key, read_offsets_value
+from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords, group_records
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.single_commits import read_single_commit
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -158,7 +158,7 @@ def test_damage_of_a_single_batch_is_never_read_otherwise_than_in_general(data: 
 def group_records_slowly(content: Content) -> GroupRecords:
     """The same without the short way."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("streaming.scan.group_records.read_single_commit", lambda *_: None)
+        patched.setattr("streaming.kafka.scan.group_records.read_single_commit", lambda *_: None)
         return records_in(content)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from streaming.kafka.layout import CONTROL_BIT, HEADER_BYTES, PREFIX_BYTES
-from streaming.rows import CODECS
-from streaming.scan.headers import Batches, Flaw, find_flaws, first_broken, read_headers
+from streaming.common.rows import CODECS
+from streaming.kafka.formats.layout import CONTROL_BIT, HEADER_BYTES, PREFIX_BYTES
+from streaming.kafka.scan.headers import Batches, Flaw, find_flaws, first_broken, read_headers
 from tests.builders import batch
 from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.segments import Content, contents, written

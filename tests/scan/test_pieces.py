@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.layout import HEADER_BYTES
-from streaming.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
-from streaming.scan.sums import Sums, joined
-from streaming.scan.walk import Stop
+from streaming.kafka.formats.layout import HEADER_BYTES
+from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
+from streaming.kafka.scan.sums import Sums, joined
+from streaming.kafka.scan.walk import Stop
 from tests.builders import batch
 from tests.kafka.dumped import read
 from tests.kafka.segments import Content, contents, seeds_in, sums_of, tails, written

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.producer_snapshot import ProducerState
-from streaming.scan.headers import Batches, read_headers
-from streaming.scan.producer_states import EXPIRATION_MS, Producers, Taken
+from streaming.kafka.formats.producer_snapshot import ProducerState
+from streaming.kafka.scan.headers import Batches, read_headers
+from streaming.kafka.scan.producer_states import EXPIRATION_MS, Producers, Taken
 from streaming.simulator.batch_writer import Batch
 from tests.builders import NOW, abort, batch, commit
 from tests.kafka.segments import written

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.disk.segment_files import list_segments, read_leader_epochs
-from streaming.kafka.checkpoint_files import EpochEntry
-from streaming.scan.soundness import Checked, CheckPosition, Damage, Fault, Surroundings, check_batches, check_end
-from streaming.scan.walk import Stop, walk
+from streaming.broker.disk.segment_files import list_segments, read_leader_epochs
+from streaming.kafka.formats.checkpoint_files import EpochEntry
+from streaming.kafka.scan.soundness import Checked, CheckPosition, Damage, Fault, Surroundings, check_batches, check_end
+from streaming.kafka.scan.walk import Stop, walk
 from tests.builders import batch
 from tests.kafka.segments import Content, any_batch, contents, tails, written
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
-from streaming.scan.headers import read_headers
-from streaming.scan.sums import joined, sum_ranges
+from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
+from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.sums import joined, sum_ranges
 from streaming.simulator.batch_writer import Batch
 from tests.builders import batch
 from tests.kafka.segments import Content, contents, empty, sums_of, written

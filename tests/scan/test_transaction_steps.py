@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.common.rows import StartSource, Step
 from streaming.errors import FormatError
-from streaming.rows import StartSource, Step
-from streaming.scan.headers import Batches, read_headers
-from streaming.scan.transaction_steps import NO_STEPS, Steps, Times, merge_steps, steps_from, steps_of
+from streaming.kafka.scan.headers import Batches, read_headers
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, merge_steps, steps_from, steps_of
 from streaming.simulator.batch_writer import Batch, ControlType, Record, control_key
 from tests.builders import NOW, abort, batch, commit
 from tests.kafka.segments import Content, written

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.disk.segment_files import Segment, list_segments, read_leader_epochs
-from streaming.scan.soundness import Damage
-from streaming.scrub.segment_check import SegmentCheck
+from streaming.broker.disk.segment_files import Segment, list_segments, read_leader_epochs
+from streaming.broker.scrub.segment_check import SegmentCheck
+from streaming.kafka.scan.soundness import Damage
 
 DATA = Path(__file__).parents[1] / "data"
 BY_TIME = DATA / "log_dirs/deletions/n1/d1/byms-A-0"

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.scrub import segment_check as segment_module
-from streaming.scrub.passes import LogDirScrub
-from streaming.scrub.scrub_progress import ScrubProgress
+from streaming.broker.scrub import segment_check as segment_module
+from streaming.broker.scrub.passes import LogDirScrub
+from streaming.broker.scrub.scrub_progress import ScrubProgress
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition

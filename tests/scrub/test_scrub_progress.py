@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.disk.scanned_timestamps import SegmentKey
-from streaming.scan.soundness import Damage, Fault
-from streaming.scrub.findings import FoundSegment
-from streaming.scrub.scrub_progress import ScrubProgress, file_of, load, store
+from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.scrub.findings import FoundSegment
+from streaming.broker.scrub.scrub_progress import ScrubProgress, file_of, load, store
+from streaming.kafka.scan.soundness import Damage, Fault
 
 KEY = SegmentKey(5, 1000, 1_700_000_000_000, 2049, 77)
 KEPT = ScrubProgress(

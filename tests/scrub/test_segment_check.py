@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.segment_files import list_segments, read_leader_epochs
-from streaming.scan.soundness import Damage, Fault
-from streaming.scrub.segment_check import ChangedError, SegmentCheck
+from streaming.broker.disk.segment_files import list_segments, read_leader_epochs
+from streaming.broker.scrub.segment_check import ChangedError, SegmentCheck
+from streaming.kafka.scan.soundness import Damage, Fault
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition
 from tests.disk.descriptors import descriptors

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.availability import LogDirs, open_log_dirs
-from streaming.scrub.scrub_pace import CPU_SHARE, ScrubPace
-from streaming.scrub.scrub_progress import file_of, load
-from streaming.scrub.threads import UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
+from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.scrub.scrub_pace import CPU_SHARE, ScrubPace
+from streaming.broker.scrub.scrub_progress import file_of, load
+from streaming.broker.scrub.threads import UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, log_dir, partition
@@ -84,7 +84,7 @@ def test_what_nobody_thought_of_is_passed_over_and_reported(
     disk = log_dir(tmp_path)
     logs = [filled(disk, "a"), filled(disk, "b")]
     bad = closed(logs[0].directory)[0].path
-    from streaming.scrub.segment_check import SegmentCheck
+    from streaming.broker.scrub.segment_check import SegmentCheck
 
     advance = SegmentCheck.advance
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import LogDirError
-from streaming.kafka.consumer_offsets import OffsetCommit, OffsetCommitKey
+from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitKey
 from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
 from tests.kafka.dumped import columns

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from streaming.kafka.consumer_groups import (
+from streaming.kafka.formats.consumer_groups import (
     AssignedPartitions,
     ConsumerGroup,
     ConsumerGroupKey,
@@ -14,9 +14,9 @@ from streaming.kafka.consumer_groups import (
     TargetMember,
     TargetPartitions,
 )
-from streaming.kafka.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue, read_offsets_key, read_offsets_value
-from streaming.kafka.group_metadata import GroupMetadata
-from streaming.kafka.records import Record
+from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue, read_offsets_key, read_offsets_value
+from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.formats.records import Record
 from streaming.simulator import batch_writer
 from streaming.simulator.group_writer import SESSION_TIMEOUT_MS, Member, classic_group_record, consumer_group_records
 from tests.kafka.dumped import columns

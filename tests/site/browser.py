@@ -15,10 +15,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
-from streaming.site.page_site import PageSite
-from streaming.web.gate import Gate
-from streaming.web.messages import Request, Response
-from streaming.web.server import Server
+from streaming.common.web.gate import Gate
+from streaming.common.web.messages import Request, Response
+from streaming.common.web.server import Server
+from streaming.pages.site.page_site import PageSite
 from tests.limits import SECONDS
 from tests.tools import require_tool
 

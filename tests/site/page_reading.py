@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from streaming.site.page_site import PageSite
-from streaming.web.messages import Request, Response
+from streaming.common.web.messages import Request, Response
+from streaming.pages.site.page_site import PageSite
 
 VOID = {"meta", "link", "input", "path", "br"}
 

@@ -5,18 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from streaming.api.paging import asked_of
-from streaming.api.problem_page import problem_page
-from streaming.api.state import State
-from streaming.errors import NotYetError
-from streaming.listings.group_list import GROUPS
-from streaming.listings.listing import DESCENDING, Listing
-from streaming.listings.partition_list import PARTITIONS
-from streaming.listings.retention_list import RETENTION
-from streaming.listings.transaction_list import TRANSACTIONS
-from streaming.protocol.cost_json import Cost, Share
-from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
-from streaming.protocol.listing_json import (
+from streaming.broker.protocol.cost_json import Cost, Share
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
+from streaming.broker.protocol.listing_json import (
     PartitionPage,
     PartitionRow,
     RetentionPage,
@@ -24,11 +15,20 @@ from streaming.protocol.listing_json import (
     TransactionPage,
     TransactionRow,
 )
-from streaming.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.protocol.problem_json import SEVERITIES, Problem, ProblemPage
-from streaming.protocol.status_json import AgentState, Status
-from streaming.site.page_site import PageSite
-from streaming.site.page_source import PageSource
+from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
+from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
+from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.errors import NotYetError
+from streaming.pages.api.paging import asked_of
+from streaming.pages.api.problem_page import problem_page
+from streaming.pages.api.state import State
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.listing import DESCENDING, Listing
+from streaming.pages.listings.partition_list import PARTITIONS
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.site.page_site import PageSite
+from streaming.pages.site.page_source import PageSource
 
 NOW = 1_763_000_000_000
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

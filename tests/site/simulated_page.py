@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.everything import read_everything
-from streaming.protocol.cost_json import Cost
-from streaming.settings import Settings
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.cost_json import Cost
+from streaming.common.settings import Settings
+from streaming.pages.site.page_site import PageSite
+from streaming.pages.site.page_source import PageSource
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
-from streaming.site.page_site import PageSite
-from streaming.site.page_source import PageSource
+from streaming.terminal.offline.everything import read_everything
 
 START = 1_795_000_000_000
 BUSY_MS = 15_000

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.consumers.group_snapshot import GroupBoard
-from streaming.site.exporter import Exporter
-from streaming.view.observer import AgentStatus, Observer, Versions
-from streaming.view.table import Table
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.table import Table
+from streaming.pages.site.exporter import Exporter
 from tests.clocks import Clock
 from tests.exposition.reading import page, samples
 from tests.site.test_exporter import Job, ask

@@ -10,12 +10,12 @@ from threading import Event
 
 import pytest
 
+from streaming.cluster.view.observer import Observer
+from streaming.cluster.view.table import Table
+from streaming.common.web.client_limits import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
+from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from streaming.errors import UsageError
-from streaming.site.exporter import Exporter
-from streaming.view.observer import Observer
-from streaming.view.table import Table
-from streaming.web.client_limits import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
-from streaming.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
+from streaming.pages.site.exporter import Exporter
 from tests.exposition.reading import page, samples
 from tests.limits import SECONDS
 from tests.view.rows import log, new_observer, new_table, recalled, states

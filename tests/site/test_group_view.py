@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
-from streaming.protocol.problem_json import WARNING
-from streaming.protocol.status_json import Status
-from streaming.site.group_view import GroupView, group_view
-from streaming.site.page_query import Query
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
+from streaming.broker.protocol.problem_json import WARNING
+from streaming.broker.protocol.status_json import Status
+from streaming.pages.site.group_view import GroupView, group_view
+from streaming.pages.site.page_query import Query
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from streaming.protocol.problem_json import CRITICAL, INFO, WARNING, Problem, ProblemPage
-from streaming.protocol.status_json import AgentState, Status
-from streaming.site.home_view import HomeView, home
-from streaming.site.page_query import Query
-from streaming.site.page_views import shown_problems
-from streaming.site.page_words import Cell
+from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem, ProblemPage
+from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.pages.site.home_view import HomeView, home
+from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_views import shown_problems
+from streaming.pages.site.page_words import Cell
 
 NOW_MS = 1_700_000_000_000
 

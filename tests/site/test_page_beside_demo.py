@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.cli.demo import _simulated_broker
+from streaming.terminal.cli.demo import _simulated_broker
 from tests.jobs import serving
 from tests.processes import until
 from tests.site.browser import Browser, browsing

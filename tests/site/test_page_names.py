@@ -6,9 +6,9 @@ from functools import cache
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.formatting import format_name
-from streaming.protocol.cost_json import Cost, Share
-from streaming.site.page_links import group_link, partition_link
+from streaming.broker.protocol.cost_json import Cost, Share
+from streaming.common.formatting import format_name
+from streaming.pages.site.page_links import group_link, partition_link
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import MadeUpJob, group, partition, site_of, transaction
 from tests.tables import each_row

@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from streaming.listings.group_partition_list import GROUP_PARTITIONS
-from streaming.protocol.listing_json import DEFAULT_LIMIT
-from streaming.site import page_assets
-from streaming.site.hour_charts import hour_charts
-from streaming.site.page_assets import ASSETS, static_path
-from streaming.site.page_site import PageSite
-from streaming.web.messages import SECURED, Request
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
+from streaming.common.web.messages import SECURED, Request
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.site import page_assets
+from streaming.pages.site.hour_charts import hour_charts
+from streaming.pages.site.page_assets import ASSETS, static_path
+from streaming.pages.site.page_site import PageSite
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of
 

@@ -10,13 +10,11 @@ from typing import TypeVar
 
 import pytest
 
-from streaming.cli.job_disk import ask_disk
-from streaming.errors import UsageError
-from streaming.protocol.cost_json import COST_PATH, Cost
-from streaming.protocol.disk_json import DISK_PATH, DiskAnswer
-from streaming.protocol.group_json import GROUPS_PATH
-from streaming.protocol.json_message import Message
-from streaming.protocol.listing_json import (
+from streaming.broker.protocol.cost_json import COST_PATH, Cost
+from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.group_json import GROUPS_PATH
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.listing_json import (
     PARTITIONS_PATH,
     RETENTION_PATH,
     TRANSACTIONS_PATH,
@@ -24,14 +22,16 @@ from streaming.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
-from streaming.protocol.partition_json import PartitionDetail, path_of_partition
-from streaming.protocol.problem_json import PROBLEMS_PATH, ProblemPage
-from streaming.protocol.status_json import STATUS_PATH, Status
-from streaming.site.exporter import Exporter
-from streaming.site.json_answers import JSON_TYPE
-from streaming.view.export import Export
-from streaming.view.observer import AgentStatus
-from streaming.web.messages import SECURED
+from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
+from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
+from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.observer import AgentStatus
+from streaming.common.web.messages import SECURED
+from streaming.errors import UsageError
+from streaming.pages.site.exporter import Exporter
+from streaming.pages.site.json_answers import JSON_TYPE
+from streaming.terminal.cli.job_disk import ask_disk
 from tests.limits import SECONDS
 from tests.view.rows import log, new_observer, new_table, states
 

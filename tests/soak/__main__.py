@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from streaming.units import parse_size
+from streaming.common.units import parse_size
 from tests.bench.table import show
 from tests.operations.cluster import cluster
 from tests.operations.day import run_event

@@ -15,8 +15,8 @@ from typing import Any
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.source.source_options import parse_options
-from streaming.source.stream import EventStreamReader
+from streaming.spark.source.source_options import parse_options
+from streaming.spark.source.stream import EventStreamReader
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.limits import SECONDS
@@ -145,7 +145,7 @@ class _Reader:
             self._caught_up = bool(following) and all(status.caught_up for status in self._statuses())
 
     def _statuses(self) -> list[Any]:
-        from streaming.client.agent_client import AgentClient
+        from streaming.spark.client.agent_client import AgentClient
 
         return [AgentClient(address).status() for address in self._reader._options.addresses()]
 

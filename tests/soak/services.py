@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from streaming.job import worker_daemon
+from streaming.spark.job import worker_daemon
 from tests.marked_processes import Process
 from tests.processes import Segtail, left_of
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.agent.service import Service
-from streaming.client.agent_client import NO_FILES, AgentClient
+from streaming.broker.agent.service import Service
+from streaming.broker.protocol.consumer_messages import Range
+from streaming.broker.protocol.problems import Reason
 from streaming.errors import AgentError, VersionError
-from streaming.protocol.consumer_messages import Range
-from streaming.protocol.problems import Reason
 from streaming.simulator.log import PartitionLog
-from streaming.source import agent_connections
-from streaming.source.agent_connections import Backoff, Line, ask_all, line
-from streaming.source.stream import EventStreamReader
+from streaming.spark.client.agent_client import NO_FILES, AgentClient
+from streaming.spark.source import agent_connections
+from streaming.spark.source.agent_connections import Backoff, Line, ask_all, line
+from streaming.spark.source.stream import EventStreamReader
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
@@ -154,7 +154,7 @@ def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytes
     with one.agent.served() as first, two.agent.served() as second:
         stream = Stream(first, second)
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
-        monkeypatch.setattr("streaming.client.agent_client.ANSWER_SECONDS", 0.2)
+        monkeypatch.setattr("streaming.spark.client.agent_client.ANSWER_SECONDS", 0.2)
         hangs.set()
         try:
             for count in (5, 7, 9):

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.protocol.consumer_messages import NOT_BEGUN, Plan, Range
-from streaming.source import offsets
-from streaming.source.offsets import OWN_BEGINNING, AgentOffset
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan, Range
+from streaming.spark.source import offsets
+from streaming.spark.source.offsets import OWN_BEGINNING, AgentOffset
 
 agents = st.sampled_from(["a1", "a2", "b"])
 journals = st.sampled_from(["j1", "j2"])

@@ -4,10 +4,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import EVENTS, Event
-from streaming.protocol.event_tables import events_table
-from streaming.rows import PACKED, ROWS, SHARD, Kind, unpack_rows
-from streaming.source.sharding import by_shard, shard_of
+from streaming.broker.protocol.event_tables import events_table
+from streaming.common.event_row import EVENTS, Event
+from streaming.common.rows import PACKED, ROWS, SHARD, Kind, unpack_rows
+from streaming.spark.source.sharding import by_shard, shard_of
 from tests.tables import each_row
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.client.agent_client import NO_FILES, ClientFiles
 from streaming.errors import UsageError
-from streaming.source.source_options import parse_options
+from streaming.spark.client.agent_client import NO_FILES, ClientFiles
+from streaming.spark.source.source_options import parse_options
 from tests.tables import each_row
 
 

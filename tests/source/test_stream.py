@@ -11,21 +11,21 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
+from streaming.broker.protocol.segment_list import Log
+from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.pace.pace_files import WorkCheck, last_check
+from streaming.common.pace.waiting import Hurry, Turns
+from streaming.common.rows import ROWS, Kind, unpack_rows
 from streaming.errors import AgentError, UsageError
-from streaming.event_row import EVENTS, EventRow
-from streaming.pace.pace_files import WorkCheck, last_check
-from streaming.pace.waiting import Hurry, Turns
-from streaming.protocol.consumer_messages import NOT_BEGUN, Plan
-from streaming.protocol.segment_list import Log
-from streaming.rows import ROWS, Kind, unpack_rows
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
-from streaming.source import agent_connections as agents_module
-from streaming.source import stream
-from streaming.source.batches_relation import TASK_BYTES, BatchReader, pack
-from streaming.source.datasource import SegtailDataSource
-from streaming.source.source_options import parse_options
-from streaming.source.stream import ARROW_SCHEMA, EventStreamReader
+from streaming.spark.source import agent_connections as agents_module
+from streaming.spark.source import stream
+from streaming.spark.source.batches_relation import TASK_BYTES, BatchReader, pack
+from streaming.spark.source.datasource import SegtailDataSource
+from streaming.spark.source.source_options import parse_options
+from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
@@ -85,7 +85,7 @@ def ready(reader: EventStreamReader) -> EventStreamReader:
 
 def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that fails whenever it is started looks once each time, and that is no sign of health."""
-    monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)  # put back, for what others log
+    monkeypatch.setattr("streaming.spark.source.agent_connections._job_logs", False)  # put back, for what others log
     checks = tmp_path / "checks"
     for _ in range(3):
         reader_of("127.0.0.1:1", checks=checks).latestOffset({}, ALL)
@@ -104,7 +104,7 @@ def test_looks_are_noted_and_counted_in_each_run(tmp_path: Path, monkeypatch: py
 def test_a_look_that_cannot_be_noted_fails_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)
+    monkeypatch.setattr("streaming.spark.source.agent_connections._job_logs", False)
     assert reader_of("127.0.0.1:1", checks=tmp_path / "gone" / "checks").latestOffset({}, ALL) == {}
     assert "the time of the last plan cannot be written" in caplog.messages
 
@@ -192,7 +192,7 @@ def test_a_run_that_ends_by_itself_never_waits(agent: Agent, tmp_path: Path) -> 
 
 
 def test_one_that_spark_has_left_looks_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.source.agent_connections._job_logs", False)
+    monkeypatch.setattr("streaming.spark.source.agent_connections._job_logs", False)
     reader, checks = reader_of("127.0.0.1:1", schedule=tmp_path / "schedule", checks=tmp_path / "checks"), tmp_path / "checks"
     reader._turns.wait = lambda: False  # type: ignore[method-assign]
     start: dict[str, Any] = {}

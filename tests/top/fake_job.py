@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from streaming.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
-from streaming.protocol.json_message import Message
-from streaming.protocol.listing_json import (
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.listing_json import (
     PARTITIONS_PATH,
     RETENTION_PATH,
     TRANSACTIONS_PATH,
@@ -21,9 +21,9 @@ from streaming.protocol.listing_json import (
     TransactionPage,
     TransactionRow,
 )
-from streaming.protocol.partition_json import PartitionDetail
-from streaming.protocol.problem_json import PROBLEMS_PATH, Problem, ProblemPage
-from streaming.protocol.status_json import STATUS_PATH, Status
+from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.problem_json import PROBLEMS_PATH, Problem, ProblemPage
+from streaming.broker.protocol.status_json import STATUS_PATH, Status
 from tests.serving import answering
 
 NOW_MS = 1_780_000_000_000

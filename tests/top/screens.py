@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from streaming.protocol.json_message import Message
-from streaming.top.arriving import answered, failed
-from streaming.top.frame import drawn
-from streaming.top.job_source import JobSource
-from streaming.top.pressing import pressed
-from streaming.top.questions import Answer
-from streaming.top.top_state import ScreenState, question
+from streaming.broker.protocol.json_message import Message
+from streaming.terminal.top.arriving import answered, failed
+from streaming.terminal.top.frame import drawn
+from streaming.terminal.top.job_source import JobSource
+from streaming.terminal.top.pressing import pressed
+from streaming.terminal.top.questions import Answer
+from streaming.terminal.top.top_state import ScreenState, question
 from tests.top.fake_job import FakeJob
 
 M = TypeVar("M", bound=Message)

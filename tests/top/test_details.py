@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from streaming.listings.list_cells import Times
-from streaming.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
-from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow
-from streaming.protocol.problem_json import WARNING, Problem
-from streaming.top.group_lines import group_lines
-from streaming.top.labelled_text import Line
-from streaming.top.partition_lines import partition_lines
-from streaming.top.problem_lines import problem_lines
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
+from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow
+from streaming.broker.protocol.problem_json import WARNING, Problem
+from streaming.pages.listings.list_cells import Times
+from streaming.terminal.top.group_lines import group_lines
+from streaming.terminal.top.labelled_text import Line
+from streaming.terminal.top.partition_lines import partition_lines
+from streaming.terminal.top.problem_lines import problem_lines
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

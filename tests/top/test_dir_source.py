@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from streaming.cli.app import segtail
-from streaming.disk.logdirs import open_log_dirs
-from streaming.offline.everything import Everything, read_everything
-from streaming.settings import Settings
-from streaming.top.arriving import answered
-from streaming.top.dir_source import DirSource
-from streaming.top.pressing import pressed
-from streaming.top.questions import VIEWS, Found, Listing, Rows, Subject
-from streaming.top.top_state import ScreenState, question
-from streaming.top.view_columns import COLUMNS
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.common.settings import Settings
+from streaming.terminal.cli.app import segtail
+from streaming.terminal.offline.everything import Everything, read_everything
+from streaming.terminal.top.arriving import answered
+from streaming.terminal.top.dir_source import DirSource
+from streaming.terminal.top.pressing import pressed
+from streaming.terminal.top.questions import VIEWS, Found, Listing, Rows, Subject
+from streaming.terminal.top.top_state import ScreenState, question
+from streaming.terminal.top.view_columns import COLUMNS
 from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 from tests.top.screens import text
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from streaming.cli.app import segtail
-from streaming.cli.job_answers import ask
-from streaming.site.exporter import Exporter
-from streaming.top.arriving import answered
-from streaming.top.job_source import JobSource
-from streaming.top.pressing import pressed
-from streaming.top.questions import VIEWS, Listing, Rows
-from streaming.top.top_state import ScreenState, question
-from streaming.top.view_columns import COLUMNS
+from streaming.pages.site.exporter import Exporter
+from streaming.terminal.cli.app import segtail
+from streaming.terminal.cli.job_answers import ask
+from streaming.terminal.top.arriving import answered
+from streaming.terminal.top.job_source import JobSource
+from streaming.terminal.top.pressing import pressed
+from streaming.terminal.top.questions import VIEWS, Listing, Rows
+from streaming.terminal.top.top_state import ScreenState, question
+from streaming.terminal.top.view_columns import COLUMNS
 from tests.ports import free_ports
 from tests.top.screens import text
 from tests.view.rows import log, new_observer, new_table

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from streaming.cli.app import segtail
-from streaming.protocol.listing_json import TransactionPage
-from streaming.top.questions import VIEWS
+from streaming.broker.protocol.listing_json import TransactionPage
+from streaming.terminal.cli.app import segtail
+from streaming.terminal.top.questions import VIEWS
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, serving, status, troubled
 
@@ -115,7 +115,9 @@ def test_names_are_escaped_in_every_form_of_text() -> None:
 @pytest.mark.parametrize(("code", "text"), [(503, "503 Service Unavailable: starting"), (500, "500"), (404, "it is no job")])
 def test_a_job_that_cannot_answer_is_an_error_with_its_reason(url: str, job: FakeJob, code: int, text: str) -> None:
     job.error = code
-    done = subprocess.run([sys.executable, "-m", "streaming.cli", "top", "--job", url], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "streaming.terminal.cli", "top", "--job", url], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert text in done.stderr
 
@@ -123,7 +125,9 @@ def test_a_job_that_cannot_answer_is_an_error_with_its_reason(url: str, job: Fak
 def test_a_job_that_is_not_there_is_an_error() -> None:
     with serving(troubled()) as url:
         pass
-    done = subprocess.run([sys.executable, "-m", "streaming.cli", "top", "--job", url], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "streaming.terminal.cli", "top", "--job", url], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot be asked: Connection refused" in done.stderr
 
@@ -131,7 +135,7 @@ def test_a_job_that_is_not_there_is_an_error() -> None:
 def test_no_spark_and_no_pandas_is_imported(url: str) -> None:
     code = (
         "import sys\n"
-        "from streaming.cli.app import segtail\n"
+        "from streaming.terminal.cli.app import segtail\n"
         "segtail.main(sys.argv[1:], standalone_mode=False)\n"
         "heavy = {'pyspark', 'py4j', 'pandas', 'watchdog'} & {name.partition('.')[0] for name in sys.modules}\n"
         "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"

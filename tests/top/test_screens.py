@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from streaming.protocol.listing_json import TransactionRow
-from streaming.top.arriving import ticked
-from streaming.top.frame import drawn
-from streaming.top.pressing import pressed
-from streaming.top.questions import VIEWS, Listing, Subject
-from streaming.top.scrolling import resized
-from streaming.top.top_state import ScreenState, question
-from streaming.top.view_columns import COLUMNS, keyed
+from streaming.broker.protocol.listing_json import TransactionRow
+from streaming.terminal.top.arriving import ticked
+from streaming.terminal.top.frame import drawn
+from streaming.terminal.top.pressing import pressed
+from streaming.terminal.top.questions import VIEWS, Listing, Subject
+from streaming.terminal.top.scrolling import resized
+from streaming.terminal.top.top_state import ScreenState, question
+from streaming.terminal.top.view_columns import COLUMNS, keyed
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
 from tests.top.screens import lines, lost, shown, text

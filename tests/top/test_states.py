@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from streaming.protocol.group_json import GroupSummary
-from streaming.top.arriving import answered, failed, ticked
-from streaming.top.frame import drawn
-from streaming.top.pressing import pressed
-from streaming.top.questions import Answer, Listing
-from streaming.top.screen_parts import body_height
-from streaming.top.scrolling import resized
-from streaming.top.top_state import ScreenState, question
+from streaming.broker.protocol.group_json import GroupSummary
+from streaming.terminal.top.arriving import answered, failed, ticked
+from streaming.terminal.top.frame import drawn
+from streaming.terminal.top.pressing import pressed
+from streaming.terminal.top.questions import Answer, Listing
+from streaming.terminal.top.screen_parts import body_height
+from streaming.terminal.top.scrolling import resized
+from streaming.terminal.top.top_state import ScreenState, question
 from tests.top.fake_job import FakeJob, partition, problem, status, troubled
 from tests.top.screens import ask, shown
 

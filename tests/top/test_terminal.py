@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 def top(url: str, *options: str) -> list[str]:
     """The command line."""
-    return [sys.executable, "-m", "streaming.cli", "top", "--job", url, *options]
+    return [sys.executable, "-m", "streaming.terminal.cli", "top", "--job", url, *options]
 
 
 @pytest.fixture
@@ -147,7 +147,8 @@ def test_ctrl_c_ends_it(url: str) -> None:
 
 def test_the_terminal_is_as_before_after_a_bug(url: str) -> None:
     broken = (
-        "import sys; from streaming.top import watching; watching.drawn = lambda state: 1 / 0; from streaming.cli.app import main; main()"
+        "import sys; from streaming.terminal.top import watching; watching.drawn = lambda state: 1 / 0; "
+        "from streaming.terminal.cli.app import main; main()"
     )
     with terminal([sys.executable, "-c", broken, "top", "--job", url]) as shown:
         assert shown.ended() == 1

@@ -44,7 +44,7 @@ def pane(tmp_path: Path) -> Iterator[Pane]:
 
 def test_it_is_drawn_sized_and_copied_from_in_tmux(pane: Pane) -> None:
     with serving(troubled()) as url:
-        pane.run("send-keys", shlex.join([sys.executable, "-m", "streaming.cli", "top", "--job", url]), "Enter")
+        pane.run("send-keys", shlex.join([sys.executable, "-m", "streaming.terminal.cli", "top", "--job", url]), "Enter")
         pane.see(lambda text: "orders-7 is held up" in text)
         pane.run("send-keys", "c")
         pane.see(lambda text: "Sent to the clipboard" in text)

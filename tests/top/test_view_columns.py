@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from streaming.listings.list_cells import Times
-from streaming.protocol.group_json import GroupSummary
-from streaming.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.protocol.problem_json import CRITICAL, INFO, WARNING, Problem
-from streaming.top.questions import ListName, Row
-from streaming.top.view_columns import COLUMNS, alarm
+from streaming.broker.protocol.group_json import GroupSummary
+from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem
+from streaming.pages.listings.list_cells import Times
+from streaming.terminal.top.questions import ListName, Row
+from streaming.terminal.top.view_columns import COLUMNS, alarm
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

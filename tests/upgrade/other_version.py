@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.protocol.agent_calls import Call
-from streaming.protocol.consumer_messages import Plan, Range
-from streaming.protocol.group_stream import row_messages
-from streaming.protocol.status_messages import StatusRequest
+from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.consumer_messages import Plan, Range
+from streaming.broker.protocol.group_stream import row_messages
+from streaming.broker.protocol.status_messages import StatusRequest
 from tests.agents import Agent, Reader, read_range, served
 from tests.builders import batch, log_dir, partition
 

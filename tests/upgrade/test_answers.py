@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 import streaming
-from streaming.client import column_versions
-from streaming.client.agent_client import AgentClient
+from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
+from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.status_messages import Status
+from streaming.broker.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
+from streaming.common.event_row import EVENTS
 from streaming.errors import AgentError, VersionError
-from streaming.event_row import EVENTS
-from streaming.protocol.consumer_messages import PlanRequest, Range, Register
-from streaming.protocol.problems import Reason
-from streaming.protocol.status_messages import Status
-from streaming.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
+from streaming.spark.client import column_versions
+from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from streaming.broker.protocol.versions import PROTOCOL
 from streaming.errors import AgentError
-from streaming.job.agent_statuses import AgentWatch
-from streaming.protocol.versions import PROTOCOL
 from streaming.simulator.log import PartitionLog
-from streaming.source import agent_connections
-from streaming.source.source_options import parse_options
+from streaming.spark.job.agent_statuses import AgentWatch
+from streaming.spark.source import agent_connections
+from streaming.spark.source.source_options import parse_options
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.exposition.reading import named

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
-from streaming.usage.disk_answer import MOST_UNREAD, Found, answer_of
-from streaming.usage.disk_findings import ADVICE, findings, full_phrase, is_full_within
-from streaming.usage.reckoning import DAY_MS
-from streaming.usage.what_if import parse_trial, trying
-from streaming.view.disk_use import disk_found
-from streaming.view.view import view
+from streaming.broker.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
+from streaming.cluster.usage.disk_answer import MOST_UNREAD, Found, answer_of
+from streaming.cluster.usage.disk_findings import ADVICE, findings, full_phrase, is_full_within
+from streaming.cluster.usage.reckoning import DAY_MS
+from streaming.cluster.usage.what_if import parse_trial, trying
+from streaming.cluster.view.disk_use import disk_found
+from streaming.cluster.view.view import view
+from streaming.common.catalog.catalog_tables import UNREADABLE
 from tests.view.rows import new_table
 from tests.view.test_disk_use import WEEK, grows
 from tests.view.test_host_families import agent, broker, log_dir

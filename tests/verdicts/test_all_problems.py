@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
-from streaming.protocol.group_json import GroupPartition, PendingOffset
-from streaming.protocol.problem_json import SEVERITIES, Problem
-from streaming.protocol.scrub_messages import CorruptBatch, ScrubStatus
-from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
-from streaming.settings import Settings
-from streaming.verdicts.all_problems import problems
-from streaming.verdicts.circumstances import Circumstances, thresholds_of
-from streaming.verdicts.commands import Commands
-from streaming.verdicts.first_lines import freshness, unknown, verdict
-from streaming.verdicts.group_judge import JudgedGroups, judge_groups
-from streaming.verdicts.kinds import KINDS
-from streaming.view.export import Export
-from streaming.view.observer import AgentStatus
-from streaming.view.table import Replica, Table
-from streaming.view.view import view
+from streaming.broker.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
+from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
+from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.cluster.verdicts.all_problems import problems
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.first_lines import freshness, unknown, verdict
+from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
+from streaming.cluster.verdicts.kinds import KINDS
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.table import Replica, Table
+from streaming.cluster.view.view import view
+from streaming.common.settings import Settings
+from streaming.kafka.formats.metadata_brokers import Phase
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
 from tests.view.rows import log, new_table

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.cluster_messages import Registered
-from streaming.protocol.group_json import PendingOffset
-from streaming.settings import Settings
-from streaming.verdicts.all_problems import problems
-from streaming.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.group_json import PendingOffset
+from streaming.cluster.verdicts.all_problems import problems
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.common.settings import Settings
+from streaming.kafka.formats.metadata_brokers import Phase
 from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, scrub, well
 from tests.view.rows import log, new_table
 from tests.view.test_host_families import broker, log_dir

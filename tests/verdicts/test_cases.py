@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
-from streaming.protocol.problem_json import SEVERITIES, Problem
-from streaming.settings import Settings
-from streaming.verdicts import kinds
-from streaming.verdicts.all_problems import problems
-from streaming.verdicts.cases import (
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
+from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.all_problems import problems
+from streaming.cluster.verdicts.cases import (
     NOTHING,
     RETENTION_KINDS,
     Cases,
@@ -21,10 +19,12 @@ from streaming.verdicts.cases import (
     all_cases,
     row_verdicts,
 )
-from streaming.verdicts.circumstances import Circumstances, thresholds_of
-from streaming.verdicts.first_lines import freshness, unknown
-from streaming.verdicts.kinds import ORDER
-from streaming.view.table import Replica
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.first_lines import freshness, unknown
+from streaming.cluster.verdicts.kinds import ORDER
+from streaming.cluster.view.table import Replica
+from streaming.common.settings import Settings
+from streaming.kafka.formats.metadata_brokers import Phase
 from tests.alert_worlds.worlds import world
 from tests.tables import each_row
 from tests.verdicts.test_all_problems import HOUR, NOW_MS, agent, around, well

@@ -1,9 +1,9 @@
 """What is known of brokers before any problem is looked for: who runs, who writes, whose numbers are old."""
 
-from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.cluster_messages import Registered
-from streaming.verdicts.circumstances import NOT_WRITING_MS, Circumstances
-from streaming.view.observer import AgentStatus
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances
+from streaming.cluster.view.observer import AgentStatus
+from streaming.kafka.formats.metadata_brokers import Phase
 from tests.verdicts.test_all_problems import NOW_MS, agent, around, well
 from tests.view.test_host_families import broker, log_dir
 

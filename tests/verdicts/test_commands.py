@@ -5,7 +5,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.verdicts.commands import Command, Commands, GroupCommands
+from streaming.cluster.verdicts.commands import Command, Commands, GroupCommands
 from tests.tables import each_row
 
 HERE = Commands(server="kafka-1:9092")

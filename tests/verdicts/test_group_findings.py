@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.consumers.group_lag import LagReason
-from streaming.consumers.group_snapshot import GroupSnapshot
-from streaming.protocol.group_json import BatchCheck, GroupFinding, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
-from streaming.protocol.group_verdicts import FINDINGS, GroupVerdict
-from streaming.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.group_json import BatchCheck, GroupFinding, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
+from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.consumers.group_lag import LagReason
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.verdicts.commands import GroupCommands
+from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
+from streaming.cluster.verdicts.group_judge import GroupBounds, judge_groups
+from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS
 from streaming.rules.transaction_verdicts import TransactionVerdict
-from streaming.verdicts.commands import GroupCommands
-from streaming.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
-from streaming.verdicts.group_judge import GroupBounds, judge_groups
-from streaming.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS
 from tests.builders import NOW
 from tests.group_snapshots import FACTS, Group, snapshot_of
 from tests.tables import each_row

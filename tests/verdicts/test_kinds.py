@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from streaming.protocol.problem_json import SEVERITIES
-from streaming.verdicts.kinds import BLIND, KINDS, NO_KIND, ProblemKind
-from streaming.verdicts.log_problems import WHY_BLOCKED
-from streaming.verdicts.observer_problems import UNKNOWN
+from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.verdicts.kinds import BLIND, KINDS, NO_KIND, ProblemKind
+from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
+from streaming.cluster.verdicts.observer_problems import UNKNOWN
 from tests.tables import each_row
 
 ALERTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "conf" / "alerts").glob("*.yaml"))}

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.rows import SEGMENTS
-from streaming.state_row import STATES
-from streaming.view.table import Table
+from streaming.cluster.view.table import Table
+from streaming.common.rows import SEGMENTS
+from streaming.common.state_row import STATES
 from tests.catalog.catalogs import Row, catalog
 
 REPORTED = STATES

@@ -4,14 +4,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.column_types import defaults_of
-from streaming.state_row import StateRow
-from streaming.view.export import EVERYTHING, Export
-from streaming.view.limiter import Limiter
-from streaming.view.observer import Observer, Versions
-from streaming.view.page_context import PageContext
-from streaming.view.table import Table
-from streaming.view.transaction_columns import TransactionJudge
+from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.limiter import Limiter
+from streaming.cluster.view.observer import Observer, Versions
+from streaming.cluster.view.page_context import PageContext
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.transaction_columns import TransactionJudge
+from streaming.common.column_types import defaults_of
+from streaming.common.state_row import StateRow
 from tests.view.reported import ReportedTable, reported
 
 Row = dict[str, Any]

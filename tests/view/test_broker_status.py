@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from streaming.kafka.metadata_brokers import Phase
-from streaming.protocol.cluster_messages import Registered
-from streaming.protocol.status_messages import BrokerStatus
-from streaming.view.broker_status import broker_phases, server_of_cluster, unwatched_log_dirs
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.cluster.view.broker_status import broker_phases, server_of_cluster, unwatched_log_dirs
+from streaming.kafka.formats.metadata_brokers import Phase
 
 
 def copy(broker: int, offset: int, *registered: Registered, **values: Any) -> BrokerStatus:

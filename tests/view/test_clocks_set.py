@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from streaming.consumers.group_listing import LATE_ONES
-from streaming.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
+from streaming.cluster.consumers.group_listing import LATE_ONES
+from streaming.cluster.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.table import Table
 from streaming.rules.copying import LEAST_MS, Pace
-from streaming.view.observer import AgentStatus, Observer, Versions
-from streaming.view.table import Table
 from tests.clocks import Clock
 from tests.view.rows import log, new_context, states
 

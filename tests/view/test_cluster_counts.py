@@ -2,12 +2,12 @@
 
 import re
 
-from streaming.definitions.sections import Section
-from streaming.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, TopicCounts
-from streaming.protocol.status_messages import BrokerStatus
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, TopicCounts
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.cluster.view.export import Export
+from streaming.common.definitions.sections import Section
 from streaming.rules.config_levels import Configs, broker_configs
 from streaming.rules.config_values import Source
-from streaming.view.export import Export
 from tests.exposition.reading import named
 from tests.view.rows import log, new_table
 from tests.view.test_host_families import agent, broker, observer, reported

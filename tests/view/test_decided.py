@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.catalog.catalog_tables import NOTHING_DECIDED, Catalog
-from streaming.view.rounds import End
-from streaming.view.table import Table
-from streaming.view.view import view
+from streaming.cluster.view.rounds import End
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
 from tests.catalog.catalogs import Row, catalog
 from tests.view.rows import log, states, untold_table
 from tests.view.test_retention_columns import HOUR, facts

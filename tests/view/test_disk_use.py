@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+from streaming.broker.protocol.disk_json import DiskAnswer
+from streaming.cluster.usage.disk_answer import answer_of
+from streaming.cluster.view.disk_message import disk_message
+from streaming.cluster.view.disk_use import disk_found, full_times
+from streaming.cluster.view.full_times import AGAIN_MS, FullTimes
+from streaming.cluster.view.observer import AgentStatus, Observer
+from streaming.cluster.view.view import view
 from streaming.errors import UsageError
-from streaming.protocol.disk_json import DiskAnswer
-from streaming.usage.disk_answer import answer_of
-from streaming.view.disk_message import disk_message
-from streaming.view.disk_use import disk_found, full_times
-from streaming.view.full_times import AGAIN_MS, FullTimes
-from streaming.view.observer import AgentStatus, Observer
-from streaming.view.view import view
 from tests.exposition.reading import named
 from tests.tables import each_row
 from tests.view.rows import new_table

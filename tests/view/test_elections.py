@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from streaming.protocol.cluster_messages import PartitionName
-from streaming.view.elections import MOST_PARTITIONS
-from streaming.view.export import Export
-from streaming.view.observer import Observer
-from streaming.view.table import Table
+from streaming.broker.protocol.cluster_messages import PartitionName
+from streaming.cluster.view.elections import MOST_PARTITIONS
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.observer import Observer
+from streaming.cluster.view.table import Table
 from tests.exposition.reading import named
 from tests.view.rows import departed, log, new_observer, new_table
 from tests.view.test_cluster_counts import HEALTHY, ORDERS, counting

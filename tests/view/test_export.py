@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from streaming.definitions.sections import METRICS, Section, section_of
-from streaming.exposition.series import choose
-from streaming.settings import MetricGroup
-from streaming.view.export import Export
-from streaming.view.view import view
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.view import view
+from streaming.common.definitions.sections import METRICS, Section, section_of
+from streaming.common.settings import MetricGroup
+from streaming.pages.exposition.series import choose
 from tests.exposition.reading import page, samples
 from tests.view.rows import log, new_observer, new_table, states
 
@@ -72,7 +72,7 @@ def test_topics_alone_are_exported_by_their_sums_and_nothing_counts_as_dropped()
 
 
 def test_that_series_are_left_out_is_logged_once_with_the_largest_topic_and_again_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "streaming.view")
+    caplog.set_level(logging.INFO, "streaming.cluster.view")
     observer = new_observer()
     table = new_table(series_limit=10)
     table.apply(states(*ROWS, log("__x", 2)))

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from streaming.protocol.cluster_messages import Led, Registered
-from streaming.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLogs
-from streaming.view.host_families import coordinator_partitions, fenced
-from streaming.view.observer import AgentStatus, Observer
+from streaming.broker.protocol.cluster_messages import Led, Registered
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLogs
+from streaming.cluster.view.host_families import coordinator_partitions, fenced
+from streaming.cluster.view.observer import AgentStatus, Observer
 from tests.exposition.reading import named
 from tests.view.rows import new_observer, new_table
 

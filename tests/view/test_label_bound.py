@@ -2,10 +2,10 @@
 
 import pytest
 
-from streaming.exposition.render import lines_of
-from streaming.exposition.series import choose
-from streaming.view.label_bound import bounded, label_bytes
-from streaming.view.view import view
+from streaming.cluster.view.label_bound import bounded, label_bytes
+from streaming.cluster.view.view import view
+from streaming.pages.exposition.render import lines_of
+from streaming.pages.exposition.series import choose
 from tests.exposition.reading import page
 from tests.exposition.test_series import ROWS
 from tests.view.rows import new_observer, new_table

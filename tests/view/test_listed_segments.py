@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from streaming.view.listed_segments import Listed
-from streaming.view.table import Table
-from streaming.view.view import view
+from streaming.cluster.view.listed_segments import Listed
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
 from tests.view.rows import log, new_table, states
 from tests.view.test_retention_columns import HOUR, NOW, facts
 

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 
-from streaming.protocol.cluster_messages import Reassignment
-from streaming.rows import SEGMENTS
-from streaming.view.export import Export
-from streaming.view.table import Table
+from streaming.broker.protocol.cluster_messages import Reassignment
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.table import Table
+from streaming.common.rows import SEGMENTS
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import Row, log, new_table, states

@@ -2,9 +2,9 @@
 
 import pytest
 
-from streaming.pace.schedule import Pace, PaceReason
-from streaming.view.observer import AgentStatus, Observer, Versions
-from streaming.view.thresholds import Threshold
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.thresholds import Threshold
+from streaming.common.pace.schedule import Pace, PaceReason
 from tests.exposition.reading import named, page, samples
 from tests.view.rows import log, new_observer, new_table
 

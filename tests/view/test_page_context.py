@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.cluster.view.page_context import context_of
+from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.settings import Settings
-from streaming.view.page_context import context_of
 from tests.tables import each_row
 
 

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from streaming.definitions import log_health_metrics
-from streaming.view.export import Export
-from streaming.view.replica_health import MOST_REPLICAS
-from streaming.view.table import Replica, Table
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.replica_health import MOST_REPLICAS
+from streaming.cluster.view.table import Replica, Table
+from streaming.common.definitions import log_health_metrics
 from tests.exposition.reading import named
 from tests.view.rows import Row, log, new_observer, new_table
 from tests.view.test_retention_columns import COMPACT, HOUR, NOTHING_SET, NOW, facts

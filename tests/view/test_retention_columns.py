@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.rows import SEGMENTS
+from streaming.cluster.view.deletable_since import DeletableSince
+from streaming.cluster.view.table import Table
+from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.rows import SEGMENTS
 from streaming.rules.config_levels import broker_configs
 from streaming.rules.config_values import Source
-from streaming.view.deletable_since import DeletableSince
-from streaming.view.table import Table
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import Row, log, new_table, states

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.log_key import LogKey
-from streaming.state_row import STATES
-from streaming.view.table import Table
+from streaming.cluster.view.table import Table
+from streaming.common.log_key import LogKey
+from streaming.common.state_row import STATES
 from tests.exposition.reading import named, page
 from tests.view.rows import Row, departed, log, new_observer, new_table, recalled, removed, residue, states
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.view.taillag import TailLag
+from streaming.cluster.view.taillag import TailLag
 
 J = "a journal"
 

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
-from streaming.settings import OPTIONS, Settings
-from streaming.view.thresholds import Threshold, thresholds
+from streaming.cluster.view.thresholds import Threshold, thresholds
+from streaming.common.settings import OPTIONS, Settings
 
 
 def test_a_threshold_has_the_name_of_its_option_and_the_unit_it_is_exported_in() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streaming.log_key import LogKey
-from streaming.rows import COORDINATOR, TRANSACTIONS, StartSource, pack_rows
-from streaming.view.table import Table
+from streaming.cluster.view.table import Table
+from streaming.common.log_key import LogKey
+from streaming.common.rows import COORDINATOR, TRANSACTIONS, StartSource, pack_rows
 from tests.exposition.reading import named
 from tests.tables import each_row
 from tests.view.reported import Facts

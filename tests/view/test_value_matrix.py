@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from streaming.state_row import STATES
-from streaming.view.value_matrix import DEPARTED, HEIGHT, LISTS, LOG, PLACES, RESIDUE, SCALARS, Columns, empty_columns, read_values
+from streaming.cluster.view.value_matrix import DEPARTED, HEIGHT, LISTS, LOG, PLACES, RESIDUE, SCALARS, Columns, empty_columns, read_values
+from streaming.common.state_row import STATES
 from tests.view.rows import departed, log, residue, states
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from streaming.rows import TRANSACTIONS
-from streaming.view.waiting_groups import MOST_ASKED, Subject, Waiting
+from streaming.cluster.view.waiting_groups import MOST_ASKED, Subject, Waiting
+from streaming.common.rows import TRANSACTIONS
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import log, new_table

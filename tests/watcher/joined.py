@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from streaming.journal import joining
-from streaming.journal.joining import Joining
-from streaming.journal.journal import Journal
+from streaming.broker.journal import joining
+from streaming.broker.journal.joining import Joining
+from streaming.broker.journal.journal import Journal
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """The events of a journal, one by one, as tests want them."""
 
-from streaming.event_row import Event
-from streaming.journal.blocks import rows_of
-from streaming.journal.journal import Journal
+from streaming.broker.journal.blocks import rows_of
+from streaming.broker.journal.journal import Journal
+from streaming.common.event_row import Event
 
 
 def events_of(journal: Journal, after: int, upto: int) -> list[tuple[int, Event]]:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from streaming.broker.watcher import inotify
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import inotify
 from tests.builders import batch, log_dir, partition
 from tests.watcher.watched import Watched, eventually
 

@@ -5,20 +5,20 @@ from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.event_row import Event
-from streaming.journal.census import members
-from streaming.journal.consumer_rows import Registration
-from streaming.journal.consumers import Consumers, JournalBounds
-from streaming.journal.journal import Journal
-from streaming.kafka.metadata_partitions import PartitionState, UncleanElection
-from streaming.log_key import LogKey
-from streaming.rows import Kind
-from streaming.scan.detail import first_offset_above, sums_from
-from streaming.scan.sums import Sums
-from streaming.watcher.beginnings import Beginning
-from streaming.watcher.cluster_knowledge import Leads
-from streaming.watcher.watcher import RESCAN_MS, Watcher
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.journal.census import members
+from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumers import Consumers, JournalBounds
+from streaming.broker.journal.journal import Journal
+from streaming.broker.watcher.beginnings import Beginning
+from streaming.broker.watcher.cluster_knowledge import Leads
+from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
+from streaming.kafka.scan.detail import first_offset_above, sums_from
+from streaming.kafka.scan.sums import Sums
 from tests.builders import CLUSTER_ID, NOW
 from tests.clocks import Clock
 from tests.watcher.journalled import events_of

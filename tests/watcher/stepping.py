@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 from hypothesis import strategies as st
 
-from streaming.watcher import carrying, watcher
+from streaming.broker.watcher import carrying, watcher
 from tests.scratch import scratch
 
 Step = tuple[str, tuple[object, ...], dict[str, object]]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.watcher.beginnings import Beginning
+from streaming.common.rows import Kind
 from streaming.errors import JournalError
-from streaming.journal.consumer_rows import Registration
-from streaming.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.beginnings import Beginning
 from tests.builders import batch, delete, log_dir, partition
 from tests.limits import SECONDS
 from tests.simulated import write_part

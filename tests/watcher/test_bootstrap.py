@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.disk.locate import find_offset, window
-from streaming.disk.segment_files import list_segments
-from streaming.rows import StartSource, Step
+from streaming.broker.disk.locate import find_offset, window
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.watcher.bootstrap import Past, Replay
+from streaming.common.rows import StartSource, Step
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
-from streaming.watcher.bootstrap import Past, Replay
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.scratch import scratch
 from tests.simulated import write_part

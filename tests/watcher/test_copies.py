@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.rows import Kind
+from streaming.common.rows import Kind
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir

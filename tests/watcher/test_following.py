@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.locate import WINDOW_BYTES
-from streaming.disk.segment_files import OpenSegment
-from streaming.event_row import Event
-from streaming.rows import Kind
+from streaming.broker.disk.locate import WINDOW_BYTES
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.watcher import watcher
+from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Record, encode
 from streaming.simulator.cleaner import compact
 from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import watcher
-from streaming.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.legacy_messages import Messages

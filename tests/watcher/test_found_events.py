@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streaming.event_row import Event
-from streaming.log_key import LogKey
-from streaming.rows import SEGMENTS, Kind
+from streaming.broker.watcher.found_events import CHECK_MS, QUIET_MS
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import SEGMENTS, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
-from streaming.watcher.found_events import CHECK_MS, QUIET_MS
 from tests.builders import NOW, batch, partition
 from tests.watcher.joined import join
 from tests.watcher.journalled import events_of
@@ -193,7 +193,7 @@ def test_after_a_restart_the_same_is_reported_without_reading_the_active_segment
     (tail,) = station.watcher.tails()
     before = tail.last_found
     station.restart(killed=killed)
-    monkeypatch.setattr("streaming.disk.active_segment.scan_on", None)
+    monkeypatch.setattr("streaming.broker.disk.active_segment.scan_on", None)
     station.look()
     (tail,) = station.watcher.tails()
     assert before is not None
@@ -217,7 +217,7 @@ def test_a_log_that_cannot_be_looked_at_holds_up_nobody(station: Station, log: P
     def gone(*_: object) -> None:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr("streaming.disk.log_inventory.Inventory.look", gone)
+    monkeypatch.setattr("streaming.broker.disk.log_inventory.Inventory.look", gone)
     station.look()
     assert station.watcher.caught_up
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.log_inventory import Inventory
-from streaming.event_row import Event
-from streaming.rows import Kind
-from streaming.scan import pieces
+from streaming.broker.disk.log_inventory import Inventory
+from streaming.broker.watcher import carrying, reading, registry, replaying, tail, taking_up
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
+from streaming.kafka.scan import pieces
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying, reading, registry, replaying, tail, taking_up
 from tests.builders import batch, partition
 from tests.watcher.station import RESCAN_MS, Station
 

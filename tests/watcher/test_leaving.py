@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.rows import Kind
+from streaming.broker.watcher import watcher
+from streaming.broker.watcher.leaving import HOLD_MS
+from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import watcher
-from streaming.watcher.leaving import HOLD_MS
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.simulated import write_part

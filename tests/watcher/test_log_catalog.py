@@ -5,14 +5,14 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from streaming.catalog.changes import Version
-from streaming.kafka.metadata_partitions import PartitionState
-from streaming.log_key import LogKey
+from streaming.broker.watcher.cluster_knowledge import Cluster
+from streaming.broker.watcher.found_events import CHECK_MS
+from streaming.broker.watcher.log_catalog import partitions_of
+from streaming.common.catalog.changes import Version
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.metadata_partitions import PartitionState
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.cluster_knowledge import Cluster
-from streaming.watcher.found_events import CHECK_MS
-from streaming.watcher.log_catalog import partitions_of
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.catalog.catalog_tables import UNREADABLE
-from streaming.disk.log_inventory import Inventory
-from streaming.disk.logdirs import list_partitions, open_log_dirs
-from streaming.watcher.offset_checkpoints import Checkpoints
+from streaming.broker.disk.log_inventory import Inventory
+from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.watcher.offset_checkpoints import Checkpoints
+from streaming.common.catalog.catalog_tables import UNREADABLE
 from tests.builders import batch, log_dir, partition
 
 NAMES = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")

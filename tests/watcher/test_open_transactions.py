@@ -7,14 +7,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import Event, EventRow
-from streaming.journal.consumer_rows import Registration
-from streaming.journal.consumers import JournalBounds
-from streaming.rows import TRANSACTIONS, Kind
+from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.watcher.beginnings import Beginning
+from streaming.common.event_row import Event, EventRow
+from streaming.common.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.beginnings import Beginning
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.watcher.journalled import events_of

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.polling_thread import BacklogPace
-from streaming.event_row import Event
-from streaming.rows import Kind
+from streaming.broker.agent.polling_thread import BacklogPace
+from streaming.broker.watcher import grown_logs, watcher
+from streaming.broker.watcher.reading import LEAST_WINDOW_BYTES
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import grown_logs, watcher
-from streaming.watcher.reading import LEAST_WINDOW_BYTES
 from tests.builders import batch, partition
 from tests.watcher.station import RESCAN_MS, Station
 

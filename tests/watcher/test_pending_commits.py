@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.agent.pending import answer
-from streaming.disk.segment_files import list_segments
-from streaming.protocol.status_messages import PendingCommits, StatusRequest
+from streaming.broker.agent.pending import answer
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.protocol.status_messages import PendingCommits, StatusRequest
+from streaming.broker.watcher.pending_commits import MOST_GROUPS, READ_BYTES, Waiting, waiting_groups
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.pending_commits import MOST_GROUPS, READ_BYTES, Waiting, waiting_groups
 from tests.builders import NOW, abort, batch, partition
 from tests.watcher.station import Station
 

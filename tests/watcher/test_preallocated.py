@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from streaming.event_row import Event
-from streaming.rows import Kind
+from streaming.broker.watcher.stopped_logs import SUSPECT_MS
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.stopped_logs import SUSPECT_MS
 from tests.builders import NOW, batch, partition
 from tests.watcher.station import RESCAN_MS, Station
 
@@ -112,7 +112,7 @@ def test_a_new_log_is_read_at_once_however_much_others_have_to_read(station: Sta
 
 
 def test_much_that_is_written_is_a_backlog_still(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.watcher.grown_logs.LIVE_BYTES", 4 * MEGABYTE)
+    monkeypatch.setattr("streaming.broker.watcher.grown_logs.LIVE_BYTES", 4 * MEGABYTE)
     live = partition(disk, "live", preallocate=True, segment_bytes=512 * MEGABYTE)
     live.append(batch(2))
     station.look()

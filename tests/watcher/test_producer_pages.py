@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.event_row import Event
-from streaming.journal.journal import Journal
-from streaming.journal.producer_pages import IDS_A_PAGE, KnownProducers
-from streaming.log_key import LogKey
-from streaming.rows import Kind
-from streaming.scan.headers import Batches, read_headers
-from streaming.scan.producer_states import EXPIRATION_MS, Producers
+from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.producer_pages import IDS_A_PAGE, KnownProducers
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.kafka.scan.headers import Batches, read_headers
+from streaming.kafka.scan.producer_states import EXPIRATION_MS, Producers
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, NOW, batch, partition

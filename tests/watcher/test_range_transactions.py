@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from streaming.event_row import Event
-from streaming.journal.blobs import decode_steps, encode_entries
-from streaming.journal.consumers import JournalBounds
-from streaming.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
-from streaming.scan.coordinator_entries import CoordinatorEntry
+from streaming.broker.journal.blobs import decode_steps, encode_entries
+from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.watcher.range_transactions import SEEN_WITHIN_MS
+from streaming.broker.watcher.watcher import Doubt
+from streaming.common.event_row import Event
+from streaming.common.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
+from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
-from streaming.watcher.range_transactions import SEEN_WITHIN_MS
-from streaming.watcher.watcher import Doubt
 from tests.builders import NOW, abort, batch, commit, delete, partition
 from tests.watcher.joined import join
 from tests.watcher.station import Station

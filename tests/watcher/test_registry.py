@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.locate import window
-from streaming.disk.logdirs import open_log_dirs
-from streaming.event_row import Event
-from streaming.journal.producer_pages import KnownProducers
-from streaming.rows import Kind
+from streaming.broker.disk.locate import window
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.watcher import watcher
+from streaming.broker.watcher.leaving import HOLD_MS
+from streaming.broker.watcher.registry import LogRegistry
+from streaming.broker.watcher.taking_up import HALF_MADE_MS
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import watcher
-from streaming.watcher.leaving import HOLD_MS
-from streaming.watcher.registry import LogRegistry
-from streaming.watcher.taking_up import HALF_MADE_MS
 from tests.builders import batch, delete, partition
 from tests.clocks import Clock
 from tests.disk.descriptors import descriptors

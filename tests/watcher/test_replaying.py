@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.reads import bytes_read
-from streaming.event_row import Event
-from streaming.journal.blobs import decode_steps
-from streaming.journal.cursor import Replays
-from streaming.rows import Kind
+from streaming.broker.disk.reads import bytes_read
+from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.journal.cursor import Replays
+from streaming.broker.watcher import carrying
+from streaming.broker.watcher.carrying import REPLAY_BYTES
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import carrying
-from streaming.watcher.carrying import REPLAY_BYTES
 from tests.builders import batch, commit, log_dir, partition
 from tests.watcher.station import RESCAN_MS, Station
 
@@ -217,7 +217,7 @@ def test_a_segment_that_was_replayed_is_not_read_again_for_its_timestamps(bare: 
 
 
 def test_the_agent_is_asked_whether_to_stop_while_it_replays(bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.watcher.grown_logs.SLICE_BYTES", MEGABYTE)
+    monkeypatch.setattr("streaming.broker.watcher.grown_logs.SLICE_BYTES", MEGABYTE)
     half_full(disk)
     bare.begin("latest")
     bare.stop_at = 4

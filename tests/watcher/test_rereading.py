@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from streaming.disk.segment_files import Segment, list_segments
-from streaming.event_row import Event
-from streaming.rows import Kind
+from streaming.broker.disk.segment_files import Segment, list_segments
+from streaming.broker.watcher import rereading
+from streaming.broker.watcher.tries import TRIES
+from streaming.broker.watcher.watcher import Doubt
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher import rereading
-from streaming.watcher.tries import TRIES
-from streaming.watcher.watcher import Doubt
 from tests.builders import NOW, partition
 from tests.watcher.station import Station
 from tests.watcher.test_range_transactions import entries, state

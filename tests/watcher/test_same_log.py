@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from streaming.rows import Kind
+from streaming.common.rows import Kind
 from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir

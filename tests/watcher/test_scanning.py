@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.disk.reads import bytes_read
-from streaming.rows import SEGMENTS, TIME_UNKNOWN, Kind
+from streaming.broker.disk.reads import bytes_read
+from streaming.common.rows import SEGMENTS, TIME_UNKNOWN, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition

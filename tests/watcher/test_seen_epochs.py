@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.checkpoint_files import EpochEntry
-from streaming.watcher.seen_epochs import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
+from streaming.broker.watcher.seen_epochs import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
+from streaming.kafka.formats.checkpoint_files import EpochEntry
 from tests.tables import each_row
 
 

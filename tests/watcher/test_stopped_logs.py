@@ -5,12 +5,12 @@ import struct
 
 import pytest
 
-from streaming.event_row import Event
-from streaming.rows import Kind
+from streaming.broker.watcher.stopped_logs import SUSPECT_MS
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.stopped_logs import SUSPECT_MS
 from tests.builders import NOW, batch, partition
 from tests.watcher.station import RESCAN_MS, Station
 

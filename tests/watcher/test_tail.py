@@ -11,28 +11,28 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import streaming
-from streaming.disk.identity import LogDir
-from streaming.disk.locate import beginning, find_offset, walk_on, window
-from streaming.disk.logdirs import Partition
-from streaming.disk.segment_files import list_segments
-from streaming.journal.cursor import Replays
-from streaming.journal.producer_pages import KnownProducers
-from streaming.kafka.names import DirState
-from streaming.rows import Kind
-from streaming.scan.headers import Batches
-from streaming.scan.producer_states import Producers
+from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.locate import beginning, find_offset, walk_on, window
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.journal.cursor import Replays
+from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.watcher import tail as tail_module
+from streaming.broker.watcher.cursors import cursor_at, log_id
+from streaming.broker.watcher.relocation import Loss, Open, Relocation
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
+from streaming.common.rows import Kind
+from streaming.kafka.formats.names import DirState
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.producer_states import Producers
 from streaming.simulator.log import PartitionLog
-from streaming.watcher import tail as tail_module
-from streaming.watcher.cursors import cursor_at, log_id
-from streaming.watcher.relocation import Loss, Open, Relocation
-from streaming.watcher.tail import Tail
-from streaming.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scratch import scratch
 from tests.tables import each_row
 
 PACKAGE = Path(streaming.__file__).parent
-OWN = PACKAGE / "watcher" / "tail.py"
+OWN = PACKAGE / "broker" / "watcher" / "tail.py"
 SLOTS = frozenset(Tail.__slots__)
 NOTHING_OPEN = Open(b"", Producers.none(9))
 MUTATORS = frozenset(("update", "pop", "popitem", "clear", "setdefault", "reset", "take", "expire", "unwritten"))
@@ -94,7 +94,9 @@ def test_a_change_from_outside_is_found(code: str, found: list[str]) -> None:
 
 
 def test_only_a_tail_s_own_file_changes_it() -> None:
-    about = [path for path in PACKAGE.rglob("*.py") if path != OWN and "streaming.watcher.tail import" in path.read_text(encoding="utf-8")]
+    about = [
+        path for path in PACKAGE.rglob("*.py") if path != OWN and "streaming.broker.watcher.tail import" in path.read_text(encoding="utf-8")
+    ]
     assert len(about) > 20
     found = {str(path.relative_to(PACKAGE)): those for path in about if (those := changes(path.read_text(encoding="utf-8")))}
     assert found == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, TailState, TransitionError, step
+from streaming.broker.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, TailState, TransitionError, step
 from tests.tables import each_row
 
 PAGE = Path(__file__).parents[2] / "docs" / "watcher.md"

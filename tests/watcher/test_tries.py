@@ -2,9 +2,9 @@
 
 import pytest
 
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.tries import TRIES, Tries
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.tail import Tail
-from streaming.watcher.tries import TRIES, Tries
 from tests.builders import partition
 from tests.watcher.station import Station
 

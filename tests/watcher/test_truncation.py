@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.event_row import Event
-from streaming.rows import Kind
-from streaming.scan.detail import first_offset_above
+from streaming.broker.watcher import watcher
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
+from streaming.kafka.scan.detail import first_offset_above
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
-from streaming.watcher import watcher
 from tests.builders import NOW, batch, log_dir, partition
 from tests.simulated import truncate_fully
 from tests.watcher.station import RESCAN_MS, Station

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import pytest
 
-from streaming.disk.calls import Calling
-from streaming.rows import Kind
+from streaming.broker.disk.calls import Calling
+from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.agent.test_cluster_view import metadata_of
@@ -146,7 +146,7 @@ def test_the_logs_of_a_disk_that_was_replaced_are_gone(station: Station, disk: L
 def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
     both: Station, two: tuple[LogDir, LogDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streaming.watcher import log_listing
+    from streaming.broker.watcher import log_listing
 
     log = partition(two[0], "t")
     log.append(batch(3))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from streaming.disk.segment_files import OpenSegment
-from streaming.log_key import LogKey
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.watcher.unreadable import Unreadable
+from streaming.common.log_key import LogKey
 from streaming.simulator.log_dir import LogDir
-from streaming.watcher.unreadable import Unreadable
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 

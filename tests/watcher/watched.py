@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Container
 from pathlib import Path
 
-from streaming.disk.logdirs import open_log_dirs
-from streaming.watcher.structure import LOOK_MS, Structure
+from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.watcher.structure import LOOK_MS, Structure
 from tests.limits import SECONDS
 
 

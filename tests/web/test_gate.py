@@ -14,13 +14,13 @@ import bcrypt
 import pytest
 import yaml
 
+from streaming.common.web import passwords
+from streaming.common.web.gate import Gate
+from streaming.common.web.messages import Request, Response
+from streaming.common.web.passwords import Passwords
+from streaming.common.web.server import Server as WebServer
+from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
-from streaming.web import passwords
-from streaming.web.gate import Gate
-from streaming.web.messages import Request, Response
-from streaming.web.passwords import Passwords
-from streaming.web.server import Server as WebServer
-from streaming.web.web_config import read_web_config
 from tests.certificates import Authority, Files
 from tests.limits import SECONDS
 

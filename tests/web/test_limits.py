@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from streaming import rare_log
-from streaming.web import client_limits
+from streaming.common import rare_log
+from streaming.common.web import client_limits
 
 ROOT = Path(__file__).parents[2]
 UNITS = {"": 1.0, "bytes": 1.0, "s": 1.0, "a second": rare_log.EVERY_SECONDS}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.web import client_limits as limits
-from streaming.web.places import Place, Places, Stage, client_of
+from streaming.common.web import client_limits as limits
+from streaming.common.web.places import Place, Places, Stage, client_of
 from tests.tables import each_row
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.web.client_limits import HEAD_BYTES
-from streaming.web.request_head import RequestError, head_length, parse_head
+from streaming.common.web.client_limits import HEAD_BYTES
+from streaming.common.web.request_head import RequestError, head_length, parse_head
 from tests.tables import each_row
 
 _HEADERS = (b"Host: localhost:1", b"Authorization: Basic eA==", b"User-Agent: p", b"Accept-Encoding: gzip")

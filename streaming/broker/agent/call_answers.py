@@ -1,0 +1,98 @@
+"""The answers of an agent to its calls: bytes in, messages out, without the wire."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+
+from streaming.broker.agent.batch_listing import list_logs, scan_segment
+from streaming.broker.agent.service import Service
+from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
+from streaming.broker.protocol.group_stream import row_messages
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.segment_list import Log, Logs
+from streaming.broker.protocol.status_messages import StatusRequest
+
+AT_ONCE = 4
+"""The most answers with rows that are built at the same time. Others wait, so that many jobs need no more memory than a few."""
+
+REQUEST_VALUES = 1 << 18
+"""The most values of a request: a job that knows 30,000 logs of coordinators here sends as many."""
+
+Messages = Iterator[bytes | pa.Buffer]
+
+Answer = Callable[[bytes, str], Messages]
+"""Takes a request and the principal that sends it, and returns the messages of the answer; raises SegtailError where there is none."""
+
+_Request = TypeVar("_Request", bound=Message)
+
+_decoding = threading.Lock()
+"""One request is decoded at a time: many small parts of JSON take fifty times their length for a moment."""
+
+
+def answers(service: Service, count_rows: Callable[[int], object] = lambda _: None) -> Mapping[str, Answer]:
+    """The answers of a service. For several threads."""
+    log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
+    room = threading.BoundedSemaphore(AT_ONCE)
+    slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
+
+    def events(body: bytes, principal: str) -> Messages:
+        return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
+
+    known: dict[str, Answer] = {
+        Call.STATUS: _one(StatusRequest, service.status),
+        Call.REGISTER: _one(Register, service.register),
+        Call.PLAN: _one(PlanRequest, service.plan),
+        Call.EVENTS: events,
+        Call.RECEIVED: _one(Range, service.received),
+        Call.COMMITTED: _one(Committed, service.committed),
+        Call.LOGS: lambda *_: iter([Logs(list_logs(log_dirs.available)).encode()]),
+        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, _decoded(Log, body))),
+    }
+    if about_groups is not None:
+        known |= {
+            Call.BATCH: _anyone(BatchRequest, about_groups.check_batch),
+            Call.POSITIONS: lambda body, _: _few(about_groups.positions(_decoded(PositionsRequest, body)), slow),
+            Call.RECORDS: lambda body, _: _few(about_groups.records(_decoded(RecordsRequest, body)), room),
+            Call.GROUPS: lambda body, _: _few(about_groups.groups(_decoded(GroupsRequest, body)), room),
+        }
+    return known
+
+
+def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]) -> Answer:
+    """Answers one message by one; by an empty one where there is nothing to say."""
+
+    def answered(body: bytes, principal: str) -> Messages:
+        message = answer(_decoded(kind, body), principal)
+        yield b"{}" if message is None else message.encode()
+
+    return answered
+
+
+def _decoded(kind: type[_Request], body: bytes) -> _Request:
+    with _decoding:
+        return kind.decode(body, REQUEST_VALUES)
+
+
+def _anyone(kind: type[_Request], answer: Callable[[_Request], Message]) -> Answer:
+    """The same where it does not matter who asks."""
+    return _one(kind, lambda request, _: answer(request))
+
+
+def _counted(batches: Iterator[pa.RecordBatch], count_rows: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        count_rows(batch.num_rows)
+        yield batch
+
+
+def _few(messages: Messages, room: threading.Semaphore) -> Messages:
+    """Each message is made when the one before it is sent, and only a few at the same time for all jobs."""
+    while True:
+        with room:
+            message = next(messages, None)
+        if message is None:
+            return
+        yield message

@@ -1,0 +1,388 @@
+"""The state of the cluster (leaders, replicas, topics, brokers), from the metadata logs in the log dirs, as each broker has read them."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+
+from streaming.broker.agent.partition_counting import PartitionCounter, name_of
+from streaming.broker.agent.topic_configs import TopicConfigs
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.contents import was_shut_down_cleanly
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.disk.metadata_log import MetadataLog, read_quorum_state
+from streaming.broker.disk.metadata_past import MetadataPast
+from streaming.broker.protocol.cluster_messages import Led, Registered
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN as LEADER_UNKNOWN
+from streaming.broker.watcher.cluster_knowledge import Leads
+from streaming.common.log_key import LogKey
+from streaming.errors import FormatError
+from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.kafka.formats.metadata_brokers import BrokerState
+from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
+from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
+from streaming.kafka.formats.servers import server_of
+from streaming.rules.config_levels import Configs
+from streaming.rules.limits import limits_of
+
+log = logging.getLogger(__name__)
+
+IDLE_MS = 5_000
+"""If a controller writes at least this often while nothing happens, every metadata log keeps growing."""
+
+SEARCH_SECONDS = 0.2
+"""How long one poll may read on disk for former leaders."""
+
+
+class ClusterView:
+    """One image for each broker, updated by `refresh`. Other threads than the watcher's only read the state of partitions.
+
+    Partitions and brokers are taken from the most advanced image, because a broker that is down does not know yet that it leads no more.
+
+    Args:
+        configs: the configurations of a broker's topics that the metadata log does not contain.
+    """
+
+    def __init__(self, log_dirs: LogDirs, configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)) -> None:
+        self._log_dirs = log_dirs
+        self._followers = _Followers(lambda broker: _Follower(broker, log_dirs.of(broker), configs(broker)))
+        self._followers.meet(log_dirs.brokers)
+        self._images: list[ClusterImage] = []  # the most advanced one first
+
+    @property
+    def _newest(self) -> ClusterImage | None:
+        return self._images[0] if self._images else None
+
+    def refresh(self) -> None:
+        """Read the records that were appended to the metadata logs."""
+        self._followers.meet(self._log_dirs.brokers)
+        for follower in self._followers.values():
+            follower.refresh()
+            if follower.searching:
+                follower.search()
+        images = [follower.image for follower in self._followers.values() if follower.image is not None]
+        self._images = sorted(images, key=lambda image: image.next_offset, reverse=True)
+
+    # --- of one log
+
+    def leader(self, key: LogKey) -> tuple[int, int]:
+        """(leader, leader epoch) of a partition, (-2, -1) if no broker here knows them."""
+        state = self.partition(key)
+        return LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
+
+    def partition(self, key: LogKey) -> PartitionState | None:
+        """Replicas and leader of a partition, None if no broker here knows them."""
+        image = self._newest
+        topic_id = _topic_id(image, key)
+        return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
+
+    def leads(self, key: LogKey, epoch: int) -> Leads:
+        """Whether a replica's broker led in a leader epoch.
+
+        If no metadata contains the epoch, the first assigned replica is taken as its leader.
+        """
+        image = self._newest
+        if image is None or key.topic == METADATA_TOPIC:  # the records do not contain who leads the quorum
+            return Leads.UNKNOWN
+        topic_id = _topic_id(image, key) or key.topic_id
+        state = image.partition(topic_id, key.partition)
+        if state is not None and epoch == state.leader_epoch:
+            return _is_own(key, state.leader)
+        leader = self._leader_in(topic_id, key.partition, epoch)
+        if leader is not None:
+            return _is_own(key, leader)
+        if state is None or epoch > state.leader_epoch:
+            return Leads.BEHIND
+        if epoch >= 0 and self._search():
+            leader = self._leader_in(topic_id, key.partition, epoch)
+            if leader is not None:
+                return _is_own(key, leader)
+            if any(follower.searching for follower in self._followers.values()):
+                return Leads.SEARCHED
+        return _is_own(key, state.replicas[0] if state.replicas else -1)
+
+    def _leader_in(self, topic_id: str, partition: int, epoch: int) -> int | None:
+        known = (image.leader_in(topic_id, partition, epoch) for image in self._images)
+        return next((leader for leader in known if leader is not None), None)
+
+    def _search(self) -> bool:
+        """Start to read on disk who led before the images in memory. Returns whether such a search is running or has just ended."""
+        unsearched = [follower for follower in self._followers.values() if follower.image is not None and not follower.searched]
+        for follower in unsearched:
+            if not follower.searching:
+                follower.search()
+        return bool(unsearched)
+
+    @property
+    def known(self) -> bool:
+        """Whether any broker's metadata log can be read."""
+        return bool(self._images)
+
+    def broker(self, node_id: int) -> BrokerState | None:
+        """A registered broker, None if there is no such broker or that is not known."""
+        return None if self._newest is None else self._newest.broker(node_id)
+
+    def metadata_version(self, broker: int) -> int:
+        """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
+        return -1 if self._newest is None else self._newest.metadata_version(broker)
+
+    def has_topic(self, key: LogKey) -> bool | None:
+        """Whether the topic still exists, None if that is not known."""
+        image = self._followers[key.broker].image
+        if image is None:
+            return None
+        return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
+
+    def topic_ids(self) -> Collection[str] | None:
+        """The ids of all topics that exist by any broker's metadata log; None if one of the brokers does not know them."""
+        images = [follower.image for follower in self._followers.values()]
+        if not images or None in images:
+            return None
+        return {topic.topic_id for image in images if image is not None for topic in image.topics()}
+
+    def partition_count(self, topic: str) -> int | None:
+        """How many partitions a topic has: 0 if there is no such topic, None if that is not known."""
+        image = self._newest
+        if image is None:
+            return None
+        topic_id = image.topic_id(topic)
+        return 0 if topic_id is None else len(image.partition_numbers(topic_id))
+
+    def topic_names(self) -> tuple[str, ...]:
+        """The names of all topics, none if they are not known."""
+        return () if self._newest is None else tuple(topic.name for topic in self._newest.topics())
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """The name of a topic, None if there is no such topic or that is not known."""
+        return None if self._newest is None else self._newest.topic_name(topic_id)
+
+    def rejected_configs(self) -> int:
+        """The number of configuration values so far that could not be read."""
+        return sum(follower.configs.rejected for follower in list(self._followers.values()))
+
+    def configs(self, key: LogKey) -> str:
+        """The settings for the topic of a log, from all levels that its broker's files contain, packed as text (`Configs.text`)."""
+        return self._followers[key.broker].configs.text(key.topic)
+
+    def compacts(self, key: LogKey) -> bool:
+        """Whether a log is compacted, as far as that is known."""
+        return limits_of(key.topic, self.configs(key)).compacts
+
+    def version(self) -> int:
+        """A number that changes whenever the known partitions or configurations may have changed."""
+        return sum(follower.version for follower in self._followers.values())
+
+    def unclean_elections(self) -> list[UncleanElection]:
+        """Unclean elections that were read since the last call and whose new leader has its log dirs here."""
+        return [election for follower in list(self._followers.values()) for election in follower.take_elections()]
+
+    # --- of one broker
+
+    def unreadable(self) -> list[int]:
+        """Brokers whose metadata log is not there or cannot be read."""
+        return [broker for broker, follower in list(self._followers.items()) if follower.image is None]
+
+    def statuses(self) -> list[BrokerStatus]:
+        """The state of the cluster in each broker's copy of the metadata log."""
+        return [follower.status(self._log_dirs_of(broker)) for broker, follower in list(self._followers.items())]
+
+    def _log_dirs_of(self, broker: int) -> list[str]:
+        state = None if self._newest is None else self._newest.broker(broker)
+        return [] if state is None else list(state.log_dirs)
+
+    def hosts(self, log_dir: LogDir, live: Iterable[tuple[str, int]]) -> bool:
+        """Whether one of these partitions, whose directories are in this log dir, has a replica here, as far as that is known.
+
+        A directory may be left over: its topic was deleted, or its replica is on another broker or in another log dir by now.
+        """
+        image = self._newest
+        return any(image is None or _is_hosted(image, log_dir, *partition) for partition in live)
+
+    def lists(self, log_dir: LogDir) -> bool | None:
+        """Whether the registration of a log dir's broker lists this log dir, None if that is not known (before Kafka 3.7)."""
+        state = None if self._newest is None else self._newest.broker(log_dir.broker)
+        if state is None or not state.log_dirs or log_dir.directory_id is None:
+            return None
+        return log_dir.directory_id in state.log_dirs
+
+
+def _is_hosted(image: ClusterImage, log_dir: LogDir, topic: str, partition: int) -> bool:
+    state = image.partition(image.topic_id(topic) or "", partition)
+    if state is None or log_dir.broker not in state.replicas:
+        return False
+    assigned, broker = state.directory(log_dir.broker), image.broker(log_dir.broker)
+    return assigned == log_dir.directory_id or broker is None or assigned not in broker.log_dirs
+
+
+def _topic_id(image: ClusterImage | None, key: LogKey) -> str | None:
+    if image is None:
+        return None
+    if key.topic_id:
+        return key.topic_id if image.topic_name(key.topic_id) is not None else None
+    return image.topic_id(key.topic)
+
+
+def _min_isr(configs: Configs) -> int:
+    """min.insync.replicas from the metadata log for a topic, 0 where it sets none: the job reads ``server.properties``."""
+    found = (int(setting.value) for setting in configs.settings if setting.name == "min.insync.replicas")
+    return next(found, 0)
+
+
+class _Followers(dict[int, "_Follower"]):
+    """The followers by broker. All log dirs of a broker may be unavailable at first, although cursors in its logs are known."""
+
+    def __init__(self, make: Callable[[int], "_Follower"]) -> None:
+        super().__init__()
+        self._make = make
+
+    def meet(self, brokers: Iterable[int]) -> None:
+        """Create a follower for each broker that has none."""
+        for broker in brokers:
+            if broker not in self:
+                self[broker] = self._make(broker)
+
+    def __missing__(self, broker: int) -> "_Follower":
+        follower = self[broker] = self._make(broker)
+        return follower
+
+
+def _is_own(key: LogKey, leader: int) -> Leads:
+    return Leads.YES if leader == key.broker else Leads.NO
+
+
+def _registered(state: BrokerState, replicas: bool) -> Registered:
+    phase = "" if state.phase is None else str(state.phase)
+    return Registered(state.broker_id, state.fenced, state.broker_epoch, phase, state.since_ms, replicas, server_of(state))
+
+
+class _Follower:
+    """Follows the metadata log of one broker, which is in one of its log dirs."""
+
+    def __init__(self, broker: int, log_dirs: Iterable[LogDir], configs: TopicConfigs) -> None:
+        self.image: ClusterImage | None = None
+        self.configs = configs
+        self.version = 0
+        self._broker = broker
+        self._log_dirs = log_dirs
+        self._log = MetadataLog(log_dirs)
+        self._complained = ""
+        self._seen = (0, 0)  # changes of the image at the last refresh
+        self._led: list[Led] = []
+        self._hosts: set[int] = set()  # brokers with a replica
+        self._counter = PartitionCounter(lambda topic: _min_isr(configs.of(topic)))
+        self._counts = self._counts_name = ""
+        self._counted_at = -1  # the version at which they were counted
+        self._elections: list[UncleanElection] = []
+        self._past: MetadataPast | None = None
+        self.searched = False  # all former leaders that are on disk are in the image
+
+    def take_elections(self) -> list[UncleanElection]:
+        """Unclean elections of this broker that were read since the last call."""
+        taken, self._elections = self._elections, []
+        return taken
+
+    def _take_elections_of(self, image: ClusterImage) -> None:
+        self._elections += [each for each in image.take_unclean_elections() if each.leader == self._broker]
+
+    def _recovers(self, image: ClusterImage) -> bool:
+        """Whether this broker leads after an unclean election that a snapshot may have hidden."""
+        return any(state.recovering and state.leader == self._broker for state in image.partitions())
+
+    @property
+    def searching(self) -> bool:
+        """Whether former leaders are being read from disk."""
+        return self._past is not None
+
+    def search(self) -> None:
+        """Read on disk who led before the image began, for at most `SEARCH_SECONDS`."""
+        assert self.image is not None
+        try:
+            self._past = self._past or self._log.past()
+            older = ClusterImage() if self._past is None else self._past.advance(SEARCH_SECONDS)
+        except (OSError, FormatError) as error:
+            log.warning(
+                "former leaders are not known: an older part of the metadata log cannot be read",
+                extra={"broker": self._broker, "error": str(error)},
+            )
+            older = ClusterImage()
+        if older is not None:
+            self.image.recall(older)
+            self._take_elections_of(older)
+            self._end_search(searched=True)
+
+    def _end_search(self, *, searched: bool) -> None:
+        if self._past is not None:
+            self._past.close()
+        self._past, self.searched = None, searched
+
+    def refresh(self) -> None:
+        before = self.image
+        try:
+            self.image = self._log.advance(self.image)
+            self._complained = ""
+        except (OSError, FormatError) as error:
+            self.image = None
+            self._log.restart()
+            if str(error) != self._complained:  # refreshed several times a second: logged once
+                self._complained = str(error)
+                log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
+        if self.image is not None:
+            self._take_elections_of(self.image)
+        if self.image is not before:
+            self._end_search(searched=False)
+            if self.image is not None and self._recovers(self.image):
+                self.search()
+        seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
+        if self.image is not before or seen != self._seen:
+            self._seen = seen
+            self.configs.refresh(self.image)
+            self.version += 1
+
+    def status(self, registered_log_dirs: list[str]) -> BrokerStatus:
+        image = self.image
+        self._count()
+        return BrokerStatus(
+            broker=self._broker,
+            readable=image is not None,
+            metadata_offset=-1 if image is None else image.next_offset,
+            registered=[] if image is None else [_registered(each, each.broker_id in self._hosts) for each in image.brokers()],
+            controller=self._controller(),
+            led=self._led,
+            transaction_partitions=None if image is None else len(image.partition_numbers(image.topic_id(TRANSACTION_TOPIC) or "")),
+            counts_name=self._counts_name,
+            counts=self._counts,
+            appended_ms=self._appended_ms(),
+            log_dirs=registered_log_dirs,
+            expected=not self._is_of_zookeeper(),
+            snapshot=self._log.can_begin_again(),
+            clean=any(was_shut_down_cleanly(log_dir) for log_dir in self._log_dirs),
+        )
+
+    def _count(self) -> None:
+        """Count the partitions again if anything has changed."""
+        if self._counted_at == self.version:
+            return
+        self._counted_at = self.version
+        states = () if self.image is None else self.image.partitions()
+        self._hosts = {broker for state in states for broker in state.replicas}
+        led = Counter(state.leader for state in states)
+        self._led = [Led(broker, count) for broker, count in sorted(led.items()) if broker >= 0]
+        self._counts = "" if self.image is None else self._counter.count(self.image).pack()
+        self._counts_name = name_of(self._counts) if self._counts else ""
+
+    def _is_of_zookeeper(self) -> bool:
+        of_zookeeper = [log_dir.zookeeper for log_dir in self._log_dirs]
+        return bool(of_zookeeper) and all(of_zookeeper)
+
+    def _appended_ms(self) -> int:
+        interval = None if self.image is None else self.image.idle_interval_ms
+        try:
+            return -1 if interval is None or interval > IDLE_MS else self._log.modified_ms()
+        except OSError:  # the next read of the log reports why
+            return -1
+
+    def _controller(self) -> int:
+        try:
+            return read_quorum_state(self._log_dirs).leader_id
+        except (OSError, FormatError):  # the read of the metadata log itself reports why
+            return -1

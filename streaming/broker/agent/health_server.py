@@ -1,0 +1,96 @@
+"""An agent's own small HTTP server: whether it is alive, whether it serves, and its own metrics. Nothing about Kafka's logs."""
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from pathlib import Path
+from time import monotonic
+
+from streaming.broker.agent.own_page import AgentMetrics
+from streaming.broker.disk.shortage import shortage
+from streaming.common.definitions.agent_metrics import HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
+from streaming.common.units import Address
+from streaming.common.web.gate import Gate
+from streaming.common.web.messages import Request, Response, sentence
+from streaming.common.web.negotiation import TEXT_TYPE
+from streaming.common.web.server import Server
+from streaming.errors import UsageError
+
+HEALTHY_SECONDS = 60.0
+"""Without a sign of life of the watcher for this long, the agent is stuck. A poll takes milliseconds, or seconds for a backlog."""
+
+
+class Pulse:
+    """The time of the watcher's last sign of life. For several threads."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._last: float | None = None
+
+    def beat(self) -> None:
+        """Note a sign of life."""
+        self._last = self._clock()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last sign of life, or since the start if there was none."""
+        return self._clock() - (self._began if self._last is None else self._last)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last sign of life is recent."""
+        return self.age < HEALTHY_SECONDS
+
+    @property
+    def ready(self) -> bool:
+        """Whether there has been a sign of life."""
+        return self._last is not None
+
+
+class HealthServer:
+    """Answers requests from its creation until `close`.
+
+    Raises:
+        UsageError: nothing can listen there, or the web config cannot be used.
+    """
+
+    def __init__(self, listen: Address, web_config: Path | None, metrics: AgentMetrics, pulse: Pulse) -> None:
+        self._metrics = metrics
+        self.waits_for: Callable[[], Iterable[str]] = tuple
+        """Returns the files in which a call has not returned. Their log dirs are not watched, but the agent still counts as healthy."""
+        self._pulse = pulse
+        gate = Gate(web_config)
+        try:
+            self._server = Server(listen.host, listen.port, self._answer, gate, monotonic)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {listen}: {error.strerror}; stop the process that uses it, "
+                "or choose another address with --metrics-listen HOST:PORT"
+            ) from error
+        self.url = f"{'https' if gate.encrypted else 'http'}://{Address(listen.host, self._server.address[1])}"
+        metrics.show(WEB_FAILURES, lambda: self._server.counts().failures)
+        metrics.show(HTTP_CUTS, lambda: self._server.counts().cuts)
+        metrics.show(HTTP_REFUSALS, lambda: self._server.counts().refusals)
+        self._server.start("health")
+
+    def close(self) -> None:
+        """Stop answering and release the port."""
+        self._server.close()
+
+    def _answer(self, request: Request) -> Response:
+        path = request.path
+        if path == "/metrics":
+            return Response(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())
+        if path == "/-/healthy":
+            short = ["too many open files"] if shortage.lasts else []
+            word = "\n".join(("healthy", *(f"does not answer: {path}" for path in self.waits_for()), *short))
+            return _state(self._pulse.healthy, word, "the log dirs have not been looked at lately")
+        if path == "/-/ready":
+            return _state(self._pulse.ready, "ready", "the log dirs have not been looked at yet")
+        if path == "/":
+            return sentence(HTTPStatus.OK, "segtail agent: /metrics /-/healthy /-/ready")
+        return sentence(HTTPStatus.NOT_FOUND, "not found")
+
+
+def _state(good: bool, word: str, otherwise: str) -> Response:
+    return sentence(HTTPStatus.OK, word) if good else sentence(HTTPStatus.SERVICE_UNAVAILABLE, otherwise)

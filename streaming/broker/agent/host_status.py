@@ -1,0 +1,108 @@
+"""The status of brokers and log dirs that does not belong to one log, checked every few seconds."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.contents import read_contents
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.disk.shortage import is_short, shortage
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.broker.watcher.tail import Tail
+
+log = logging.getLogger(__name__)
+
+CHECK_EVERY_MS = 5_000
+
+
+class HostStatus:
+    """Refreshed by the watcher's thread; other threads may read its values."""
+
+    def __init__(self, log_dirs: LogDirs, cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]) -> None:
+        self.log_dirs: list[LogDirStatus] = []
+        self.brokers: list[BrokerStatus] = []
+        self.logs = 0
+        """The number of logs in the log dirs that can be read, watched or not."""
+        self._dirs = log_dirs
+        self._cluster = cluster
+        self._tails = tails
+        self._clock_ms = clock_ms
+        self._next_check = 0
+        self._live = 0
+        self._down: set[Path] = set()
+        self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
+        self._unlisted: dict[Path, Mapping[str, str]] = {}
+
+    def refresh(self) -> None:
+        """Check again if it is time to."""
+        now = self._clock_ms()
+        if now < self._next_check <= now + CHECK_EVERY_MS:  # otherwise the clock was set back
+            return
+        self._next_check = now + CHECK_EVERY_MS
+        self._dirs.check()
+        self._dirs.log_changes()
+        deleted, index = Counter[Path](), Counter[Path]()
+        for tail in self._tails():
+            if tail.last_found is not None:
+                deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
+                index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
+        self.brokers = self._cluster.statuses()
+        self._live = 0
+        self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
+        self.logs = self._live
+
+    def _status_of(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
+        registered = self._cluster.lists(log_dir)
+        unavailable = self._dirs.unavailable.get(log_dir.path)
+        if unavailable is not None:
+            return _down(log_dir, registered, unavailable)
+        try:
+            found = read_contents(log_dir)
+        except OSError as error:
+            before = self._last.get(log_dir.path)
+            if is_short(error) and before is not None:
+                shortage.note()
+                return before
+            if log_dir.path not in self._down:
+                self._down.add(log_dir.path)
+                log.error("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
+            return _down(log_dir, registered, str(error))
+        self._down.discard(log_dir.path)
+        self._log_unlisted(log_dir, found.unlisted)
+        self._live += len(found.live)
+        self._last[log_dir.path] = status = LogDirStatus(
+            broker=log_dir.broker,
+            log_dir=str(log_dir.path),
+            up=True,
+            registered=registered,
+            checkpoint_ms=found.checkpoint_ms,
+            free=found.free,
+            capacity=found.capacity,
+            deleted=deleted,
+            delete=found.delete,
+            stray=found.stray,
+            future=found.future,
+            index=index,
+            metadata=found.metadata,
+            hosts=self._cluster.hosts(log_dir, found.live),
+            device=found.device,
+        )
+        return status
+
+    def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:
+        before, self._unlisted[log_dir.path] = self._unlisted.get(log_dir.path, {}), unlisted
+        for path in unlisted.keys() - before.keys():
+            log.warning(
+                "directory cannot be listed: the sizes of its log dir are without it", extra={"path": path, "error": unlisted[path]}
+            )
+
+
+def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:
+    sizes: dict[str, Any] = dict.fromkeys(
+        ("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1
+    )
+    return LogDirStatus(broker=log_dir.broker, log_dir=str(log_dir.path), up=False, registered=registered, problem=problem, **sizes)

@@ -1,0 +1,340 @@
+"""The ladder of one watched log: begun by a scan of the segment that the watcher reads, kept by what it appends, filled from there down."""
+
+import logging
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.disk.scanning import scan_on
+from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment
+from streaming.broker.ladder.active_ladder import ActiveLadder
+from streaming.broker.ladder.counts import Counts
+from streaming.broker.ladder.filling import count_segment, opened_at, read_aborted, read_on
+from streaming.broker.ladder.log_ladder import LadderView, LogLadder
+from streaming.broker.ladder.positions import PositionState, positions
+from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
+from streaming.broker.watcher.tail import Tail
+from streaming.errors import FormatError
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.pieces import Piece, scan
+from streaming.kafka.scan.sums import Sums
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+_UNTIMED = Times.recorded(0, 0)
+
+Paced = Callable[[int], None]
+"""Called with the number of bytes after each window that was read; it may wait, or raise OSError to end the scan."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedNow:
+    """A log at one moment: its ladder, and the listing that this is of."""
+
+    view: LadderView
+    segments: tuple[Segment, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all segments are counted, and none of them is damaged."""
+        return self.view.begin_offset <= self.segments[0].base_offset and self.view.sound_from <= self.view.begin_offset
+
+
+class LadderedLog:
+    """One log under one tail.
+
+    The watcher's thread calls `note`. One other thread calls what reads: `begin`, `catch_up`, `fill`. Any thread may call the rest.
+    """
+
+    __slots__ = ("_breaks", "_gap", "_identity", "_keys", "_ladder", "_listed", "_lock", "_lost", "_start", "_unsaved", "tail")
+
+    def __init__(self, tail: Tail) -> None:
+        self.tail = tail
+        self._unsaved: dict[SegmentKey, bytes] = {}
+        self._breaks = tail.breaks
+        self._ladder: LogLadder | None = None
+        self._identity = Identity(-1, -1)  # of the file of the active segment
+        self._gap = False  # the watcher has read a range that the ladder lacks; nothing is added before the gap is closed
+        self._lost = False  # it is not known any more which data is aborted
+        self._keys: dict[int, SegmentKey] = {}  # of the closed segments in the ladder
+        self._listed: tuple[Segment, ...] = ()  # that the ladder was last compared with
+        self._start: tuple[str, int, Counts] | None = None  # edition, log start, what lies before it
+        self._lock = threading.Lock()  # protects the keys and the listing, together with the closed segments of the ladder
+
+    # --- the watcher's thread
+
+    def note(self, batches: Batches, sums: Sums, seen_ms: int, steps: Steps, now_ms: int) -> None:
+        """Add a range that is read at the tail's cursor, before the cursor moves. It costs microseconds and does not raise."""
+        ladder, cursor = self._ladder, self.tail.cursor
+        if ladder is None or self._gap or self.tail.breaks != self._breaks:
+            return
+        try:
+            if cursor.segment != ladder.active_offset:
+                with self._lock:
+                    self._follow_roll(ladder, now_ms)
+            if (cursor.segment, cursor.position) != (ladder.active_offset, ladder.position):
+                self._gap = True
+            elif steps is NO_STEPS and sums.batches == len(batches) and sums.bytes <= RUNG_BYTES:  # as nearly always
+                ladder.append_plain(cursor.segment, cursor.position, sums, seen_ms)
+            elif not ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps):
+                self._lost = True
+        except Exception as error:  # the watcher does not depend on the ladder
+            log.warning("a ladder is begun again", exc_info=error, extra={"log": str(cursor.log), "position": cursor.position})
+            self._lost = True
+
+    def _follow_roll(self, ladder: LogLadder, now_ms: int) -> None:
+        """Go on in the segment that the watcher has gone on to, if all of the one before was noted."""
+        cursor = self.tail.cursor
+        if cursor.segment > ladder.active_offset and cursor.position == 0 and cursor.next_offset == ladder.end_offset and not self._gap:
+            ladder.roll(cursor.segment, now_ms)
+            self._identity = Identity(cursor.device, cursor.inode)
+
+    # --- the thread that fills
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is begun, and the log goes on as it was."""
+        cursor, ladder = self.tail.cursor, self._ladder
+        if ladder is None or self._lost or self.tail.breaks != self._breaks:
+            return False
+        return cursor.segment != ladder.active_offset or self._identity == Identity(cursor.device, cursor.inode)
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether the watcher has read more than was noted."""
+        return self._gap
+
+    def adopt(self, tail: Tail) -> bool:
+        """Go on under the tail of another watcher, which goes on from the journal; False if it found another log there."""
+        ladder = self._ladder
+        if ladder is None or tail.breaks or self.tail.breaks != self._breaks:
+            return False
+        if all((segment.base_offset, segment.identity) != (ladder.active_offset, self._identity) for segment in tail.segments):
+            return False
+        self.tail, self._breaks, self._gap = tail, 0, True
+        return True
+
+    def begin(self, buffer: Bytes, paced: Paced) -> bool:
+        """Begin with the segment that the watcher reads, up to where it is; False if that segment is not listed.
+
+        Raises:
+            FormatError: there is something else than whole batches.
+            OSError: the segment cannot be read.
+        """
+        self.end()
+        breaks, cursor, segments = self.tail.breaks, self.tail.cursor, self.tail.segments
+        segment = next((each for each in segments if self.tail.is_at(each)), None)
+        if segment is None or segment.base_offset != cursor.segment:
+            return False
+        active = ActiveLadder(segment.base_offset, opened_at(segment))
+        read_on(active, segment, cursor.position, buffer, paced)
+        self._breaks, self._identity = breaks, segment.identity
+        self._gap, self._lost = True, False  # the watcher may have read more by now
+        with self._lock:
+            self._keys, self._listed = {}, ()
+            self._ladder = LogLadder(active)
+        return True
+
+    def end(self) -> None:
+        """Forget the ladder."""
+        with self._lock:
+            self._ladder = None
+
+    def catch_up(self, buffer: Bytes, paced: Paced, now_ms: int) -> None:
+        """Add what the watcher has read and was not noted. Raises as `begin` does; then begin again."""
+        ladder, cursor = self._ladder, self.tail.cursor
+        assert ladder is not None
+        of = {segment.base_offset: segment for segment in self.tail.segments}
+        bases = sorted(of)
+        while ladder.active_offset < cursor.segment:
+            self._read_on(ladder, _listed(of, ladder.active_offset), None, buffer, paced)
+            following = next((base for base in bases if base > ladder.active_offset), None)
+            if following is None:  # the log was truncated after its cursor was read
+                raise FileNotFoundError(f"no segment after {ladder.active_offset} is listed any more")
+            ladder.roll(following, now_ms)
+            self._identity = of[following].identity
+        if cursor.segment == ladder.active_offset and cursor.position >= ladder.position:
+            self._read_on(ladder, _listed(of, cursor.segment), cursor.position, buffer, paced)
+            self._gap = False
+
+    @staticmethod
+    def _read_on(ladder: LogLadder, segment: Segment, upto: int | None, buffer: Bytes, paced: Paced) -> None:
+        file = OpenSegment(segment.path, segment.base_offset)
+        try:
+            if file.identity != segment.identity:
+                raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+            end = file.size() if upto is None else upto
+            while ladder.position < end:
+                begin = ladder.position
+                scanned = scan_on(file, begin, ladder.end_offset, buffer, spare_cache=True)
+                if scanned.sums is not None and begin + scanned.end > end:
+                    scanned = scan(buffer, [Piece(0, end - begin, ladder.end_offset)])[0]
+                if scanned.sums is None:
+                    if upto is None and scanned.flaw is None:
+                        return
+                    raise FormatError(f"{segment.path}: {scanned.flaw or 'no whole batch'}", begin)
+                steps = steps_of(scanned.batches, buffer, _UNTIMED)
+                if not ladder.append(segment.base_offset, begin, scanned.batches, -1, steps):
+                    raise FormatError(f"{segment.path}: it is not known which data is aborted", begin)
+                paced(scanned.end)
+        finally:
+            file.close()
+
+    def fill(self, stored: Callable[[SegmentKey], bytes | None], buffer: Bytes, paced: Paced) -> None:
+        """Add the newest segment that is not counted. Raises OSError.
+
+        Args:
+            stored: the packed ladder of a segment, as it was stored by an earlier process.
+        """
+        ladder, segments = self._ladder, self._listed
+        number = self._next(segments)
+        if ladder is None or number is None:
+            return
+        key = SegmentKey.of(segments[number])
+        found = _unpacked(stored(key))
+        kept = found is not None
+        if found is None:
+            found = count_segment(segments, number, buffer, paced)
+        packed = found.pack()
+        if found.pending:
+            found = found.settled(read_aborted(segments[number:], segments[number + 1].base_offset))
+        with self._lock:
+            if ladder is not self._ladder or segments is not self._listed or number != self._next(segments):
+                return
+            ladder.add(found)
+            self._keys[key.base_offset] = key
+            if not kept and not found.damage:
+                self._unsaved[key] = packed
+
+    @property
+    def start_is_due(self) -> bool:
+        """Whether all segments are counted, and what lies before the log start has to be found."""
+        ladder, start = self._ladder, self._start
+        if ladder is None or not self._listed or (start is not None and start[:2] == (ladder.edition, self._log_start)):
+            return False
+        return self._next(self._listed) is None
+
+    def place_start(self) -> None:
+        """Find what lies before the log start; if records were deleted, a stretch is read. Raises OSError."""
+        ladder, start, known = self._ladder, self._log_start, self.known()
+        if ladder is None or known is None or not known.whole or known.view.edition != ladder.edition:
+            return
+        (found,) = positions(known.segments, known.view, (max(start, known.segments[0].base_offset),), 0)
+        if found.state is PositionState.KNOWN:
+            self._start = ladder.edition, start, Counts(found.data, found.aborted, found.control, found.bytes)
+
+    @property
+    def _log_start(self) -> int:
+        last = self.tail.last_found
+        return self.tail.log_start if last is None else max(last.log_start_offset, last.local_log_start_offset)
+
+    def next_modified_ms(self) -> int | None:
+        """When the next segment to fill was written last, Unix milliseconds; None if there is none."""
+        number = self._next(self._listed)
+        return None if number is None else self._listed[number].modified_ms
+
+    def _next(self, segments: Sequence[Segment]) -> int | None:
+        ladder = self._ladder
+        if ladder is None or not segments:
+            return None
+        number = bisect_left(segments, ladder.begin_offset, key=lambda segment: segment.base_offset) - 1
+        return number if number >= 0 else None
+
+    # --- any thread
+
+    def compare(self) -> set[SegmentKey]:
+        """Compare the ladder with the listing that the watcher has now; returns the segments that are not there any more."""
+        with self._lock:
+            ladder, segments = self._ladder, self.tail.segments
+            if ladder is None or segments is self._listed or not self.valid:
+                return set()
+            self._follow_roll(ladder, 0)
+            if ladder.active_offset not in {each.base_offset for each in segments}:
+                return set()
+            listed = {each.base_offset: SegmentKey.of(each) for each in segments}
+            self._note_rolled(ladder, listed)
+            before = dict(self._keys)
+            ladder.drop_below(segments[0].base_offset)
+            ladder.forget(lambda one: self._keys.get(one.base_offset) != listed.get(one.base_offset, ()))
+            begin = ladder.begin_offset
+            self._keys = {base: key for base, key in before.items() if base >= begin}
+            self._listed = segments
+            return {key for base, key in before.items() if listed.get(base) != key}
+
+    def _note_rolled(self, ladder: LogLadder, listed: Mapping[int, SegmentKey]) -> None:
+        """Name segments that have been closed since the last comparison, and store their ladders."""
+        for one in ladder.view().segments[:-1]:
+            key = listed.get(one.base_offset)
+            if one.base_offset not in self._keys and key is not None and key.size == one.totals.bytes:
+                self._keys[one.base_offset] = key
+                self._unsaved[key] = one.pack()
+
+    def known(self) -> CountedNow | None:
+        """Its ladder with the listing that this is of, None if there is none that holds."""
+        self.compare()
+        with self._lock:
+            ladder = self._ladder
+            if ladder is None or not self.valid or not self._listed or ladder.active_offset not in {s.base_offset for s in self._listed}:
+                return None
+            return CountedNow(ladder.view(), self._listed)
+
+    def totals(self) -> tuple[int, int, Counts] | None:
+        """The log start, the offset after the last batch, and what lies between them; None if that is not known now."""
+        ladder, start = self._ladder, self._start
+        if ladder is None or start is None or start[0] != ladder.edition or not self.valid or self._gap:
+            return None
+        end_offset, counts = ladder.end()
+        return start[1], end_offset, counts - start[2]
+
+    def holds(self, known: CountedNow) -> bool:
+        """Whether what was known still is: the log was not truncated, and its ladder not begun again."""
+        ladder = self._ladder
+        return ladder is not None and ladder.edition == known.view.edition and self.tail.breaks == self._breaks
+
+    def unsaved(self) -> dict[SegmentKey, bytes]:
+        """The ladders of closed segments that are to be stored."""
+        with self._lock:
+            return self._unsaved.copy()
+
+    def note_saved(self, saved: Mapping[SegmentKey, bytes]) -> None:
+        """These are stored."""
+        with self._lock:
+            self._unsaved = {key: packed for key, packed in self._unsaved.items() if saved.get(key) is not packed}
+
+    @property
+    def stored_keys(self) -> set[SegmentKey]:
+        """The segments whose ladders are stored, or will be."""
+        with self._lock:
+            return set(self._keys.values())
+
+    @property
+    def unfilled_bytes(self) -> int:
+        """The bytes of closed segments that are not counted."""
+        ladder, segments = self._ladder, self.tail.segments
+        begin = self.tail.cursor.segment if ladder is None else ladder.begin_offset
+        return sum(segment.size for segment in segments if segment.base_offset < begin)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that its ladder takes, without Python's own."""
+        ladder = self._ladder
+        return 0 if ladder is None else ladder.nbytes
+
+
+def _listed(of: Mapping[int, Segment], base_offset: int) -> Segment:
+    found = of.get(base_offset)
+    if found is None:
+        raise FileNotFoundError(f"segment {base_offset} is not listed any more")
+    return found
+
+
+def _unpacked(data: bytes | None) -> SegmentLadder | None:
+    try:
+        return None if data is None else SegmentLadder.unpack(data)
+    except FormatError as error:
+        log.warning("a stored ladder is not used", extra={"error": str(error)})
+        return None

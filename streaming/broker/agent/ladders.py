@@ -1,0 +1,327 @@
+"""The ladders of all watched logs: which there are, in which order they are filled, and at which pace; one thread for each log dir.
+
+The segments that the watcher reads come first, then closed ones, the newest first. What was counted of a closed segment is stored.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+from streaming.broker.agent.dir_threads import DirThreads
+from streaming.broker.agent.laddered_log import LadderedLog
+from streaming.broker.agent.presence import Presence
+from streaming.broker.agent.record_totals import RecordTotals
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.disk.scanning import window
+from streaming.broker.journal.journal import Journal
+from streaming.broker.ladder.opened_batches import OpenedBatches
+from streaming.broker.scrub.scrub_pace import ScrubPace
+from streaming.broker.watcher.tail import Tail
+from streaming.common.log_key import LogKey
+from streaming.errors import FormatError, JournalError
+from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.sums import Sums
+from streaming.kafka.scan.transaction_steps import Steps
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+REST_SECONDS = 5.0
+"""How often new logs, gaps and other listings are looked for."""
+
+STORE_SECONDS = 10.0
+"""How often ladders are stored."""
+
+RETRY_SECONDS = 30.0
+"""How long a log that cannot be read is left alone."""
+
+SWEEP_SECONDS = 3600.0
+"""How often ladders of segments that have gone while no agent ran are looked for."""
+
+CPU_SHARE = 0.25
+"""The most of one core that filling takes."""
+
+
+BUFFER_BYTES = 2 << 20
+"""How much is read at once: it stays in the processor's cache."""
+
+
+class _StopError(OSError):
+    """The log dir may not be read any more, or the agent ends."""
+
+
+class Ladders:
+    """Its threads call `step`, the watcher's thread `note`; any thread may call the rest.
+
+    Args:
+        tails: the logs that are watched at this moment.
+        rate: bytes that are read in a second, of all logs together.
+        wait: waits for some seconds; returns whether the agent ends.
+
+    ``opened``: what was seen in batches that had to be opened.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        tails: Callable[[], list[Tail]],
+        journal: Journal,
+        clock_ms: Callable[[], int],
+        *,
+        rate: int,
+        wait: Callable[[float], bool],
+        cpu_share: float = CPU_SHARE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.opened = OpenedBatches()
+        self._log_dirs = log_dirs
+        self._journal = journal
+        self._clock_ms = clock_ms
+        self._wait = wait
+        self._pace = ScrubPace(rate, cpu_share)
+        self._clock = clock
+        self._by_tail: dict[Tail, LadderedLog] = {}
+        self._dirs = {path: _Dir(Presence(path, log_dirs, tails, _is_counted, clock), clock()) for path in (each.path for each in log_dirs)}
+        self._threads = DirThreads("ladders", self._dirs, self.step)
+        self._swept = clock()
+        self.errors = 0
+        """How often a log could not be read."""
+        self.totals = RecordTotals(self.all)
+        """How many records logs have."""
+
+    def start(self, stop: threading.Event) -> None:
+        """Fill ladders until ``stop`` is set."""
+        self._threads.start(stop)
+
+    def join(self, seconds: float) -> None:
+        """Wait at most so long until the threads have ended, and store what was counted."""
+        self._threads.join(seconds)
+        try:
+            for here in self._dirs.values():
+                self._store(here)
+        except JournalError as error:  # they will be counted again
+            log.warning("what was counted of logs is not stored", extra={"error": str(error)})
+
+    # --- the watcher's thread
+
+    def note(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+        """Add a range that is read at the tail's cursor, before the cursor moves."""
+        found = self._by_tail.get(tail)
+        if found is not None:
+            found.note(batches, sums, seen_ms, steps, self._clock_ms())
+
+    # --- the thread of a log dir
+
+    def step(self, path: Path) -> float:
+        """Do what is due in a log dir, then fill for some seconds. Returns for how many seconds to rest."""
+        here = self._dirs[path]
+        self._meet(here)
+        ends = self._clock() + REST_SECONDS
+        try:
+            self._urgent(path, here, here.buffer)
+            while self._clock() < ends:
+                if not self._fill_next(path, here):
+                    break
+            else:
+                return 0.0
+        except _StopError:
+            pass
+        finally:
+            if self._clock() - here.stored_at >= STORE_SECONDS:
+                self._keep(here)
+        return REST_SECONDS
+
+    def _keep(self, here: "_Dir") -> None:
+        here.stored_at = self._clock()
+        try:
+            self._store(here)
+            self._sweep()
+        except JournalError as error:
+            log.warning("what was counted of logs cannot be stored now", extra={"error": str(error)})
+
+    def _meet(self, here: "_Dir") -> None:
+        """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
+        present = here.presence.look(here.logs)
+        for key in present.gone:
+            each = here.logs.pop(key)
+            here.again_at.pop(key, None)
+            self._by_tail.pop(each.tail, None)
+            here.gone |= set() if present.unavailable else each.stored_keys
+        for key, tail in present.here.items():
+            known = here.logs.get(key)
+            if known is not None and known.tail is not tail:
+                self._by_tail.pop(known.tail, None)
+                if known.adopt(tail):
+                    self._by_tail[tail] = known
+                else:
+                    del here.logs[key]
+            if key not in here.logs:
+                here.logs[key] = self._by_tail[tail] = LadderedLog(tail)
+
+    def _urgent(self, path: Path, here: "_Dir", buffer: Bytes) -> None:
+        """Begin ladders, and close their gaps."""
+        here.looked_at = self._clock()
+        for key, each in list(here.logs.items()):
+            self._try(path, here, key, partial(self._see_to, here, each, buffer))
+
+    def _see_to(self, here: "_Dir", each: LadderedLog, buffer: Bytes, paced: Callable[[int], None]) -> None:
+        if not each.valid:
+            each.begin(buffer, paced)
+        if each.valid and each.has_gap:
+            try:
+                each.catch_up(buffer, paced, self._clock_ms())
+            except _StopError:
+                raise
+            except Exception:
+                each.end()
+                raise
+        here.gone |= each.compare()
+        if each.start_is_due:
+            each.place_start()
+
+    def _fill_next(self, path: Path, here: "_Dir") -> bool:
+        """Count the newest segment that is not counted; returns whether there was one."""
+        if not here.due:
+            now = self._clock()
+            waiting: list[tuple[int, LogKey]] = []
+            for key, each in here.logs.items():
+                if here.again_at.get(key, 0.0) <= now:
+                    try:
+                        modified = each.next_modified_ms()
+                    except Exception as error:  # noqa: BLE001 - as in `_try`
+                        self._leave_alone(here, key, error)
+                    else:
+                        waiting += [] if modified is None else [(modified, key)]
+            here.due = [key for _, key in sorted(waiting)]
+        if not here.due:
+            return False
+        chosen = here.due.pop()
+        found = here.logs.get(chosen)
+        if found is not None and found.valid:
+            self._try(path, here, chosen, partial(self._fill, path, here, found))
+        return True
+
+    def _fill(self, path: Path, here: "_Dir", each: LadderedLog, paced: Callable[[int], None]) -> None:
+        each.fill(self._stored, here.buffer, self._attentive(path, here, paced))
+        if each.start_is_due:
+            each.place_start()
+
+    def _attentive(self, path: Path, here: "_Dir", paced: Callable[[int], None]) -> Callable[[int], None]:
+        """Look after what is urgent now and then while a large segment is filled."""
+
+        def attentive(size: int) -> None:
+            paced(size)
+            if self._clock() - here.looked_at >= REST_SECONDS:
+                self._meet(here)
+                self._urgent(path, here, here.second)
+
+        return attentive
+
+    def _stored(self, key: SegmentKey) -> bytes | None:
+        return self._journal.ladders([key]).get(key)
+
+    def _try(self, path: Path, here: "_Dir", key: LogKey, what: Callable[[Callable[[int], None]], object]) -> None:
+        """Do something with a log. If that fails in any way, this log is left alone for a while."""
+        if here.again_at.get(key, 0.0) > self._clock():
+            return
+        try:
+            what(self._paced(path))
+        except _StopError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
+            self._leave_alone(here, key, error)
+
+    def _leave_alone(self, here: "_Dir", key: LogKey, error: Exception) -> None:
+        """Count and name what failed. Raises MemoryError: no log causes that."""
+        if isinstance(error, MemoryError):
+            raise error
+        self.errors += 1
+        here.again_at[key] = self._clock() + RETRY_SECONDS
+        extra = {"log": str(key), "error": str(error)}
+        if isinstance(error, (OSError, FormatError, JournalError)):
+            log.info("a log cannot be counted now", extra=extra)
+        else:
+            log.error("an unexpected error keeps a log from being counted for a while", exc_info=error, extra=extra)
+
+    def _paced(self, path: Path) -> Callable[[int], None]:
+        before = time.thread_time()
+
+        def paced(size: int) -> None:
+            nonlocal before
+            now = time.thread_time()
+            if self._wait(self._pace.spent(size, now - before, self._clock())) or path in self._log_dirs.unavailable:
+                raise _StopError
+            before = time.thread_time()
+
+        return paced
+
+    # --- what is stored
+
+    def _store(self, here: "_Dir") -> None:
+        logs = list(here.logs.values())
+        found = {key: ladder for each in logs for key, ladder in each.unsaved().items()}
+        gone = here.gone - found.keys()
+        if found or gone:
+            self._journal.keep_ladders(found, gone)
+            for each in logs:
+                each.note_saved(found)
+        here.gone = set()
+
+    def _sweep(self) -> None:
+        """Forget ladders of segments that have gone while no agent ran."""
+        if self._clock() - self._swept < SWEEP_SECONDS or self._log_dirs.unavailable:
+            return
+        self._swept = self._clock()
+        there = {SegmentKey.of(segment) for each in self.all() for segment in each.tail.segments}
+        gone = self._journal.laddered() - there
+        if gone:
+            self._journal.keep_ladders({}, gone)
+
+    # --- any thread
+
+    def of(self, key: LogKey) -> LadderedLog | None:
+        """The ladder of a log in a log dir that may be read."""
+        for path, here in self._dirs.items():
+            found = here.logs.get(key)
+            if found is not None and path not in self._log_dirs.unavailable:
+                return found
+        return None
+
+    def all(self) -> list[LadderedLog]:
+        """The ladders of all logs."""
+        return [each for here in self._dirs.values() for each in list(here.logs.values())]
+
+    @property
+    def unfilled_bytes(self) -> int:
+        """The bytes of closed segments that are not counted."""
+        return sum(each.unfilled_bytes for each in self.all())
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that ladders take, without Python's own."""
+        return sum(map(attrgetter("nbytes"), self.all()))
+
+
+class _Dir:
+    """The logs of one log dir. Only its thread changes it."""
+
+    def __init__(self, presence: Presence, now: float) -> None:
+        self.presence = presence
+        self.logs: dict[LogKey, LadderedLog] = {}
+        self.due: list[LogKey] = []  # logs with segments to fill, the one with the newest last
+        self.again_at: dict[LogKey, float] = {}
+        self.gone: set[SegmentKey] = set()
+        self.stored_at = now
+        self.buffer: Bytes = window()[:BUFFER_BYTES]
+        self.second: Bytes = window()[:BUFFER_BYTES]  # for gaps that are closed while a segment is filled
+        self.looked_at = now
+
+
+def _is_counted(topic: str) -> bool:
+    return topic != METADATA_TOPIC

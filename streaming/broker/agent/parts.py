@@ -1,0 +1,214 @@
+"""The parts of an agent that work on one journal: the watcher's thread, what checks and replaces it, the answers, the scrub."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.broker.agent.blocking import POLL_SECONDS, Blocking
+from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.consumer_memory import Arrivals
+from streaming.broker.agent.dir_calls import DirCalls
+from streaming.broker.agent.ending import Ending
+from streaming.broker.agent.group_answers import GroupAnswers
+from streaming.broker.agent.group_following import GroupFollowing
+from streaming.broker.agent.health_server import Pulse
+from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.ladders import Ladders
+from streaming.broker.agent.polling_thread import HostWatch, PollingThread
+from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.scrubbing import scrub_statuses
+from streaming.broker.agent.security import ServerFiles
+from streaming.broker.agent.service import Service
+from streaming.broker.disk.logdirs import LogDirs
+from streaming.broker.disk.silence import FirstRead
+from streaming.broker.journal.consumers import Consumers, JournalBounds
+from streaming.broker.journal.journal import Journal
+from streaming.broker.protocol.status_messages import BlockedFile
+from streaming.broker.scrub.threads import Scrub, ScrubOptions
+from streaming.broker.watcher.reading import note_nothing
+from streaming.broker.watcher.structure import Structure
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.watcher import Watcher
+from streaming.common.short_names import redacted
+from streaming.common.units import Address
+
+log = logging.getLogger(__name__)
+
+TRIM_EVERY_SECONDS = 10.0
+
+TRIM_SECONDS = 0.5
+"""How long the journal is trimmed at a time."""
+
+TRIM_PAUSE_SECONDS = 0.005
+"""The pause after each slice: if a lock is taken again at once, those who wait for it do not get it."""
+
+END_SECONDS = 5.0
+"""How long the watcher has to store its cursors when the agent is stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """The options of an agent.
+
+    ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
+    backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
+    counted in a second, 0 for none; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the
+    agent's own metrics, None for none; ``web_config``: how they are secured.
+    """
+
+    name: str
+    log_dirs: tuple[Path, ...]
+    journal: Path
+    listen: Address
+    files: ServerFiles
+    metrics_listen: Address | None
+    web_config: Path | None
+    read_rate: int
+    groups_limit: int
+    ladder_rate: int
+    producers_limit: int
+    redact_ids: bool
+    bounds: JournalBounds
+    scrub: ScrubOptions
+    child: bool
+
+
+def now_ms() -> int:
+    """The clock, Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Parts:
+    """The parts of an agent that work on one journal: the watcher's thread, what checks and replaces it, the scrub."""
+
+    def __init__(
+        self,
+        options: AgentOptions,
+        log_dirs: LogDirs,
+        silent: Iterable[FirstRead],
+        journal: Journal,
+        pulse: Pulse,
+        polls: Polls,
+        ending: Ending,
+    ) -> None:
+        self._options, self._log_dirs, self._journal = options, log_dirs, journal
+        self._pulse, self._polls, self._ending = pulse, polls, ending
+        self._consumers, self._arrivals = Consumers(journal, journal.now_ms), Arrivals()
+        self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
+        self.ladders = self._new_ladders() if options.ladder_rate else None
+        self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)
+        self.following = GroupFollowing(log_dirs, self._tails, rate=options.read_rate, groups_limit=options.groups_limit)
+
+    def _new_ladders(self) -> Ladders:
+        rate, wait = self._options.ladder_rate, self._ending.event.wait
+        return Ladders(self._log_dirs, self._tails, self._journal, now_ms, rate=rate, wait=wait)
+
+    def _start(self) -> PollingThread:
+        """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
+        self._arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
+        structure = Structure(self._log_dirs, self._polls.want, now_ms, lambda: self._log_dirs.barred)
+        rate, stop = self._options.read_rate, self._ending.event
+        thread = PollingThread(self._watch, structure, read_rate=rate, pulse=self._pulse, stop=stop, polls=self._polls)
+        thread.start()
+        return thread
+
+    def _watch(self, should_stop: Callable[[], bool]) -> HostWatch:
+        cluster = ClusterView(self._log_dirs)
+        watcher = Watcher(
+            self._log_dirs,
+            self._journal,
+            cluster,
+            now_ms,
+            producers_limit=self._options.producers_limit,
+            redact=self._redact,
+            attached=self._consumers.any(),
+            should_stop=should_stop,
+            note=note_nothing if self.ladders is None else self.ladders.note,
+        )
+        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms))
+
+    def service(self, takes: Callable[[str, str], bool]) -> Service:
+        """The agent's answers to jobs."""
+        return Service(
+            self._options.name,
+            self._journal,
+            self._consumers,
+            lambda: self.blocking.current.host_watch,
+            self._polls,
+            self._arrivals,
+            self._pulse,
+            self._blocked,
+            scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
+            redact=self._redact,
+            takes=takes,
+            about_groups=GroupAnswers(
+                journal=self._journal,
+                consumers=self._consumers,
+                log_dirs=self._log_dirs,
+                tails=self._tails,
+                following=self.following,
+                calls=DirCalls(log_dir.path for log_dir in self._log_dirs),
+                ladders=self.ladders,
+                redact=self._redact if self._options.redact_ids else None,
+            ),
+        )
+
+    def _tails(self) -> list[Tail]:
+        return self.blocking.current.host_watch.watcher.tails()
+
+    def start_background(self, resources: ExitStack) -> None:
+        """Start to follow consumer groups, to count logs, and to scrub, as far as these are on; ``resources`` end them."""
+        if self._options.groups_limit:
+            self.following.start(self._ending.event)
+            resources.callback(self.following.join, END_SECONDS)
+        if self.ladders is not None:
+            self.ladders.start(self._ending.event)
+            resources.callback(self.ladders.join, END_SECONDS)
+        if self._scrub is not None:
+            self._scrub.start(self._ending.event)
+            resources.callback(self._scrub.join, END_SECONDS)
+        resources.callback(self._ending.end)  # before they are waited for: an agent that cannot listen was ended by nobody
+
+    def run(self, server: AgentServer) -> None:
+        """Do all periodic work except the watcher's, until the agent is stopped. Raises JournalError if the journal's files are gone."""
+        next_trim, stop = time.monotonic(), self._ending.event
+        while not stop.is_set():
+            self.blocking.poll()
+            server.end_overdue()
+            if time.monotonic() >= next_trim and not self._trim():
+                self._journal.database.check_files()
+                next_trim = time.monotonic() + TRIM_EVERY_SECONDS
+            stop.wait(POLL_SECONDS)
+
+    def end(self) -> None:
+        """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""
+        self._ending.end()
+        self.blocking.current.thread.join(END_SECONDS)
+        if self.blocking.current.alive:
+            log.warning(
+                "the watcher waits in a call that does not return: the agent stops without it",
+                extra={"path": str(self.blocking.current.calls.path)},
+            )
+
+    def _trim(self) -> bool:
+        """Trim the journal for a while; returns whether there is more. Between two slices, other threads can take the lock."""
+        ends = time.monotonic() + TRIM_SECONDS
+        while self._consumers.trim(self._options.bounds):
+            if self._ending.event.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
+                return True
+        return False
+
+    def _blocked(self) -> list[BlockedFile]:
+        calls = self.blocking.blocked
+        return [
+            BlockedFile(call.log_dir.broker, str(call.log_dir.path), str(call.path), round(self.blocking.blocked_for(call), 1))
+            for call in calls
+        ]
+
+    def _redact(self, name: str) -> str:
+        """A transactional id or a group as it leaves this host."""
+        return redacted(name, cluster_id=self._log_dirs.cluster_id) if self._options.redact_ids else name

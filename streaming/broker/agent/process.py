@@ -1,0 +1,210 @@
+"""Runs the agent as a process. One thread watches, another checks it, others answer. It ends with its parent or a signal."""
+
+import logging
+import os
+import resource
+import threading
+import time
+from contextlib import ExitStack
+from functools import partial
+
+import pyarrow as pa
+
+import streaming
+from streaming.broker.agent.call_answers import answers
+from streaming.broker.agent.call_front import cannot_listen, refuse_taken
+from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.agent.ending import Ending, send_address
+from streaming.broker.agent.group_following import GroupFollowing
+from streaming.broker.agent.health_server import HealthServer, Pulse
+from streaming.broker.agent.own_page import AgentMetrics
+from streaming.broker.agent.parts import AgentOptions, Parts
+from streaming.broker.agent.permissions import Rights
+from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.security import Security, open_security
+from streaming.broker.agent.service import Service
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.logdirs import refuse_inside
+from streaming.broker.disk.shortage import shortage
+from streaming.broker.disk.silence import open_answering
+from streaming.broker.journal.journal import Journal
+from streaming.broker.protocol.group_messages import Following
+from streaming.broker.watcher.open_files import RESERVED
+from streaming.broker.watcher.watcher import Doubt
+from streaming.common import private_directory
+from streaming.common.definitions import agent_metrics
+from streaming.errors import JournalBusyError
+
+log = logging.getLogger(__name__)
+
+RIGHTS_EVERY_SECONDS = 600.0
+"""How often the rights to read are checked: a broker may have got another umask."""
+
+JOURNAL_WAIT_SECONDS = 10.0
+"""How long a child waits for a journal that is in use: after a job was killed, its agent needs a moment to notice and end."""
+
+CLOSE_SECONDS = 2.0
+"""How long running calls have to end."""
+
+_JOURNAL_POLL_SECONDS = 0.1
+
+
+def _running_ms() -> int:
+    """A monotonic clock, milliseconds since any beginning."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def serve(options: AgentOptions) -> None:
+    """Run an agent until it is stopped.
+
+    Raises:
+        UsageError: the log dirs, an address, or a file of certificates, tokens or passwords cannot be used.
+        JournalError: the journal cannot be used.
+    """
+    began = time.monotonic()
+    security = open_security(options.files, options.listen)
+    refuse_taken(options.listen)  # before a journal is made
+    log_dirs, silent = open_answering(options.log_dirs)
+    log_dirs.log_changes()
+    refuse_inside(options.journal, log_dirs, "--journal")
+    raise_limit(sum(map(count_directories, log_dirs.available)))
+    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps the memory of a large answer for ever if no other request comes
+    polls = Polls()
+    ending = Ending(polls)
+    ending.end_at_signals()
+    if options.child:
+        ending.end_with_parent()
+    with ExitStack() as resources:
+        metrics, pulse = AgentMetrics(), Pulse()
+        health = _serve_health(options, metrics, pulse, resources)
+        os.umask(private_directory.UMASK)
+        journal = _open_journal(options, log_dirs.cluster_id, ending.event)
+        if journal is None:
+            return
+        resources.callback(journal.close)
+        agent = Parts(options, log_dirs, silent, journal, pulse, polls, ending)
+        resources.callback(agent.end)
+        if health is not None:
+            health.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
+        agent.start_background(resources)
+        service, rights = agent.service(security.takes), Rights(log_dirs)
+        _show_metrics(metrics, service, security, rights, agent)
+        server = _listen(service, options, security, metrics)
+        resources.callback(server.close, CLOSE_SECONDS)
+        threading.Thread(target=_check_rights, args=(rights, ending.event, options.child), daemon=True, name="rights").start()
+        log.info("agent listens", extra={"address": str(server.address), "journal": journal.id, "agent": options.name})
+        if options.child:
+            send_address(str(server.address))
+        agent.run(server)
+        stopped = {"agent": options.name, "seq": journal.end().seq, "published_bytes": journal.end().total}
+        log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
+
+
+WANTED = 1 << 20
+"""More than any broker has logs. A limit of "infinity" cannot be set on every system."""
+
+FEW = 16_384
+
+
+def count_directories(log_dir: LogDir) -> int:
+    """How many directories a log dir has, 0 if it cannot be listed now."""
+    try:
+        with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
+            return sum(entry.is_dir() for entry in entries)
+    except OSError as error:  # the watcher reports it
+        log.debug("log dir cannot be listed", extra={"log_dir": str(log_dir.path), "error": str(error)})
+        return 0
+
+
+def raise_limit(logs: int = 0) -> int:
+    """Raise the soft limit on open files to the hard one and return the new limit. Logs if ``logs`` need more, besides a reserve for
+    everything else, or a large broker may.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
+    if soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    if limit < logs + RESERVED:
+        log.warning(
+            "fewer files may be open than this host's logs need: those of quiet logs are closed between looks, and connections may find no "
+            "descriptor; raise LimitNOFILE (ulimit -Hn)",
+            extra={"limit": limit, "logs": logs, "reserve": RESERVED},
+        )
+    elif limit < FEW:
+        log.warning(
+            "few files may be open: raise LimitNOFILE (ulimit -Hn) above the number of partitions on this host", extra={"limit": limit}
+        )
+    return limit
+
+
+def _listen(service: Service, options: AgentOptions, security: Security, metrics: AgentMetrics) -> AgentServer:
+    try:
+        return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics, options.journal)
+    except OSError as error:
+        raise cannot_listen(options.listen, error) from error
+
+
+def _serve_health(options: AgentOptions, metrics: AgentMetrics, pulse: Pulse, resources: ExitStack) -> HealthServer | None:
+    """Serve the agent's own page, if it has an address."""
+    if options.metrics_listen is None:
+        return None
+    health = HealthServer(options.metrics_listen, options.web_config, metrics, pulse)
+    resources.callback(health.close)
+    log.info("agent metrics are served", extra={"url": health.url})
+    return health
+
+
+def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
+    if os.geteuid() == 0 and not child:  # for a child, its job decides about running as root
+        log.warning("the agent runs as root and needs no such rights: give it a user of its own that may read the log dirs")
+    while True:
+        rights.check()
+        if stop.wait(RIGHTS_EVERY_SECONDS):
+            return
+
+
+def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, agent: Parts) -> None:
+    """Show on the agent's own page what its parts do not count themselves."""
+    journal, certificates, blocking, following = service.journal, security.certificates, agent.blocking, agent.following
+    brokers = ",".join(map(str, service.watcher.log_dirs.brokers))
+    metrics.show(agent_metrics.BUILD, lambda: 1, streaming.__version__, service.name, brokers)
+    metrics.show(agent_metrics.LOGS, lambda: len(service.watcher.tails()))
+    metrics.show(agent_metrics.CAUGHT_UP, lambda: service.watcher.caught_up)
+    metrics.show(agent_metrics.JOURNAL_SIZE, journal.size)
+    metrics.show(agent_metrics.PUBLISHED_BYTES, lambda: journal.end().total)
+    metrics.show(agent_metrics.PUBLISHED_EVENTS, lambda: journal.end().seq)
+    metrics.show(agent_metrics.UNREADABLE_FILES, lambda: rights.count)
+    metrics.show(agent_metrics.DESCRIPTOR_SHORTAGES, lambda: shortage.count)
+    metrics.show(agent_metrics.UNWATCHED_DIRECTORIES, lambda: blocking.current.structure.unwatched)
+    metrics.show(agent_metrics.COORDINATOR_LOG_ERRORS, lambda: following.errors)
+    ladders = agent.ladders
+    metrics.show(agent_metrics.LADDER_UNFILLED, lambda: None if ladders is None else ladders.unfilled_bytes)
+    metrics.show(agent_metrics.LADDER_SIZE, lambda: None if ladders is None else ladders.nbytes)
+    for how in Following:
+        metrics.show(agent_metrics.COORDINATOR_LOGS, partial(_followed, following, how), how)
+    for doubt in Doubt:
+        metrics.show(agent_metrics.AGENT_DOUBTS, partial(_doubts, service, doubt), service.name, doubt)
+    metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
+    metrics.show(agent_metrics.CERTIFICATE_END, lambda: None if certificates is None else certificates.get().pair.ends_at)
+
+
+def _doubts(service: Service, doubt: Doubt) -> int:
+    return service.doubts()[doubt]
+
+
+def _followed(following: GroupFollowing, how: Following) -> int:
+    return following.counts()[how]
+
+
+def _open_journal(options: AgentOptions, cluster_id: str, stop: threading.Event) -> Journal | None:
+    """Open the journal; a child waits if it is in use. None if the agent was stopped meanwhile."""
+    deadline = time.monotonic() + (JOURNAL_WAIT_SECONDS if options.child else 0.0)
+    while not stop.is_set():
+        try:
+            return Journal(options.journal, cluster_id, _running_ms)
+        except JournalBusyError:
+            if time.monotonic() >= deadline:
+                raise
+            stop.wait(_JOURNAL_POLL_SECONDS)
+    return None

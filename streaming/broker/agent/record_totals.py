@@ -1,0 +1,62 @@
+"""How many records each log has, in versions: what has changed since one can be asked for."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from streaming.broker.agent.laddered_log import LadderedLog
+from streaming.broker.protocol.group_messages import RECORDS
+from streaming.common.log_key import LogKey
+
+_Row = tuple[int, int, int, int, int]  # log start, next offset, data, aborted, control
+
+_GONE: _Row = (-1, -1, 0, 0, 0)
+
+
+class RecordTotals:
+    """For several threads.
+
+    Args:
+        logs: the ladders of all logs.
+    """
+
+    def __init__(self, logs: Callable[[], Iterable[LadderedLog]]) -> None:
+        self._logs = logs
+        self._lock = threading.Lock()
+        self._known: dict[LogKey, tuple[int, _Row]] = {}  # with the version of the last change
+        self.process = uuid.uuid4().hex
+        """Versions of another process mean nothing."""
+        self._number = 0
+
+    def changes(self, process: str, number: int) -> tuple[int, bool, pa.RecordBatch]:
+        """The present version, whether these are all rows, and the rows (`RECORDS`) that changed since ``number``."""
+        with self._lock:
+            self._refresh()
+            whole = process != self.process or number > self._number or number <= 0
+            rows = [
+                (*key[:2], key.topic_id, key.partition, *row)
+                for key, (changed, row) in self._known.items()
+                if (row != _GONE if whole else changed > number)
+            ]
+        columns = list(zip(*rows, strict=True)) or [()] * len(RECORDS)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORDS, strict=True)]
+        return self._number, whole, pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
+
+    def _refresh(self) -> None:
+        now = {each.tail.cursor.log: row for each in self._logs() if (row := _row(each)) is not None}
+        stamp = self._number + 1
+        gone = {key: _GONE for key in self._known if key not in now}
+        changed = {key: row for key, row in (gone | now).items() if key not in self._known or self._known[key][1] != row}
+        if changed:
+            self._number = stamp
+            self._known |= {key: (stamp, row) for key, row in changed.items()}
+
+
+def _row(each: LadderedLog) -> _Row | None:
+    found = each.totals()
+    if found is None:
+        return None
+    log_start, next_offset, counts = found
+    return log_start, next_offset, counts.data, counts.aborted, counts.control

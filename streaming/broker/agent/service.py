@@ -1,0 +1,402 @@
+"""The agent's answers, without the wire: status, plans, and the rows of a range."""
+
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+import pyarrow as pa
+
+import streaming
+from streaming.broker.agent.allowance import Allowance
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.consumer_memory import Arrivals
+from streaming.broker.agent.group_answers import GroupAnswers
+from streaming.broker.agent.health_server import Pulse
+from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.owners import Owners
+from streaming.broker.agent.pending import answer
+from streaming.broker.agent.polling_thread import HostWatch
+from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.range_reading import RangeReading
+from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers
+from streaming.broker.journal.journal import Journal, Mark
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.problems import TWIN, Reason
+from streaming.broker.protocol.scrub_messages import ScrubStatus
+from streaming.broker.protocol.status_messages import (
+    MOST_UNREADABLE,
+    BlockedFile,
+    BrokerStatus,
+    CatalogPart,
+    CatalogVersion,
+    Status,
+    StatusRequest,
+    UnreadableLog,
+    UnreadableLogs,
+)
+from streaming.broker.protocol.versions import job_problem
+from streaming.broker.watcher.beginnings import Beginning
+from streaming.broker.watcher.unreadable import Unreadable
+from streaming.broker.watcher.watcher import Doubt, Watcher
+from streaming.common.catalog.changes import Version
+from streaming.common.rare_log import RareLog
+from streaming.common.start_from import StartFrom
+from streaming.errors import AgentError, VersionError, quoted
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.5
+"""The longest wait of a plan for a poll of all logs; under a heavy load a poll takes as long. A page misses logs that were not polled."""
+
+WAIT_SECONDS = 0.3
+"""How often a plan that waits for something new checks again."""
+
+MOST_WAIT_SECONDS = 30.0
+"""The longest wait of a plan, whatever is asked for. One plan of a consumer waits at a time; another one is answered at once."""
+
+BEGINNINGS, BEGINNING_SECONDS = 16, 10.0
+"""So many consumers of a principal may begin at once, and one more each so many seconds."""
+
+HAND_OVER = "give the job the token of its owner, or write takes=ID, the consumer's id, behind the token in --token-file that may take it"
+
+_ID = re.compile(r"[ -~]{0,64}")  # a UUID, where a job draws it
+_ASKS_ALL = StatusRequest()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One agent. Called from the threads of the server.
+
+    A consumer's position is what its Spark job has committed of what arrived. Every range is sent from this position, however far the plans
+    have gone. So events that a read lost on its way, or that an unreachable agent could not send, come again with the next range. At a
+    commit, only events that the same run of the query received count as arrived: if a micro-batch is run again, it may find the agent
+    unreachable and go without its rows.
+    """
+
+    name: str
+    journal: Journal
+    consumers: Consumers
+    host_watch: Callable[[], HostWatch]
+    polls: Polls
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    pulse: Pulse = field(default_factory=Pulse)
+    blocked: Callable[[], list[BlockedFile]] = list
+    owners: Owners = field(default_factory=Owners)
+    scrubs: Callable[[], list[ScrubStatus]] = list
+    redact: Callable[[str], str] = str  # makes the form of an id or a name that may leave the host
+    about_groups: GroupAnswers | None = None  # without it, questions about consumer groups are refused
+    takes: Callable[[str, str], bool] = lambda _principal, _consumer: False  # whether a principal may take another one's consumer
+    beginnings: Allowance = field(default_factory=lambda: Allowance(BEGINNINGS, BEGINNING_SECONDS))
+    consumer_expiry_ms: int = 7 * 86_400_000
+    notes: RareLog = field(default_factory=lambda: RareLog(log))
+
+    @property
+    def watcher(self) -> Watcher:
+        """The current watcher."""
+        return self.host_watch().watcher
+
+    @property
+    def cluster(self) -> ClusterView:
+        """The agent's view of the cluster."""
+        return self.host_watch().cluster
+
+    @property
+    def host_status(self) -> HostStatus:
+        """The status of whole log dirs."""
+        return self.host_watch().host_status
+
+    def status(self, request: StatusRequest = _ASKS_ALL, principal: str = "") -> Status:
+        """The agent's identity and progress. It is no part of a job's work: it takes no consumer for the principal, and renews none.
+
+        Raises:
+            AgentError: the consumer that the request names belongs to another principal.
+        """
+        owner = self.consumers.owner(request.consumer)
+        if owner not in ("", principal) and not self.takes(principal, request.consumer):
+            raise self._foreign(request.consumer, owner, principal)
+        return self._status(request)
+
+    def _status(self, request: StatusRequest) -> Status:
+        caught_up = self.watcher.caught_up  # first: then the end covers everything that was read by then
+        catalog = self._catalog(request)  # first: everything that was read before these decisions is before the end
+        end = self.journal.end()
+        dirs = self.watcher.log_dirs
+        unreadable = sorted(self.watcher.unreadable(), key=lambda each: each.log.topic != TRANSACTION_TOPIC)  # the most important first
+        return Status(
+            agent=self.name,
+            version=streaming.__version__,
+            journal=self.consumers.journal(request.consumer),
+            cluster_id=dirs.cluster_id,
+            brokers=dirs.brokers,
+            unreadable_metadata=self.cluster.unreadable(),
+            logs=max(len(self.watcher.tails()), self.host_status.logs),
+            caught_up=caught_up,
+            seq=end.seq,
+            total=end.total,
+            now_ms=time.time_ns() // 1_000_000,
+            directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
+            doubts={str(doubt): count for doubt, count in self.doubts().items()},
+            log_dirs=self.host_status.log_dirs,
+            broker_statuses=[_without_known(each, request) for each in self.host_status.brokers],
+            blocked=self.blocked(),
+            silent_seconds=round(self.pulse.age, 1),
+            unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
+            unreadable_logs=[_named(each) for each in unreadable[:MOST_UNREADABLE]],
+            twins=self.owners.twins(),
+            scrubs=self.scrubs(),
+            pending=list(answer(request.pending, self.watcher.tails(), self.redact)) if request.pending else [],
+            catalog=catalog,
+        )
+
+    def _catalog(self, request: StatusRequest) -> list[CatalogPart]:
+        if not request.catalog:
+            return []
+        changes = self.watcher.decided(Version(each.process, each.number) for each in request.catalogs)
+        if changes is None:
+            return []
+        version = CatalogVersion(changes.version.process, changes.version.number)
+        return [CatalogPart(version=version, whole=changes.whole, changes=changes.pack())]
+
+    def doubts(self) -> dict[Doubt, int]:
+        """How many values could not be believed so far, by kind."""
+        ladders = None if self.about_groups is None else self.about_groups.ladders
+        refused = 0 if ladders is None else ladders.opened.refused
+        return self.watcher.doubts() | {Doubt.CONFIGURATION: self.cluster.rejected_configs(), Doubt.RECORD_TIME: refused}
+
+    def register(self, request: Register, principal: str = "") -> Status:
+        """Register a consumer that starts.
+
+        If this journal does not know the consumer, the logs are published to it from the start that it requests.
+
+        Raises:
+            AgentError: there is no such start, the consumer belongs to another principal or another run, or its principal has as many
+                consumers as it may have, or begins too many in a short time.
+            VersionError: its job is of a version that cannot read the agent's rows; the same for `plan` and `read`.
+        """
+        _serve_only(request.protocol)
+        if request.start_from not in set(StartFrom):
+            raise AgentError(f"no such start: {request.start_from!r:.40}; there are {', '.join(StartFrom)}")
+        if not _ID.fullmatch(request.consumer):
+            raise AgentError(f"no such id of a consumer: {quoted(request.consumer)}")
+        beginning = Beginning(StartFrom(request.start_from), request.resumed)
+        if not request.consumer:
+            self._register_reader(beginning)
+        elif self._goes_on(request, principal):
+            self.watcher.note_consumer()
+        elif not self.arrivals.begins(request.consumer):
+            self._begin(request.consumer, beginning, principal)
+        self.polls.want()
+        return self._status(StatusRequest(consumer=request.consumer))
+
+    def _goes_on(self, request: Register, principal: str) -> bool:
+        """Whether the consumer is registered and goes on from where it was."""
+        self._claim(request.consumer, request.run, principal)
+        if not request.resumed and self.consumers.has_committed(request.consumer):
+            self._note("a job has lost the position that it had committed: it begins anew", consumer=request.consumer)
+            self.consumers.forget(request.consumer)
+        return self.consumers.note_seen(request.consumer)
+
+    def _begin(self, consumer: str, beginning: Beginning, principal: str) -> None:
+        """Let a consumer begin at this agent. Each beginning costs a look at all logs."""
+        if not self.beginnings.take(principal):
+            raise AgentError("too many jobs begin at the same time: it is tried again", Reason.BUSY)
+        if not self.consumers.make_room(principal, self.consumer_expiry_ms):
+            raise AgentError(
+                f"it serves {MOST_CONSUMERS} jobs already with this token: stop one of them; those that were silent for longer than "
+                "consumer_expiry give way",
+                Reason.BUSY,
+            )
+        self.arrivals.note_beginning(consumer, self.watcher.begin(beginning, Registration(consumer, principal, beginning.resumed)))
+
+    def _claim(self, consumer: str, run: str, principal: str) -> None:
+        """Check that a consumer belongs to the principal, and that the run owns it: only one run of a consumer's query is served.
+
+        Raises:
+            AgentError: it belongs to another one, or another run is served.
+        """
+        if not consumer:
+            return
+        if not self.consumers.belongs_to(consumer, principal):
+            if not self.takes(principal, consumer):
+                raise self._foreign(consumer, self.consumers.owner(consumer), principal)
+            self.consumers.hand_over(consumer, principal)
+        if not _ID.fullmatch(run):
+            raise AgentError(f"no such id of a run: {quoted(run)}")
+        if run and not self.owners.claim(consumer, run):
+            self._note("two jobs have one id", consumer=consumer, refused_run=run)
+            raise AgentError(f"{TWIN}: {consumer}: was a checkpoint copied while its job ran on? stop one of them", Reason.TWIN_CONSUMER)
+
+    def _foreign(self, consumer: str, owner: str, principal: str) -> AgentError:
+        """The error that refuses a consumer to a principal to which it does not belong, with whose it is and what to do."""
+        self._note("a consumer of another token is refused", consumer=consumer, owner=owner, principal=principal, remedy=HAND_OVER)
+        sent = f"its token is {principal}'s" if principal else "its token has no name"
+        return AgentError(
+            f"the job {consumer} belongs to another token there, that of {owner}, and {sent}: name the right one with --agent-token-file; "
+            f"or, if the job is to have this token, write takes={consumer} behind it in the agent's --token-file",
+            Reason.UNAUTHORIZED,
+        )
+
+    def _note(self, message: str, **fields: str) -> None:
+        """Warn of what a caller has caused."""
+        self.notes.write(logging.WARNING, message, fields)
+
+    def _register_reader(self, beginning: Beginning) -> None:
+        """Register a consumer without an id: it reads what the journal keeps. Before the first such reader, the journal keeps nothing."""
+        if self.consumers.any() or self.watcher.tails():
+            self.watcher.note_consumer()
+        else:
+            self.watcher.begin(beginning)
+
+    def plan(self, request: PlanRequest, principal: str = "") -> Plan:
+        """Plan how far ``request.budget`` bytes reach. For a consumer without an id, the plan starts at the position in the request.
+
+        Raises:
+            AgentError: the consumer belongs to another principal or another run.
+        """
+        _serve_only(request.protocol)
+        with self.journal.database.reading():  # the consumer is not forgotten meanwhile
+            start = self._start(request, principal)
+        if start.planned == NOT_BEGUN:
+            return self._not_begun(start.journal)
+        if request.consumer:
+            self._make_good(request.consumer)
+        mark = self._reach(start.after, request)
+        missed = start.after < start.planned
+        if mark.seq > start.planned:
+            more = request.budget is not None and self.journal.end().seq > mark.seq
+            return Plan(self.name, start.journal, mark.seq, mark.total, again=False, missed=missed, more=more)
+        if request.journal != start.journal:
+            return self._not_begun(start.journal)
+        total = self.journal.at(start.planned).total if request.total < 0 else request.total
+        return Plan(self.name, start.journal, start.planned, total, again=missed, missed=missed, more=False)
+
+    def _start(self, request: PlanRequest, principal: str) -> "_Start":
+        """Where a plan starts."""
+        consumer = request.consumer
+        journal, committed = self.consumers.journal(consumer), self.consumers.committed(consumer)
+        if committed is None and consumer:
+            return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+        self._claim(consumer, request.run, principal)
+        same = request.journal == journal
+        planned = request.after if same else committed or 0
+        if committed is None:
+            return _Start(journal, planned, planned)
+        if not (self.journal.has_been_at(request.after, request.total) if same else self._suits(request)):
+            # a job keeps the name of the journal before it reads, so one that names another has not read this one, or has gone on since
+            self._note("this journal is an earlier copy of what a consumer has read: it begins anew", consumer=consumer)
+            self.consumers.forget(consumer)
+            return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+        if self.consumers.has_lost_its_beginning(consumer):
+            self._note("a job comes to its beginning when that is forgotten: it begins anew", consumer=consumer)
+            self.consumers.forget(consumer)
+            return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+        if 0 <= planned < committed:
+            if not self.consumers.set_back(consumer, planned):
+                return _Start(journal, NOT_BEGUN, NOT_BEGUN)
+            committed = planned
+        return _Start(journal, planned, min(planned, max(committed, self.arrivals.upto(consumer, request.run, journal))))
+
+    def _suits(self, request: PlanRequest) -> bool:
+        """Whether a consumer's beginning in this journal is for one that comes from that other journal, "" for none, and is unread."""
+        if self.consumers.was_sent(request.consumer):
+            return False
+        return not request.journal or self.consumers.begins_as_known(request.consumer)
+
+    def _make_good(self, consumer: str) -> None:
+        """Publish open transactions again after what a consumer has missed: those that ended in the gap must not seem open for ever."""
+        missed = self.consumers.missed(consumer)
+        if not missed:
+            return
+        watcher, published = self.watcher, self.arrivals.appears_again(consumer, missed, self.watcher)
+        if published is None:
+            self.arrivals.note_appearing(consumer, missed, watcher, watcher.appear_again())
+            self.polls.want()
+        elif published.is_set():
+            self.consumers.made_good(consumer, missed)
+
+    def _not_begun(self, journal: str) -> Plan:
+        return Plan(self.name, journal, NOT_BEGUN, 0, again=False)
+
+    def _reach(self, after: int, request: PlanRequest) -> Mark:
+        """Poll all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan."""
+        with self.arrivals.waiting(request.consumer) as may_wait:
+            return self._wait(after, request, min(request.wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
+
+    def _wait(self, after: int, request: PlanRequest, seconds: float) -> Mark:
+        deadline = time.monotonic() + seconds
+        while True:
+            if self._mark(after, request).seq == self.journal.end().seq:
+                self.polls.request(POLL_SECONDS)
+            mark = self._mark(after, request)
+            left = deadline - time.monotonic()
+            if mark.seq > after or left <= 0:
+                return mark
+            self.journal.wait(min(left, WAIT_SECONDS))
+
+    def _mark(self, after: int, request: PlanRequest) -> Mark:
+        return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
+
+    def read(self, asked: Range, principal: str = "") -> Iterator[pa.RecordBatch]:
+        """The rows of a range; none if its journal no longer exists.
+
+        Raises:
+            AgentError: the consumer belongs to another principal or another run, or began anew while the rows were read.
+        """
+        _serve_only(asked.protocol)
+        self._claim(asked.consumer, asked.run, principal)
+        reading = RangeReading(self.name, self.journal, self.consumers, self.arrivals)
+        return reading.rows(asked, self.watcher.log_dirs.brokers[0])
+
+    def received(self, asked: Range, principal: str = "") -> None:
+        """Note that a run of a consumer's query has received all rows of a range."""
+        with self.journal.database.reading():
+            if self._is_served(asked, principal):
+                self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
+
+    def committed(self, message: Committed, principal: str = "") -> None:
+        """Note that a micro-batch is committed: events that its run received will not be requested again."""
+        with self.journal.database.reading():
+            before = self.consumers.committed(message.consumer)
+            if before is None or not self._is_served(message, principal):
+                return
+            upto = min(message.seq, self.arrivals.upto(message.consumer, message.run, message.journal))
+            if upto > before:
+                self.consumers.note_committed(message.consumer, upto)
+
+    def _is_served(self, message: Range | Committed, principal: str) -> bool:
+        """Whether a message is of the run that is served, and of the journal as its consumer knows it now."""
+        return (
+            message.journal == self.consumers.journal(message.consumer)
+            and self.consumers.belongs_to(message.consumer, principal)
+            and self.owners.owns(message.consumer, message.run)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A plan of ``journal`` goes on behind ``planned``; everything after ``after`` is sent. Both are `NOT_BEGUN` if it has to register."""
+
+    journal: str
+    planned: int
+    after: int
+
+
+def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus:
+    return replace(status, counts="") if status.counts_name in request.counts else status
+
+
+def _serve_only(protocol: int) -> None:
+    """Check the version of every call, not only the first: a job may keep running while its agent is upgraded."""
+    problem = job_problem(protocol, streaming.__version__)
+    if problem:
+        raise VersionError(problem)
+
+
+def _named(log: Unreadable) -> UnreadableLog:
+    return UnreadableLog(*log.log, log.path, log.error)

@@ -1,0 +1,81 @@
+"""The settings of each topic of a broker, combined from its metadata log, its ``server.properties`` and the options of segtail."""
+
+import logging
+from collections.abc import Sequence
+
+from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, topic_configs
+from streaming.rules.config_values import Source
+
+log = logging.getLogger(__name__)
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class TopicConfigs:
+    """The configurations of one broker's topics. They change while the broker runs: call `refresh` before reading them.
+
+    Args:
+        static: the settings in the broker's ``server.properties``, None if they are not known.
+        patterns: the settings of topics that are assumed while no metadata log can be read.
+    """
+
+    def __init__(self, broker: int, static: Configs | None, patterns: Sequence[TopicPattern] = ()) -> None:
+        self.rejected = 0
+        """The number of values so far that could not be read. Each is counted and logged once."""
+        self._broker = broker
+        self._static = static or Configs()
+        self._patterns = patterns
+        self._image: ClusterImage | None = None
+        self._of_broker: tuple[Pairs, Pairs] | None = None
+        self._below = self._static
+        self._topics: dict[str, tuple[Pairs, Configs, str]] = {}
+        self._logged: set[tuple[str, str, str]] = set()
+
+    def refresh(self, image: ClusterImage | None) -> None:
+        """Use the current image of the metadata log, None if the log cannot be read."""
+        of_broker = None if image is None else (image.broker_configs(self._broker), image.default_broker_configs())
+        if (image is None) != (self._image is None) or of_broker != self._of_broker:
+            self._topics.clear()
+            self._below = self._static
+            for pairs in reversed(of_broker or ()):
+                dynamic = broker_configs(pairs, Source.DYNAMIC)
+                self._complain("", dynamic)
+                self._below = dynamic.over(self._below)
+        self._image, self._of_broker = image, of_broker
+
+    def of(self, topic: str) -> Configs:
+        """The settings of a topic, from all levels."""
+        return self._found(topic)[1]
+
+    def text(self, topic: str) -> str:
+        """The settings of a topic, packed as text (`Configs.text`)."""
+        return self._found(topic)[2]
+
+    def _found(self, topic: str) -> tuple[Pairs, Configs, str]:
+        pairs = () if self._image is None else self._image.topic_configs(topic)
+        known = self._topics.get(topic)
+        if known is not None and known[0] == pairs:
+            return known
+        own = pattern_configs(topic, self._patterns) if self._image is None else topic_configs(pairs)
+        self._complain(topic, own)
+        configs = own.over(self._below)
+        known = self._topics[topic] = (pairs, configs, configs.text())
+        return known
+
+    def _complain(self, topic: str, configs: Configs) -> None:
+        for refused in configs.rejected:
+            what = (topic, refused.name, refused.value)
+            if what not in self._logged:
+                self._logged.add(what)
+                self.rejected += 1
+                log.warning(
+                    "value of a configuration cannot be read: the next level is used",
+                    extra={
+                        "broker": self._broker,
+                        "topic": topic,
+                        "config": refused.name,
+                        "value": refused.value,
+                        "source": refused.source,
+                    },
+                )

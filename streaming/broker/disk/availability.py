@@ -1,0 +1,245 @@
+"""Decides which log dirs can be used now, and why the others cannot. A disk may fail, come back, or be replaced while everything else runs.
+
+If a log dir is unavailable, its logs do not count as gone: a mount point with nothing mounted looks empty.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import overload
+
+from streaming.broker.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
+from streaming.broker.disk.shortage import shortage
+from streaming.errors import DescriptorsError, LogDirError
+
+log = logging.getLogger(__name__)
+
+
+class LogDirs(Sequence[LogDir]):
+    """All log dirs in the order they were given. Unavailable ones are included, with their last identity.
+
+    If a log dir was never readable, it counts as one of the broker that has all the others. If these belong to several brokers, it has none
+    (`UNKNOWN_BROKER`). Any thread may read, `check` and `bar`.
+
+    Args:
+        found: the identity that was found at each path, None if it is unavailable so far.
+    """
+
+    def __init__(self, found: Mapping[Path, LogDir | None], unavailable: Mapping[Path, str], barred: Mapping[Path, str]) -> None:
+        self._paths = tuple(found)
+        self._known = {path: log_dir for path, log_dir in found.items() if log_dir is not None}
+        self._failed = dict(unavailable)
+        self._barred = dict(barred)
+        self._lock = threading.Lock()
+        self._dirs: tuple[LogDir, ...] = ()
+        self.cluster_id = next((log_dir.cluster_id for log_dir in self._known.values()), "")
+        self.unavailable: Mapping[Path, str] = {}
+        """The log dirs that must not be used now, and why."""
+        self.version = 0
+        """A number that changes whenever a log dir has become unavailable, has come back, or was replaced."""
+        self._logged: Mapping[Path, str] = {}
+        self._recompute()
+
+    @overload
+    def __getitem__(self, index: int) -> LogDir: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[LogDir]: ...
+
+    def __getitem__(self, index: int | slice) -> LogDir | Sequence[LogDir]:
+        return self._dirs[index]
+
+    def __len__(self) -> int:
+        return len(self._dirs)
+
+    @property
+    def available(self) -> tuple[LogDir, ...]:
+        """The log dirs that can be used."""
+        unavailable = self.unavailable
+        return tuple(log_dir for log_dir in self._dirs if log_dir.path not in unavailable)
+
+    @property
+    def known(self) -> tuple[LogDir, ...]:
+        """The log dirs that were readable at least once."""
+        return tuple(log_dir for log_dir in self._dirs if log_dir.path in self._known)
+
+    @property
+    def brokers(self) -> list[int]:
+        """The brokers of the log dirs, as far as they are known."""
+        return sorted({log_dir.broker for log_dir in self._dirs} - {UNKNOWN_BROKER})
+
+    def of(self, broker: int) -> "DirsOf":
+        """The log dirs of a broker that are available; this is evaluated at each iteration."""
+        return DirsOf(self, broker)
+
+    # --- checking again
+
+    def check(self, *paths: Path) -> None:
+        """Check these log dirs again, all if none is given: which are available, which have come back, which were replaced.
+
+        A log dir comes back if it belongs to the same cluster and broker. If its directory.id differs, it is a new disk in place of the old
+        one. If no descriptor is free, a log dir is as it was.
+        """
+        short = False
+        for path in paths or self._paths:
+            if path not in self._barred:
+                try:
+                    found, failed = self._accepted(read_identity(path)), ""
+                except DescriptorsError:
+                    shortage.note()
+                    short = True
+                    continue
+                except LogDirError as error:
+                    found, failed = None, str(error)
+                with self._lock:
+                    self._note(path, found, failed)
+        if not paths and not short:
+            shortage.end()
+        self._recompute()
+
+    def bar(self, path: Path, reason: str) -> None:
+        """Make no more calls into this log dir until `unbar`, because they do not return."""
+        with self._lock:
+            self._barred[path] = reason
+        self._recompute()
+
+    def unbar(self, path: Path) -> None:
+        """Let the next `check` read the log dir again."""
+        with self._lock:
+            reason = self._barred.pop(path, "")
+            if reason:
+                self._failed[path] = reason
+        self._recompute()
+
+    @property
+    def barred(self) -> Mapping[Path, str]:
+        """The log dirs into which no call may be made, not even to check whether they are back; and why."""
+        return dict(self._barred)
+
+    def log_changes(self) -> None:
+        """Log which log dirs have become unavailable and which have come back since the last call."""
+        before, self._logged = self._logged, self.unavailable
+        for path, reason in self._logged.items():
+            if before.get(path) != reason:
+                log.error("log dir cannot be read", extra={"log_dir": str(path), "error": reason})
+        for path in before.keys() - self._logged.keys():
+            log.warning("log dir can be read again", extra={"log_dir": str(path)})
+
+    def _accepted(self, found: LogDir) -> LogDir:
+        """Return the log dir. Raises LogDirError if it is not the expected one."""
+        path, known = found.path, self._known.get(found.path)
+        if self.cluster_id and found.cluster_id != self.cluster_id:
+            raise LogDirError(f"{path} belongs to cluster {found.cluster_id}, the others to {self.cluster_id}: it is not watched")
+        expected = self._broker_of_others() if known is None else known.broker
+        if expected not in (found.broker, UNKNOWN_BROKER):
+            raise LogDirError(
+                f"{path} belongs to node {found.broker}, this process watches it for node {expected}: "
+                "restart segtail if the log dir has changed hands on purpose"
+            )
+        for other in self._known if known is None else ():
+            if other not in self._barred and _is_same(path, other):
+                raise LogDirError(f"log dir {path} is given twice (also as {other}): name each one once")
+        return found
+
+    def _broker_of_others(self) -> int:
+        brokers = {log_dir.broker for log_dir in self._known.values()}
+        return next(iter(brokers)) if len(brokers) == 1 else UNKNOWN_BROKER
+
+    def _note(self, path: Path, found: LogDir | None, failed: str) -> None:
+        if found is None:
+            self._failed[path] = failed
+            return
+        self._failed.pop(path, None)
+        known = self._known.get(path)
+        if known != found:
+            self._known[path] = found
+            self.version += 1
+            if known is not None and known.directory_id is not None:
+                log.warning(
+                    "log dir was replaced by another",
+                    extra={"log_dir": str(path), "directory_id": found.directory_id, "was": known.directory_id},
+                )
+
+    def _recompute(self) -> None:
+        with self._lock:
+            unavailable = self._failed | self._barred
+            if unavailable.keys() != self.unavailable.keys():
+                self.version += 1
+            self.unavailable = unavailable
+            absent = LogDir(Path(), self._broker_of_others(), self.cluster_id, None)
+            self._dirs = tuple(self._known.get(path) or replace(absent, path=path) for path in self._paths)
+
+
+class DirsOf(Iterable[LogDir]):
+    """The log dirs of one broker that are available at the time of the iteration."""
+
+    def __init__(self, log_dirs: LogDirs, broker: int) -> None:
+        self._log_dirs = log_dirs
+        self._broker = broker
+
+    def __iter__(self) -> Iterator[LogDir]:
+        return (log_dir for log_dir in self._log_dirs.available if log_dir.broker == self._broker)
+
+
+def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = None) -> LogDirs:
+    """Read log dirs for the first time; all must be of one cluster. Those that cannot be used are kept as unavailable.
+
+    Args:
+        barred: the log dirs into which no call may be made, and why.
+
+    Raises:
+        LogDirError: none of them can be used, one is given twice, or they belong to two clusters.
+    """
+    found: dict[Path, LogDir | None] = {}
+    failed: dict[Path, str] = {}
+    barred = barred or {}
+    opened: list[LogDir] = []
+    for path in map(Path.absolute, paths):
+        if path in found:
+            raise LogDirError(f"log dir {path} is given twice: name each one once")
+        found[path] = None
+        if path in barred:
+            continue
+        try:
+            found[path] = here = read_identity(path)
+        except LogDirError as error:
+            failed[path] = str(error)
+            continue
+        for other in opened:
+            if _is_same(here.path, other.path):
+                raise LogDirError(f"log dir {here.path} is given twice (also as {other.path}): name each one once")
+            if here.cluster_id != other.cluster_id:
+                raise LogDirError(
+                    f"log dirs of two clusters: {other.path} belongs to {other.cluster_id}, {here.path} to {here.cluster_id}: "
+                    "run one job per cluster"
+                )
+        opened.append(here)
+    if not found:
+        raise LogDirError("no log dir is given: name the broker's log.dirs with --log-dirs A,B")
+    if not opened:
+        raise LogDirError("; ".join((failed | dict(barred)).values()))
+    return LogDirs(found, failed, barred)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them has just disappeared
+        return False
+
+
+def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
+    """Keep segtail's own files out of Kafka's: a broker refuses to load a log dir that has an unknown directory.
+
+    Raises:
+        LogDirError: ``path``, given by ``option``, is inside a log dir, in whichever spelling.
+    """
+    resolved = path.resolve()
+    barred = log_dirs.barred if isinstance(log_dirs, LogDirs) else {}
+    for log_dir in log_dirs:
+        if log_dir.path not in barred and resolved.is_relative_to(log_dir.path.resolve()):
+            raise LogDirError(
+                f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another directory"
+            )

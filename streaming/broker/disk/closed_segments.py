@@ -1,0 +1,143 @@
+"""The largest timestamps of a log's closed segments. Each one is found once, because a closed file does not change any more.
+
+If the time index cannot be used, all batches have to be scanned: at once for a single use, in pieces for repeated use.
+"""
+
+import logging
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from streaming.broker.disk.active_segment import ActiveRead, covers
+from streaming.broker.disk.largest_timestamp import LargestScan, indexed_largest, is_there, scanned_largest
+from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
+from streaming.broker.disk.segment_files import Identity, Segment
+from streaming.common.rows import TIME_UNKNOWN
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+# Hundreds of thousands of segments are kept, some bytes each. The first five fields distinguish a file from every other one, because
+# compaction puts another file under the same name. `indexed_at` is the offset at which the time index has the largest timestamp while the
+# index is not checked yet, else -1.
+_KNOWN = np.dtype(
+    [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
+)
+_IDENTIFYING = 5
+
+
+class ClosedSegments:
+    """The known facts about the closed segments of a log.
+
+    Args:
+        directory: the directory of the log.
+        thorough: check every time index at once, and scan where needed; otherwise only on request.
+        scanned: the results of scans, also of other logs.
+    """
+
+    def __init__(self, directory: Path, *, thorough: bool, scanned: ScannedTimes) -> None:
+        self.wrong = 0
+        """The number of time indexes so far that disagreed with their segment."""
+        self._directory = directory
+        self._thorough = thorough
+        self._scanned = scanned
+        self._scan: LargestScan | None = None
+        self._known = np.empty(0, _KNOWN)
+        self._unchecked = 0
+
+    def take(self, segments: Sequence[Segment], active: ActiveRead | None, buffer: Bytes) -> None:
+        """Use a new listing; its last segment is the active one. ``active`` is the scan of the segment that was active before.
+
+        Raises:
+            OSError: a segment cannot be read.
+        """
+        before = {row[:_IDENTIFYING]: row[_IDENTIFYING:] for row in self._known.tolist()}
+        rows = []
+        for segment, following in pairwise(segments):
+            key = (segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
+            found = before.get(key)
+            rows.append((*key, *(self._find(segment, following.base_offset, active, buffer) if found is None else found)))
+        self._scanned.drop(SegmentKey(*key) for key in before.keys() - {row[:_IDENTIFYING] for row in rows})
+        self._known = np.array(rows, _KNOWN)
+        self._unchecked = int(np.count_nonzero(self._known["indexed_at"] >= 0))
+        while self._thorough and self._unchecked:
+            self.check_one(buffer)
+
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """For each segment: base offset, size, largest timestamp (Unix milliseconds, -1 none, `TIME_UNKNOWN`) and the time of the file."""
+        known = self._known
+        columns = (known[name].tolist() for name in ("base_offset", "size", "largest_timestamp", "modified_ms"))
+        return list(zip(*columns, strict=True))
+
+    def segments(self) -> list[Segment]:
+        """The segments from the listing."""
+        return [self._segment(row) for row in self._known]
+
+    def files(self) -> list[SegmentKey]:
+        """The keys of the segments."""
+        return [SegmentKey(*row[:_IDENTIFYING]) for row in self._known.tolist()]
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a segment has to be scanned."""
+        return bool((self._known["largest_timestamp"] == TIME_UNKNOWN).any())
+
+    def scan(self, buffer: Bytes, budget: int) -> None:
+        """Continue the scan of the first segment that has to be scanned, for about ``budget`` bytes.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        undated = np.flatnonzero(self._known["largest_timestamp"] == TIME_UNKNOWN)
+        if not len(undated):
+            return
+        row = self._known[int(undated[0]) :][0]
+        segment = self._segment(row)
+        if self._scan is None or self._scan.segment != segment:
+            self._scan = LargestScan(segment)
+        if self._scan.advance(buffer, budget):
+            row["largest_timestamp"] = self._scan.largest
+            self._scanned.put(SegmentKey.of(segment), self._scan.largest)
+            self._scan = None
+
+    def check_one(self, buffer: Bytes) -> bool:
+        """Compare one unchecked time index with its segment; returns whether that changed anything.
+
+        Raises:
+            OSError: the segment cannot be read.
+        """
+        if not self._unchecked:
+            return False
+        row = self._known[int(np.flatnonzero(self._known["indexed_at"] >= 0)[-1]) :][0]
+        segment, believed = self._segment(row), int(row["largest_timestamp"])
+        right = is_there(segment, believed, int(row["indexed_at"]))
+        found = believed if right else self._scan_now(segment, buffer)
+        row["largest_timestamp"], row["indexed_at"] = found, -1
+        self._unchecked -= 1
+        if not right:
+            self.wrong += 1
+            log.warning(
+                "time index disagrees with its segment, which is scanned",
+                extra={"path": str(segment.path), "time_index_ms": believed},
+            )
+        return found != believed
+
+    def _segment(self, row: np.void) -> Segment:
+        base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _KNOWN.names[:_IDENTIFYING])  # type: ignore[index]
+        return Segment(base_offset, self._directory, False, size, modified_ms, Identity(device, inode))
+
+    def _find(self, segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
+        """The largest timestamp of a segment, and the offset at which its unchecked time index has it, else -1."""
+        if segment.size == 0:
+            return -1, -1
+        if active is not None and covers(active, segment):
+            return active.largest_timestamp, -1
+        scanned = self._scanned.get(SegmentKey.of(segment))
+        if scanned is not None:
+            return scanned, -1
+        return indexed_largest(segment, next_base) or (self._scan_now(segment, buffer), -1)
+
+    def _scan_now(self, segment: Segment, buffer: Bytes) -> int:
+        return scanned_largest(segment, buffer) if self._thorough else TIME_UNKNOWN

@@ -1,0 +1,301 @@
+"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, told apart by use.
+
+Only names and sizes are read. Symbolic links count themselves and are not followed, and a file with several names counts once, as in
+``du``.
+"""
+
+import contextlib
+import os
+import stat as modes
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.file_kinds import BY_ENDING, LEFTOVERS, DiskFileKind, kind_at_root, kind_beside, kind_within
+from streaming.kafka.formats.names import PartitionDir, parse_partition_dir
+
+SEGMENT_FILES = np.dtype([(name, "<i8") for name in ("directory", "base_offset", "size", "taken", "modified_ms")])
+"""Live segments: the number of the directory, the size by the file's length and on the disk, both in bytes."""
+
+_BLOCK = 512
+_REGULAR, _TYPE, _DIRECTORY = modes.S_IFREG, 0o170000, modes.S_IFDIR
+_DIGITS = 20
+_HIDDEN_SWAP = ".log.swap"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Files that should go by themselves, or that Kafka does not use: bytes on the disk, and when the newest of them last changed."""
+
+    path: str
+    kind: DiskFileKind
+    taken: int
+    changed_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DirUsage:
+    """A log dir. Sizes in bytes.
+
+    ``names`` are its directories, as parsed; the first is the root, None as every directory that is no replica's. ``apparent`` (the lengths
+    of the files) and ``taken`` (on the disk) have a row for each of them, and a column for each `DiskFileKind`. ``segments`` are
+    `SEGMENT_FILES` of live replicas, by directory and offset. ``unread``: what could not be read, by path with the reason; it is not in
+    the sizes. ``links``: symbolic links. ``free`` and ``capacity``: of its file system, ``device`` the number of that. ``counted``: where
+    each file that has several names was counted, by device and inode.
+    """
+
+    path: Path
+    device: int
+    free: int
+    capacity: int
+    names: tuple[PartitionDir | None, ...]
+    apparent: NDArray[np.int64]
+    taken: NDArray[np.int64]
+    segments: NDArray[np.void]
+    leftovers: tuple[Leftover, ...]
+    unread: Mapping[str, str]
+    links: tuple[str, ...]
+    counted: Mapping[tuple[int, int], "CountedFile"]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFile:
+    """Where a file was counted, and with how many bytes."""
+
+    row: int
+    kind: DiskFileKind
+    apparent: int
+    taken: int
+
+
+def read_usage(path: Path, half: int | None = None) -> DirUsage:
+    """Read all names and sizes below a log dir. What vanishes meanwhile is left out.
+
+    Args:
+        half: 0 or 1 for one half of what lies in it, to be `joined` with the other half.
+
+    Raises:
+        OSError: the log dir itself cannot be read.
+    """
+    return _Walk(path, half).usage()
+
+
+def joined(first: DirUsage, second: DirUsage) -> DirUsage:
+    """Join the halves 0 and 1 of a log dir."""
+    apparent, taken = second.apparent.copy(), second.taken.copy()
+    for file, once in second.counted.items():
+        if file in first.counted:
+            apparent[once.row, once.kind] -= once.apparent
+            taken[once.row, once.kind] -= once.taken
+    for whole, more in ((first.apparent, apparent), (first.taken, taken)):
+        whole[0] += more[0]
+    segments = second.segments.copy()
+    segments["directory"] += len(first.names) - 1
+    return replace(
+        first,
+        names=first.names + second.names[1:],
+        apparent=np.concatenate([first.apparent, apparent[1:]]),
+        taken=np.concatenate([first.taken, taken[1:]]),
+        segments=np.concatenate([first.segments, segments]),
+        leftovers=first.leftovers + second.leftovers,
+        unread={**first.unread, **second.unread},
+        links=first.links + second.links,
+        counted={**second.counted, **first.counted},
+    )
+
+
+class _Walk:
+    """One reading. For one thread."""
+
+    def __init__(self, path: Path, half: int | None) -> None:
+        self._path = path
+        self._half = half
+        self._apparent, self._taken = array("q"), array("q")
+        self._segments = array("q")
+        self._names: list[PartitionDir | None] = []
+        self._leftovers: dict[tuple[str, DiskFileKind], Leftover] = {}
+        self._unread: dict[str, str] = {}
+        self._links: list[str] = []
+        self._counted: dict[tuple[int, int], CountedFile] = {}
+        self._row = 0
+
+    def usage(self) -> DirUsage:
+        root = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            system, stat = os.fstatvfs(root), os.fstat(root)
+            self._begin(None)
+            if not self._half:
+                self._add(DiskFileKind.DIRECTORY, stat)
+            with Calling(self._path), os.scandir(root) as entries:
+                found = [entry for entry in entries if self._half in (None, crc32(os.fsencode(entry.name)) & 1)]
+            for entry in found:
+                self._at_root(root, entry)
+        finally:
+            os.close(root)
+        segments = np.frombuffer(self._segments, SEGMENT_FILES).copy()
+        segments["modified_ms"] //= 1_000_000
+        return DirUsage(
+            path=self._path,
+            device=stat.st_dev,
+            free=system.f_bavail * system.f_frsize,
+            capacity=system.f_blocks * system.f_frsize,
+            names=tuple(self._names),
+            apparent=np.array(self._apparent, np.int64).reshape(-1, len(DiskFileKind)),
+            taken=np.array(self._taken, np.int64).reshape(-1, len(DiskFileKind)),
+            segments=segments[np.lexsort((segments["base_offset"], segments["directory"]))],
+            leftovers=tuple(self._leftovers.values()),
+            unread=self._unread,
+            links=tuple(self._links),
+            counted=self._counted,
+        )
+
+    def _begin(self, name: PartitionDir | None) -> None:
+        self._names.append(name)
+        self._row = len(self._apparent)
+        self._apparent.extend(_NO_BYTES)
+        self._taken.extend(_NO_BYTES)
+
+    def _add(self, kind: DiskFileKind, stat: os.stat_result, path: str = "") -> None:
+        """Count a file, or a directory without its content."""
+        taken = stat.st_blocks * _BLOCK
+        if stat.st_nlink > 1 and not modes.S_ISDIR(stat.st_mode):
+            if (stat.st_dev, stat.st_ino) in self._counted:
+                return
+            self._counted[stat.st_dev, stat.st_ino] = CountedFile(self._row // len(DiskFileKind), kind, stat.st_size, taken)
+        self._apparent[self._row + kind] += stat.st_size
+        self._taken[self._row + kind] += taken
+        if path and kind in LEFTOVERS:
+            self._leave(path, kind, taken, max(stat.st_mtime_ns, stat.st_ctime_ns) // 1_000_000)
+
+    def _leave(self, path: str, kind: DiskFileKind, taken: int, changed_ms: int) -> None:
+        known = self._leftovers.get((path, kind), Leftover(path, kind, 0, 0))
+        self._leftovers[path, kind] = Leftover(path, kind, known.taken + taken, max(known.changed_ms, changed_ms))
+
+    @contextlib.contextmanager
+    def _tried(self, path: str) -> Iterator[None]:
+        """Note what cannot be read; what has vanished is not there."""
+        try:
+            with Calling(path):
+                yield
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._unread[path] = error.strerror or str(error)
+
+    def _at_root(self, root: int, entry: os.DirEntry[str]) -> None:
+        path = f"{self._path}/{entry.name}"
+        with self._tried(path):
+            stat = entry.stat(follow_symlinks=False)
+            if (stat.st_mode & _TYPE) != _DIRECTORY:
+                if entry.is_symlink():
+                    self._links.append(path)
+                row, self._row = self._row, 0
+                self._add(kind_at_root(entry.name), stat)
+                self._row = row
+                return
+            name = parse_partition_dir(entry.name)
+            within = kind_within(name)
+            self._begin(name)
+            self._add(DiskFileKind.DIRECTORY, stat)
+            fd = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
+            try:
+                if within is None:
+                    self._replica(fd, path)
+                else:
+                    if within in LEFTOVERS:
+                        self._leave(path, within, 0, max(stat.st_mtime_ns, stat.st_ctime_ns) // 1_000_000)
+                    self._all_of(fd, path, path, within)
+            finally:
+                os.close(fd)
+
+    def _replica(self, fd: int, path: str) -> None:
+        """The files of a live replica: the inner loop, of a million files."""
+        directory, kinds, segments = len(self._names) - 1, _QUICKLY, self._segments.extend
+        apparent, blocks = [0, 0, 0], [0, 0, 0]
+        rest: list[tuple[os.DirEntry[str], os.stat_result]] = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = entry.name
+                try:
+                    stat = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # it has been deleted or renamed since
+                    continue
+                kind = kinds.get(name[_DIGITS:], -1)
+                if kind < 0 or stat.st_nlink > 1 or stat.st_mode & _TYPE != _REGULAR:
+                    rest.append((entry, stat))
+                    continue
+                if kind == 0:
+                    if not name[:_DIGITS].isdecimal():
+                        rest.append((entry, stat))
+                        continue
+                    segments((directory, int(name[:_DIGITS]), stat.st_size, stat.st_blocks * _BLOCK, stat.st_mtime_ns))
+                apparent[kind] += stat.st_size
+                blocks[kind] += stat.st_blocks
+        for kind, (size, count) in enumerate(zip(apparent, blocks, strict=True)):
+            self._apparent[self._row + kind] += size
+            self._taken[self._row + kind] += count * _BLOCK
+        for entry, stat in rest:
+            self._unusual(fd, path, entry, stat)
+
+    def _unusual(self, fd: int, path: str, entry: os.DirEntry[str], stat: os.stat_result) -> None:
+        """A file of a replica that is no live file of a segment, or that has several names; or a directory, which Kafka makes none of."""
+        name = entry.name
+        if modes.S_ISDIR(stat.st_mode):
+            self._add(DiskFileKind.DIRECTORY, stat)
+            with self._tried(f"{path}/{name}"):
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+                try:
+                    self._all_of(inner, f"{path}/{name}", path, DiskFileKind.OTHER)
+                finally:
+                    os.close(inner)
+            return
+        if modes.S_ISLNK(stat.st_mode):
+            self._links.append(f"{path}/{name}")
+            self._add(DiskFileKind.OTHER, stat)
+            return
+        kind = BY_ENDING.get(name[_DIGITS:]) if name[:_DIGITS].isdecimal() and name.isascii() else None
+        if kind is DiskFileKind.CLEANER and name.endswith(_HIDDEN_SWAP) and not _is_there(fd, name.removesuffix(".swap")):
+            kind = DiskFileKind.SEGMENT  # between the renames of a compaction a segment has no other name
+        if kind is DiskFileKind.SEGMENT:
+            self._segments.extend(
+                (len(self._names) - 1, int(name[:_DIGITS]), stat.st_size, stat.st_blocks * _BLOCK, stat.st_mtime_ns),
+            )
+        self._add(kind_beside(name) if kind is None else kind, stat, path)
+
+    def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind) -> None:
+        """Everything below a directory has one use."""
+        with os.scandir(fd) as entries:
+            found = list(entries)
+        for entry in found:
+            inside = f"{path}/{entry.name}"
+            with self._tried(inside):
+                stat = entry.stat(follow_symlinks=False)
+                if not modes.S_ISDIR(stat.st_mode):
+                    if modes.S_ISLNK(stat.st_mode):
+                        self._links.append(inside)
+                    self._add(kind, stat, whose)
+                    continue
+                self._add(DiskFileKind.DIRECTORY, stat)
+                inner = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+                try:
+                    self._all_of(inner, inside, whose, kind)
+                finally:
+                    os.close(inner)
+
+
+_QUICKLY = {ending: int(kind) for ending, kind in BY_ENDING.items() if kind <= DiskFileKind.SNAPSHOT}
+_NO_BYTES = (0,) * len(DiskFileKind)
+
+
+def _is_there(fd: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""Reads an ``.index``. Its entries are plausible, but never proven (see `streaming.kafka.formats.offset_index`)."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.opening import open_file
+from streaming.kafka.formats.offset_index import ENTRY_BYTES, read_offset_entries, unpack_offset_entry
+from streaming.kafka.scan.walk import Positions
+
+_MOST_ENTRIES_AT_ONCE = 8192
+
+_USUAL_INTERVAL_BYTES = 4096
+"""The usual value of ``index.interval.bytes``. Two entries are further apart than this."""
+
+_BACK = 8
+"""How many entries before the end of one window are read for the next window.
+
+A window ends inside a batch, and the next window begins with that batch.
+"""
+
+_NONE = np.empty(0, np.int64)
+
+
+def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[Positions, int]:
+    """Positions in ``[start, end)`` of the ``.log`` where an entry begins, none if there is no index; and the number of the next entry.
+
+    Args:
+        near: the number that an earlier call returned for an ``end`` near this ``start``: then no search is needed.
+    """
+    found, last = [_NONE], 0
+    at_once = min((end - start) // _USUAL_INTERVAL_BYTES + 2 * _BACK, _MOST_ENTRIES_AT_ONCE)
+    with Calling(path), _opened(path) as fd:
+        if fd is None:
+            return _NONE, 0
+        entry = max(0, near - _BACK)
+        if entry == 0 or not 0 < _entry(fd, entry)[1] < start:
+            entry = _count_before(fd, lambda _, position: position < start)
+        while True:
+            data = os.pread(fd, at_once * ENTRY_BYTES, entry * ENTRY_BYTES)
+            positions = read_offset_entries(data, last).positions
+            found.append(positions)
+            if len(positions) < at_once or positions[-1] >= end:
+                break
+            entry += len(positions)
+            last = int(positions[-1])
+    entry += int(np.searchsorted(positions, end))
+    all_found = np.concatenate(found)
+    begin, stop = np.searchsorted(all_found, [start, end])
+    return all_found[begin:stop], entry
+
+
+def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
+    """The last entry (relative offset, position) with an offset below ``offset``, which is relative, too (None: the last entry of all)."""
+    with Calling(path), _opened(path) as fd:
+        count = 0 if fd is None else _count_before(fd, lambda entry_offset, _: offset is None or entry_offset < offset)
+        return _entry(fd, count - 1) if fd is not None and count else None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int | None]:
+    try:
+        fd = open_file(path)
+    except OSError:  # absent for a new segment, renamed for a deleted one: everything works without it, but slower
+        yield None
+        return
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
+    """Binary search: the number of entries before the first one without the property, which a preallocated index's zero tail never has."""
+    low, high = 0, os.lseek(fd, 0, os.SEEK_END) // ENTRY_BYTES
+    while low < high:
+        middle = (low + high) // 2
+        offset, position = _entry(fd, middle)
+        if position > 0 and before(offset, position):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _entry(fd: int, number: int) -> tuple[int, int]:
+    return unpack_offset_entry(os.pread(fd, ENTRY_BYTES, number * ENTRY_BYTES))  # it may be cut off in the meantime

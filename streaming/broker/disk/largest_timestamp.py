@@ -1,0 +1,133 @@
+"""Finds the largest timestamp of a segment: from its ``.timeindex`` if that is credible, else from all of its batches."""
+
+import logging
+import os
+
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.oldest_record import MOST_BATCHES
+from streaming.broker.disk.opening import open_file
+from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.scanning import scan_on
+from streaming.broker.disk.segment_files import OpenSegment, Segment
+from streaming.errors import FormatError
+from streaming.kafka.formats.entry_head import read_entry_head
+from streaming.kafka.formats.layout import HEADER_BYTES
+from streaming.kafka.formats.names import FileKind, segment_file_name
+from streaming.kafka.formats.time_index import ENTRY_BYTES, unpack_time_entries
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+_MOST_OFFSETS = 1 << 31
+"""An index holds offsets as 32-bit numbers from the segment's base offset on."""
+
+
+def indexed_largest(segment: Segment, next_base: int) -> tuple[int, int] | None:
+    """The last entry of a closed segment's time index as (largest timestamp, offset); None if there is none, or if it cannot be right.
+
+    Kafka writes the entry when it closes the segment, and uses it from then on (`LogSegment.onBecomeInactiveSegment`).
+    """
+    return last_indexed(
+        str(segment.path.with_name(segment_file_name(segment.base_offset, FileKind.TIMEINDEX))), segment.base_offset, next_base
+    )
+
+
+def last_indexed(path: str, base_offset: int, next_base: int) -> tuple[int, int] | None:
+    """The same as `indexed_largest`, from the time index at a path."""
+    with Calling(path):
+        return _last_of(path, base_offset, next_base)
+
+
+def _last_of(path: str, base_offset: int, next_base: int) -> tuple[int, int] | None:
+    try:
+        fd = open_file(path)
+    except OSError:  # absent, or renamed with its segment
+        return None
+    try:
+        size = os.fstat(fd).st_size
+        data = os.pread(fd, 2 * ENTRY_BYTES, max(0, size - 2 * ENTRY_BYTES))
+    finally:
+        os.close(fd)
+    if not data or size % ENTRY_BYTES or len(data) % ENTRY_BYTES:
+        return None
+    entries = unpack_time_entries(data)
+    timestamp, offset = entries[-1]
+    grows = len(entries) == 1 or (timestamp > entries[0][0] and offset >= entries[0][1])
+    if not grows or timestamp < 0 or not 0 <= offset < next_base - base_offset:
+        return None
+    return timestamp, base_offset + offset
+
+
+def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
+    """Whether the batch with ``offset`` has no record after ``timestamp``, and may have one of exactly that time.
+
+    Before Kafka 3.7 an entry of the index may name the record itself, which may be before the end of its batch.
+
+    Raises:
+        OSError: the segment cannot be read.
+    """
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        indexed = file.indexed(offset + 1)
+        position = 0 if indexed is None else indexed[1]
+        for _ in range(MOST_BATCHES):
+            entry = read_entry_head(file.read(position, HEADER_BYTES))
+            if entry is None or entry.last_offset >= offset:
+                return entry is not None and entry.max_timestamp == timestamp
+            position += entry.size
+    except FormatError:  # the index points to a wrong position: a scan will find the timestamp
+        return False
+    finally:
+        file.close()
+    return False
+
+
+class LargestScan:
+    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 if none has one.
+
+    Of a segment that is damaged it is that of the time index if that is later: a broker goes by the index, and does not read the segment.
+    """
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.largest = -1
+        self._position, self._next_offset = 0, segment.base_offset
+
+    def advance(self, buffer: Bytes, budget: int | None = None) -> bool:
+        """Continue the scan until about ``budget`` bytes are read; returns whether the end is reached.
+
+        Raises:
+            OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
+        """
+        began = bytes_read()
+        file = OpenSegment(self.segment.path, self.segment.base_offset)
+        try:
+            if file.identity != self.segment.identity:
+                raise FileNotFoundError(f"{self.segment.path} is another file than the one that was listed")
+            while budget is None or bytes_read() - began < budget:
+                if not self._window(file, buffer):
+                    return True
+            return False
+        finally:
+            file.close()
+
+    def _window(self, file: OpenSegment, buffer: Bytes) -> bool:
+        scanned = scan_on(file, self._position, self._next_offset, buffer, spare_cache=True)
+        if scanned.flaw is not None:
+            log.warning(
+                "segment is not understood: bytes after this position are ignored",
+                extra={"path": str(self.segment.path), "position": self._position + scanned.end, "error": scanned.flaw},
+            )
+        if scanned.sums is not None:
+            self.largest = max(self.largest, scanned.sums.max_timestamp)
+            self._position, self._next_offset = self._position + scanned.end, scanned.sums.next_offset
+        if scanned.flaw is not None and (indexed := indexed_largest(self.segment, self.segment.base_offset + _MOST_OFFSETS)) is not None:
+            self.largest = max(self.largest, indexed[0])
+        return scanned.sums is not None and scanned.flaw is None
+
+
+def scanned_largest(segment: Segment, buffer: Bytes) -> int:
+    """The largest timestamp of all batches of a segment, -1 if none has one. Raises OSError."""
+    scan = LargestScan(segment)
+    scan.advance(buffer)
+    return scan.largest

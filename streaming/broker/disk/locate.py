@@ -1,0 +1,138 @@
+"""Find a boundary in a log: its beginning, the position of an offset, its end."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from errno import ENOENT
+
+import numpy as np
+
+from streaming.broker.disk.preallocated import without_half_written
+from streaming.broker.disk.scanning import SEEDED_BYTES as SEEDED_BYTES
+from streaming.broker.disk.scanning import WINDOW_BYTES as WINDOW_BYTES
+from streaming.broker.disk.scanning import scan_on as scan_on
+from streaming.broker.disk.scanning import window as window
+from streaming.broker.disk.segment_files import OpenSegment, Segment
+from streaming.common.start_from import StartFrom
+from streaming.errors import FormatError
+from streaming.kafka.formats.layout import HEADER_BYTES
+from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.scan.pieces import Scanned, batch_size_at
+from streaming.kafka.scan.walk import Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A batch boundary: ``next_offset`` is the first offset after it. ``anchor`` is the header of the batch before it in the segment, or
+    empty. ``last``: no whole batch of the log lies after it."""
+
+    segment: Segment
+    position: int
+    next_offset: int
+    log_epoch: int
+    anchor: bytes
+    anchor_position: int
+    last: bool = False
+
+
+NEAR_BYTES = 256 << 10
+"""How many bytes are read at once to find an offset from its index entry on: the entry is some kilobytes before it."""
+
+
+def walk_on(
+    file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *, spare_cache: bool = False
+) -> Iterator[tuple[int, Scanned]]:
+    """Scan a segment window by window to its last whole and sound batch; yields (position of the window in the file, what it holds)."""
+    while True:
+        scanned = scan_on(file, position, next_offset, buffer, spare_cache=spare_cache)
+        scanned = without_half_written(file, position, buffer, 0, scanned, plain=False)
+        if scanned.sums is None:
+            return
+        yield position, scanned
+        position, next_offset = position + scanned.end, scanned.sums.next_offset
+
+
+def start_boundary(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> Boundary:
+    """Where a new consumer begins: the first byte on disk, the beginning of the active segment, or the end of the log."""
+    if start_from == StartFrom.LATEST:
+        return find_offset(segments, None, buffer)
+    return beginning(segments[0 if start_from == StartFrom.EARLIEST else -1])
+
+
+def beginning(segment: Segment) -> Boundary:
+    """The first byte of a segment."""
+    return Boundary(segment, 0, segment.base_offset, -1, b"", 0)
+
+
+def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> Boundary:
+    """The boundary after the last batch that ends at or before ``offset`` (None: after the last batch of the log).
+
+    For an offset before the first segment it is the beginning of that segment.
+
+    Raises:
+        OSError: a segment cannot be read, or there is none.
+    """
+    if not segments:
+        raise FileNotFoundError(ENOENT, "none of its segments is there")
+    held = [segment for segment in segments if offset is None or segment.base_offset <= offset]
+    segment = held[-1] if held else segments[0]
+    boundary, passed = beginning(segment), False
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        start = start_near(file, offset)
+        pieces = _walk_near if offset is not None and start[0] else walk_on
+        for position, scanned in pieces(file, *start, buffer):
+            ends = scanned.batches.last_offset
+            count = len(ends) if offset is None else int(np.searchsorted(ends, offset))  # those that end before offset
+            if count:
+                boundary = _after(segment, position, scanned, count - 1)
+            passed = count < len(ends)
+            if passed:
+                break
+    finally:
+        file.close()
+    return replace(boundary, last=segment is segments[-1] and not passed)
+
+
+def _walk_near(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Iterator[tuple[int, Scanned]]:
+    """`walk_on` in small windows, until a batch is larger than one of them."""
+    small = buffer[:NEAR_BYTES]
+    for at, scanned in walk_on(file, position, next_offset, small):
+        if scanned.end > len(small):
+            break
+        yield at, scanned
+        assert scanned.sums is not None
+        position, next_offset = at + scanned.end, scanned.sums.next_offset
+    else:
+        return
+    yield from walk_on(file, position, next_offset, buffer)
+
+
+def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
+    """A (position, base offset) to walk from: by the index if its entry is a batch that ends before ``offset``, else the beginning.
+
+    The index alone is never believed: at its position there must be a whole batch with a right CRC and the offsets of the index entry.
+    """
+    found = file.indexed(offset)
+    if found is not None:
+        last_offset, position = found
+        head = file.read(position, HEADER_BYTES)
+        if len(head) == HEADER_BYTES and HEADER_BYTES <= (size := batch_size_at(head)) <= WINDOW_BYTES:
+            try:
+                batch = read_batch(memoryview(file.read(position, size)))
+            except FormatError:
+                batch = None
+            if batch is not None and file.base_offset <= batch.base_offset and batch.last_offset <= last_offset:
+                return position, batch.base_offset
+    return 0, file.base_offset
+
+
+def _after(segment: Segment, position: int, scanned: Scanned, item: int) -> Boundary:
+    batches = scanned.batches
+    return Boundary(
+        segment,
+        position + int(batches.positions[item] + batches.size[item]),
+        int(batches.last_offset[item]) + 1,
+        int(batches.leader_epoch[item]),
+        batches.anchor(item),
+        position + int(batches.positions[item]),
+    )

@@ -1,0 +1,328 @@
+"""The inventory of a log: its segments with size and time, its start and end, the progress of the cleaner, and files to be unlinked.
+
+If nothing has happened in a log, a repeated inventory costs two or three reads of file times. A directory is listed only if its own time
+has changed. A closed segment is read once. The scan of the active segment continues where the last one ended.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.disk.active_segment import ActiveRead, read_on
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.closed_segments import ClosedSegments
+from streaming.broker.disk.contents import bytes_taken
+from streaming.broker.disk.logdirs import LogDir, Partition
+from streaming.broker.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
+from streaming.broker.disk.oldest_record import Oldest, oldest_record
+from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
+from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.errors import FormatError
+from streaming.kafka.formats import names
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 64 << 10
+"""How much of an active segment is scanned in one call, unless it is thorough. The rest is left to `Inventory.scan`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogInventory:
+    """One log on disk; offsets and times (Unix milliseconds) are -1 where there is none.
+
+    ``segments`` is an array of `SEGMENTS`, not to be written to; `TIME_UNKNOWN` marks segments that still have to be scanned.
+    ``own_start_offset`` is the first offset according to the log's directory, ``start_checkpoint`` the one in the log dir's checkpoint.
+    ``end_offset`` is the offset after the scanned part. ``active_first_ms`` is the largest timestamp of the first batch of the active
+    segment. ``active_created_ms`` is when that segment was created: at its roll, or with the log if it is the first one. ``deleted_bytes``
+    are those of segments that are deleted but not unlinked yet, ``index_bytes`` those of all other files besides the segments.
+    """
+
+    partition: Partition
+    segments: NDArray[np.void]
+    own_start_offset: int
+    start_checkpoint: int
+    end_offset: int
+    active_first_ms: int
+    active_created_ms: int
+    oldest_record_ms: int
+    cleaner_checkpoint: int
+    deleted_bytes: int
+    index_bytes: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return int(self.segments["size"].sum())
+
+    def log_start_offset(self, *, remote_storage: bool = False) -> int:
+        """The first offset that the log serves. With remote storage it may be far before the first offset on this disk."""
+        if remote_storage and self.start_checkpoint >= 0:
+            return self.start_checkpoint
+        return max(self.own_start_offset, self.start_checkpoint)
+
+
+class Inventory:
+    """Takes inventories of logs, and keeps what does not have to be read again. Not for several threads at once.
+
+    Args:
+        thorough: compare every time index with its segment at once. Otherwise it is believed at first, and each call of `look` checks one
+            closed segment of a log, because a broker may have a thousand gigabytes of them. Also, each call then only scans what was
+            appended lately.
+        clock_ms: the clock, Unix milliseconds.
+        scanned: the results of earlier scans of closed segments.
+    """
+
+    def __init__(
+        self,
+        *,
+        thorough: bool = False,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        scanned: ScannedTimes | None = None,
+    ) -> None:
+        self.scanned = ScannedTimes() if scanned is None else scanned
+        self._thorough = thorough
+        self._clock_ms = clock_ms
+        self._logs: dict[Path, _Log] = {}
+        self._checkpoints: dict[Path, _Checkpoint] = {}
+        self._buffer = window()
+        self._wrong_of_left = 0  # of logs that were forgotten
+
+    @property
+    def wrong_time_indexes(self) -> int:
+        """The number of time indexes of closed segments so far that disagreed with their segment."""
+        return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # called by other threads
+
+    def look(self, partition: Partition, listing: Listing | None = None) -> LogInventory | None:
+        """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
+
+        Args:
+            listing: a listing from elsewhere, used if the directory has not changed since.
+
+        Raises:
+            OSError: the directory is gone or cannot be read.
+        """
+        known = self._known(partition)
+        starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
+        cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
+        try:
+            return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
+        except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone
+            known.listed = None
+        return known.look(starts, cleaned, None, self._clock_ms(), self._buffer)
+
+    def note_active(self, partition: Partition, read: ActiveRead) -> None:
+        """Use a scan of the active segment from elsewhere, so that the same bytes are not scanned again."""
+        known = self._known(partition)
+        if known.read is None or known.read.identity != read.identity or known.read.position < read.position:
+            known.read, known.read_whole = read, True
+
+    def unfinished(self, partition: Partition) -> bool:
+        """Whether a part of a log has to be scanned before its times are known."""
+        known = self._logs.get(partition.path)
+        return known is not None and (known.closed.unknown or not known.read_whole)
+
+    def scan(self, partition: Partition, budget: int) -> None:
+        """Scan about ``budget`` bytes of a log where needed.
+
+        Raises:
+            OSError: a segment is gone or cannot be read.
+        """
+        self._known(partition).scan(self._buffer, budget)
+
+    def files(self) -> set[SegmentKey]:
+        """The keys of all known closed segments."""
+        return {key for known in self._logs.values() for key in known.closed.files()}
+
+    def forget(self, partition: Partition) -> None:
+        """Forget a log that has left."""
+        known = self._logs.pop(partition.path, None)
+        if known is not None:
+            self._wrong_of_left += known.closed.wrong
+            self.scanned.drop(known.closed.files())
+
+    def _known(self, partition: Partition) -> "_Log":
+        known = self._logs.get(partition.path)
+        if known is None or known.partition != partition:
+            self.forget(partition)
+            known = self._logs[partition.path] = _Log(partition, thorough=self._thorough, scanned=self.scanned)
+        return known
+
+    def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
+        path = log_dir.path / name
+        if path not in self._checkpoints:
+            self._checkpoints[path] = _Checkpoint(log_dir, name)
+        return self._checkpoints[path]
+
+
+class _Checkpoint:
+    """An offset checkpoint of a log dir; it is read again after it was replaced."""
+
+    def __init__(self, log_dir: LogDir, name: str) -> None:
+        self._log_dir = log_dir
+        self._name = name
+        self._path = log_dir.path / name
+        self._stamp: tuple[int, int] | None = None
+        self._content = NOTHING_WRITTEN
+
+    def offset(self, partition: Partition) -> int:
+        """The offset of a partition, as in `OffsetCheckpoint.of`."""
+        try:
+            with Calling(self._path):
+                stat = self._path.stat()
+            stamp = (stat.st_ino, stat.st_mtime_ns)
+        except OSError:
+            stamp = (0, 0)
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._content = load_offset_checkpoint(self._log_dir, self._name)
+        return self._content.of(partition)
+
+
+class _Log:
+    """The state that is kept for one log."""
+
+    def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
+        self.partition = partition
+        self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
+        self.closed = ClosedSegments(partition.path, thorough=thorough, scanned=scanned)
+        self.read: ActiveRead | None = None
+        self.read_whole = True  # whether this covers the whole active segment as it was then
+        self._thorough = thorough
+        self._scanned = False  # a scan has found something since the last inventory
+        self._active: Segment | None = None  # as it was at the last inventory
+        self._own_start = -1
+        self._active_created_ms = -1
+        self._leftovers = (0, 0)
+        self._checkpoints = (-1, -1)
+        self._oldest: Oldest | None = None
+        self._oldest_in: Segment | None = None  # as it was then: a segment that grew may have been truncated and written again
+        self._inventory: LogInventory | None = None
+
+    def look(self, starts: _Checkpoint, cleaned: _Checkpoint, listing: Listing | None, now_ms: int, buffer: Bytes) -> LogInventory | None:
+        changed = self._list(listing, now_ms, buffer)
+        if self._active is None:
+            return None
+        changed = self._read_active(self._active, buffer, listed=changed) or changed
+        changed = self.closed.check_one(buffer) or self._scanned or changed
+        self._scanned = False
+        checkpoints = (starts.offset(self.partition), cleaned.offset(self.partition))
+        if changed or checkpoints != self._checkpoints or self._inventory is None:
+            self._checkpoints = checkpoints
+            self._find_oldest()
+            self._inventory = self._as_found()
+        return self._inventory
+
+    def scan(self, buffer: Bytes, budget: int) -> None:
+        self._scanned = True
+        if self.read_whole or self._active is None:
+            self.closed.scan(buffer, budget)
+        else:
+            assert self.read is not None
+            self.read, self.read_whole = read_on(self._active, self.read, buffer, budget)
+
+    def _list(self, listing: Listing | None, now_ms: int, buffer: Bytes) -> bool:
+        """List the directory if needed; returns whether it was listed."""
+        stamp = directory_stamp(self.partition.path, now_ms)
+        if stamp is not None and stamp == self.listed:
+            return False
+        usable = listing is not None and stamp is not None and listing.stamp == stamp
+        segments = listing.segments if listing is not None and usable else list_segments(self.partition.path)
+        self._active = segments[-1] if segments else None
+        if segments:
+            self._own_start = log_start_offset(self.partition.path, segments)
+            self._leftovers = _leftovers(self.partition.path)
+            self._active_created_ms = _created_ms(self.partition.path, segments[-1].base_offset)
+            self.closed.take(segments, self.read, buffer)
+        self.listed = stamp
+        return True
+
+    def _read_active(self, last: Segment, buffer: Bytes, *, listed: bool) -> bool:
+        """Scan the appended bytes of the active segment; returns whether the segment has changed.
+
+        If a segment is truncated and written again within a tick of the clock, it may have the same size and time. But only a new leader
+        epoch truncates segments, and that changes the directory.
+        """
+        with Calling(last.path):
+            stat = last.path.stat()
+        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=Identity(stat.st_dev, stat.st_ino))
+        if now.identity != last.identity:
+            raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
+        before = self.read
+        if before is None or listed or now != last or before.zero_tail:
+            window, budget = (buffer, None) if self._thorough else (buffer[:READ_BYTES], READ_BYTES)
+            self.read, self.read_whole = read_on(now, before or ActiveRead.none_of(now), window, budget)
+            self._active = now
+        return now != last or self.read != before
+
+    def _find_oldest(self) -> None:
+        log_start = max(self._own_start, self._checkpoints[0])
+        assert self._active is not None
+        segments = (*self.closed.segments(), self._active)
+        if self._oldest is not None and self._oldest_in in segments and self._oldest.next_offset > log_start:
+            return
+        try:
+            self._oldest = oldest_record(segments, log_start)
+        except FormatError as error:
+            self._oldest = None
+            log.warning("the oldest record cannot be found", extra={"path": str(self.partition.path), "error": str(error)})
+        if self._oldest is not None:
+            found_in = self._oldest.segment
+            self._oldest_in = next(segment for segment in segments if segment.base_offset == found_in)
+
+    def _as_found(self) -> LogInventory:
+        read, active = self.read, self._active
+        assert read is not None
+        assert active is not None
+        rows = self.closed.rows()
+        largest = read.largest_timestamp if self.read_whole else TIME_UNKNOWN
+        rows.append((active.base_offset, read.size_in(active.size), largest, active.modified_ms))
+        return LogInventory(
+            partition=self.partition,
+            segments=np.array(rows, SEGMENTS),
+            own_start_offset=self._own_start,
+            start_checkpoint=self._checkpoints[0],
+            end_offset=read.next_offset,
+            active_first_ms=read.first_timestamp,
+            active_created_ms=self._active_created_ms,
+            oldest_record_ms=-1 if self._oldest is None else self._oldest.timestamp,
+            cleaner_checkpoint=self._checkpoints[1],
+            deleted_bytes=self._leftovers[0],
+            index_bytes=self._leftovers[1],
+        )
+
+
+def _created_ms(directory: Path, base_offset: int) -> int:
+    """When a segment was created, -1 if that is not known.
+
+    A roll writes a producer snapshot with the same name, which is not written again while the log grows (`UnifiedLog.roll`). The first
+    segment is as old as the log.
+    """
+    beside = directory / (names.PARTITION_METADATA if base_offset == 0 else f"{base_offset:020d}.snapshot")
+    try:
+        return beside.stat().st_mtime_ns // 1_000_000
+    except OSError:  # before Kafka 2.8 there is none for the first segment
+        return -1
+
+
+def _leftovers(directory: Path) -> tuple[int, int]:
+    """The bytes that deleted files of a directory still take, and those of all other files that are no live segment."""
+    deleted = others = 0
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                if entry.name.endswith(".deleted"):
+                    deleted += bytes_taken(entry.stat())
+                elif not entry.name.endswith((".log", ".log.swap")):
+                    others += bytes_taken(entry.stat())
+            except FileNotFoundError:  # unlinked after the listing
+                continue
+    return deleted, others

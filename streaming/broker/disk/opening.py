@@ -1,0 +1,95 @@
+"""Opens Kafka's files: read-only, nothing but regular files, and whole ones only up to a bound.
+
+A pipe, a device or a socket may have the name of a file. To open a pipe waits for its writer, and to read a device may never end: so no
+open waits, and what was opened is refused if it is no regular file. A file that is small by its nature may be damaged, with a hole of
+gigabytes.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+
+from streaming.broker.disk.calls import Calling
+from streaming.errors import TooLargeError
+
+NAMES_BYTES = 64 << 10
+"""The most bytes of `meta.properties`, `partition.metadata` and `quorum-state`, which have some hundred."""
+
+EPOCHS_BYTES = 8 << 20
+"""The most bytes of a `leader-epoch-checkpoint`: some 400,000 epochs."""
+
+CHECKPOINT_BYTES = 16 << 20
+"""The most bytes of an offset checkpoint: 60,000 partitions in one log dir with the longest names, 350,000 with usual ones."""
+
+PRODUCERS_BYTES = 64 << 20
+"""The most bytes of a producer snapshot: 1.4 million producers of one partition."""
+
+INDEX_BYTES = 64 << 20
+"""The most bytes of an index that is read whole: a broker preallocates 10 MiB; of a `.txnindex`, two million aborted transactions."""
+
+PROPERTIES_BYTES = 4 << 20
+"""The most bytes of a `server.properties`."""
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+
+_open = os.open
+
+
+def open_file(path: str | PathLike[str]) -> int:
+    """Open a file for reading; returns its descriptor, which the caller closes.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    fd = _open(path, _FLAGS)
+    try:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(
+                errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file, but a directory, pipe or device", str(path)
+            )
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+@contextmanager
+def opened(path: str | PathLike[str]) -> Iterator[int]:
+    """The descriptor of a file for the duration of a block. Raises as `open_file`."""
+    with Calling(path):
+        fd = open_file(path)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def read_small(path: str | PathLike[str], limit: int) -> bytes:
+    """The content of a file that is small by its nature.
+
+    Raises:
+        TooLargeError: it has more than ``limit`` bytes. They are not read.
+        OSError: it cannot be read, or is no regular file.
+    """
+    with Calling(path):
+        fd = open_file(path)
+        try:
+            size = os.fstat(fd).st_size
+            data = _read(fd, size) if size <= limit else b""
+        finally:
+            os.close(fd)
+    if max(size, len(data)) > limit:
+        raise TooLargeError(f"larger than {limit} bytes: such a file of Kafka's is not")
+    return data
+
+
+def _read(fd: int, size: int) -> bytes:
+    """As many bytes as the file had, and one more if it has grown."""
+    data = os.read(fd, size + 1)
+    while len(data) < size and (more := os.read(fd, size + 1 - len(data))):
+        data += more
+    return data

@@ -1,0 +1,55 @@
+"""The producer snapshots of a partition directory: a broker's producer state at some offsets of the log."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.opening import PRODUCERS_BYTES, read_small
+from streaming.errors import FormatError
+from streaming.kafka.formats import names
+from streaming.kafka.formats.names import FileKind, FileStage
+from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SnapshotFile:
+    """A live ``.snapshot``: the state before ``offset``."""
+
+    offset: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSnapshot:
+    """The content of a producer snapshot; ``modified_ms`` is the file's time in Unix milliseconds."""
+
+    offset: int
+    modified_ms: int
+    states: tuple[ProducerState, ...]
+
+
+def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
+    """List all producer snapshots, the oldest first. Raises OSError."""
+    found = []
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            name = names.parse_segment_file(entry.name)
+            if name is not None and name.kind is FileKind.SNAPSHOT and name.stage is FileStage.LIVE:
+                found.append(SnapshotFile(name.base_offset, Path(entry.path)))
+    return tuple(sorted(found))
+
+
+def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
+    """Read a producer snapshot.
+
+    Raises:
+        FormatError: it is damaged, or a broker is still writing it.
+        OSError: it cannot be read, or is gone.
+    """
+    states = read_producer_snapshot(read_small(file.path, PRODUCERS_BYTES))
+    with Calling(file.path):
+        modified_ms = file.path.stat().st_mtime_ns // 1_000_000
+    if states is None:
+        raise FormatError("producer snapshot is not all there")
+    return ProducerSnapshot(file.offset, modified_ms, states)

@@ -1,0 +1,280 @@
+"""Lists the segments of a partition directory, and reads one of them."""
+
+import contextlib
+import errno
+import logging
+import os
+from dataclasses import dataclass
+from mmap import PAGESIZE
+from pathlib import Path
+
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.index_file import last_entry_below, positions_between
+from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
+from streaming.broker.disk.reads import note_read
+from streaming.errors import FormatError
+from streaming.kafka.formats import names
+from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
+from streaming.kafka.formats.layout import CURRENT_MAGIC, MAGIC_AT
+from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
+from streaming.kafka.scan.walk import Bytes, Positions
+
+log = logging.getLogger(__name__)
+
+_LOG_NAMES = (".log", ".log.swap")
+
+MOST_HOLES = 64
+"""A file with more holes than this is taken for written to its end: a preallocated one has one hole."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """The identity of a file, whatever its name: compaction puts another file under the same name."""
+
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A ``.log`` from a listing.
+
+    ``size`` in bytes (the zero tail of a preallocated file included), ``modified_ms`` Unix milliseconds; ``swap``: it exists under its
+    ``.swap`` name. An agent may have many logs, and a log many segments, so a segment stores no path of its own.
+    """
+
+    base_offset: int
+    directory: Path
+    swap: bool
+    size: int
+    modified_ms: int
+    identity: Identity
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        name = segment_file_name(self.base_offset, FileKind.LOG)
+        return self.directory / (f"{name}.{FileStage.SWAP}" if self.swap else name)
+
+
+def list_segments(directory: Path) -> tuple[Segment, ...]:
+    """List the segments of a partition directory by base offset; the last one is active. Empty while the directory is half created.
+
+    Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists only under its ``.swap`` name: it counts as live.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    found: dict[int, Segment] = {}
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.name.endswith(_LOG_NAMES):  # three of four files: cheaper than parsing their names
+                continue
+            name = names.parse_segment_file(entry.name)
+            if name is None or name.kind is not FileKind.LOG or name.stage not in (FileStage.LIVE, FileStage.SWAP):
+                continue
+            if name.stage is FileStage.SWAP and name.base_offset in found:
+                continue
+            with contextlib.suppress(FileNotFoundError):  # renamed after the listing: a deletion, which the next listing shows
+                stat = entry.stat()
+                identity = Identity(stat.st_dev, stat.st_ino)
+                swap = name.stage is FileStage.SWAP
+                modified_ms = stat.st_mtime_ns // 1_000_000
+                found[name.base_offset] = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
+    return tuple(found[base_offset] for base_offset in sorted(found))
+
+
+def deleted_segments(directory: Path) -> dict[int, tuple[Identity, int]]:
+    """The segment files that Kafka has deleted but not unlinked yet (``.log.deleted``), with their identities and sizes, by base offset.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    found: dict[int, tuple[Identity, int]] = {}
+    with Calling(directory), os.scandir(directory) as entries:
+        for entry in entries:
+            name = names.parse_segment_file(entry.name)
+            if name is not None and name.kind is FileKind.LOG and name.stage is FileStage.DELETED:
+                with contextlib.suppress(FileNotFoundError):  # it has been unlinked
+                    stat = entry.stat()
+                    found[name.base_offset] = Identity(stat.st_dev, stat.st_ino), stat.st_size
+    return found
+
+
+Stamp = tuple[int, int]
+"""The stamp of a directory: it changes whenever something was created, renamed or removed in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The segments of a directory when it had this stamp."""
+
+    stamp: Stamp
+    segments: tuple[Segment, ...]
+
+
+STAMP_RELIABLE_MS = 2_000
+"""A directory's time shows every change only if it is older than the clock's resolution (some milliseconds) when the listing begins."""
+
+
+def directory_stamp(directory: Path, now_ms: int) -> Stamp | None:
+    """The stamp of a directory, to be taken before it is listed; None if it is not reliable yet. Raises OSError."""
+    with Calling(directory):
+        stat = directory.stat()
+    return stamp_of(stat, now_ms)
+
+
+def stamp_of(stat: os.stat_result, now_ms: int) -> Stamp | None:
+    """The stamp of a directory from its stat result; None if it is not reliable yet."""
+    return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > STAMP_RELIABLE_MS else None
+
+
+def file_stamp(path: Path) -> tuple[Identity, int]:
+    """The identity of the file at a path, and its size in bytes, without opening it. Raises OSError."""
+    with Calling(path):
+        stat = path.stat()
+    return Identity(stat.st_dev, stat.st_ino), stat.st_size
+
+
+def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
+    """Read the entries of ``leader-epoch-checkpoint``; none if there is no such file, it may not be read, or it is not understood.
+
+    Raises:
+        OSError: it cannot be read now. It decides where a log was truncated, so it would be wrong to continue without it.
+    """
+    path = directory / names.LEADER_EPOCH_CHECKPOINT
+    try:
+        return parse_leader_epochs(read_small(path, EPOCHS_BYTES))
+    except FileNotFoundError:
+        return ()
+    except (FormatError, PermissionError) as error:
+        log.warning("leader epochs cannot be read", extra={"path": str(path), "error": str(error)})
+        return ()
+
+
+def log_start_offset(directory: Path, segments: tuple[Segment, ...]) -> int:
+    """The first offset that the log still serves, by its own directory: ``log-start-offset-checkpoint`` may raise it further.
+
+    ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But if older batches have no epoch, its first entry may be above
+    the start of the log, too. So it is used only if the batch below it is of magic 2.
+    """
+    first = segments[0]
+    epochs = read_leader_epochs(directory)
+    if not epochs or epochs[0].start_offset <= first.base_offset:
+        return first.base_offset
+    try:
+        file = OpenSegment(first.path, first.base_offset)
+    except OSError:  # being deleted: the next listing begins further on
+        return first.base_offset
+    try:
+        head = file.read(0, MAGIC_AT + 1)
+    finally:
+        file.close()
+    return epochs[0].start_offset if len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC else first.base_offset
+
+
+class OpenSegment:
+    """An open ``.log``. It stays readable when Kafka renames or unlinks it. Close it, otherwise it keeps disk space occupied."""
+
+    def __init__(self, segment_path: Path, base_offset: int) -> None:
+        """Open the file for reading. Raises OSError."""
+        self.path = segment_path
+        self.base_offset = base_offset
+        with Calling(segment_path):
+            self._fd = open_file(segment_path)
+            stat = os.fstat(self._fd)
+        self.identity = Identity(stat.st_dev, stat.st_ino)
+        self._reads_ahead = True
+        self._entry = 0  # in the index: the number of the entry after those that were read last
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._fd)
+
+    def size(self) -> int:
+        """The file's size in bytes, including a preallocated tail. This is the cheapest check: one lseek."""
+        with Calling(self.path):
+            return os.lseek(self._fd, 0, os.SEEK_END)
+
+    def stored_end(self, position: int) -> int:
+        """Where the last bytes after ``position`` end that the file system stores, ``position`` if it stores none. The size of the file
+        where it stores holes too, as in a copy, or does not know them.
+        """
+        with Calling(self.path):
+            end = position
+            try:
+                for _ in range(MOST_HOLES):
+                    end = os.lseek(self._fd, os.lseek(self._fd, end, os.SEEK_DATA), os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # no data from there on
+                    return end
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                    raise
+            return os.lseek(self._fd, 0, os.SEEK_END)
+
+    def modified_ms(self) -> int:
+        """The file's modification time, Unix milliseconds."""
+        with Calling(self.path):
+            return os.fstat(self._fd).st_mtime_ns // 1_000_000
+
+    def unlinked(self) -> bool:
+        """Whether the file has no name any more."""
+        with Calling(self.path):
+            return os.fstat(self._fd).st_nlink == 0
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to ``size`` bytes from ``position``; fewer at the end of the file."""
+        with Calling(self.path):
+            found = os.pread(self._fd, size, position)
+        note_read(len(found))
+        return found
+
+    def read_into(self, buffer: Bytes, position: int, *, spare_cache: bool = False) -> int:
+        """Fill ``buffer`` from ``position`` on; returns the number of bytes read.
+
+        Nothing is mapped: if the broker truncates a mapped file, this process would end with SIGBUS.
+
+        Args:
+            spare_cache: release the pages that only this read brought into the page cache (for a backlog, which no one else is reading).
+        """
+        if spare_cache and self._reads_ahead:
+            # A device may read megabytes ahead. Then the end of the next window would seem to be cached for another reader, and would stay.
+            self._reads_ahead = False
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
+        ours = spare_cache and not self._cached(min(position + len(buffer), self.size()) - 1)
+        with Calling(self.path):
+            read = os.preadv(self._fd, [buffer.data], position)
+            if ours and read:  # a length of 0 would mean the whole file
+                # Whole pages: if a page is released in part only, the kernel keeps it, together with the memory that belongs to the same
+                # piece.
+                begin, end = position // PAGESIZE * PAGESIZE, -(-(position + read) // PAGESIZE) * PAGESIZE
+                os.posix_fadvise(self._fd, begin, end - begin, os.POSIX_FADV_DONTNEED)
+        note_read(read)
+        return read
+
+    def _cached(self, position: int) -> bool:
+        """Whether another reader has the end of a window in the page cache. The beginning is there anyway, because reads go ahead."""
+        try:
+            return os.preadv(self._fd, [bytearray(1)], max(0, position), os.RWF_NOWAIT) > 0
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            return True  # this file system cannot report it: leave its cache alone
+
+    def seeds(self, start: int, end: int) -> Positions:
+        """Positions in ``[start, end)`` where an entry begins according to the segment's ``.index``: plausible, but never proven."""
+        found, self._entry = positions_between(self._index(), start, end, self._entry)
+        return found
+
+    def indexed(self, offset: int | None) -> tuple[int, int] | None:
+        """The last (offset, position) in the ``.index`` below ``offset`` (None: the last of all); plausible, but never proven.
+
+        It means that the batch at the position ends at this offset or before. None if there is no such entry.
+        """
+        found = last_entry_below(self._index(), None if offset is None else offset - self.base_offset)
+        return None if found is None else (self.base_offset + found[0], found[1])
+
+    def _index(self) -> Path:
+        return self.path.with_name(segment_file_name(self.base_offset, FileKind.INDEX))

@@ -1,0 +1,71 @@
+"""Values that events contain as bytes, and how the values of two neighbouring ranges are merged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.common.rows import COORDINATOR, TRANSACTION_STEPS, Step, pack_rows, unpack_entries
+from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, merge_steps
+
+
+def decode_steps(blob: bytes | None) -> Steps:
+    """The steps in a column of an event."""
+    return np.frombuffer(blob, TRANSACTION_STEPS) if blob else NO_STEPS
+
+
+def encode_steps(steps: Steps) -> bytes | None:
+    """The steps of a range as a column of its event."""
+    return steps.tobytes() or None
+
+
+def encode_ongoing(ongoing: Steps) -> bytes:
+    """The open transactions at the offset where a log begins, goes on or ends, as a column of that event; b"" if there are none."""
+    return ongoing.tobytes()
+
+
+def merged_steps(first: bytes | None, later: bytes | None, first_bytes: int) -> bytes | None:
+    """The steps of a range of ``first_bytes`` bytes and of the range right after it, as the steps of one range."""
+    return first if later is None else encode_steps(merge_steps(decode_steps(first), decode_steps(later), first_bytes))
+
+
+def still_counts(blob: bytes | None) -> bytes | None:
+    """The steps that decide what is open after them: the last marker of each producer, and its data since then."""
+    steps = decode_steps(blob)
+    if not len(steps):
+        return None
+    order = np.argsort(steps["producer_id"], kind="stable")
+    producers, indexes = steps["producer_id"][order], np.arange(len(steps))
+    firsts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
+    last_markers = np.maximum.reduceat(np.where(steps["step"][order] == Step.DATA, -1, indexes), firsts)
+    kept = indexes >= np.repeat(last_markers, np.diff(np.append(firsts, len(steps))))
+    return encode_steps(steps[np.sort(order[kept])])
+
+
+def encode_entries(entries: Sequence[CoordinatorEntry], redact: Callable[[str], str]) -> bytes | None:
+    """The coordinator entries of a range of ``__transaction_state``, as a column of its event.
+
+    Args:
+        redact: returns the text that replaces a transactional id, because these entries leave the broker's host.
+    """
+    if not entries:
+        return None
+    entries = [replace(entry, transactional_id=redact(entry.transactional_id)) for entry in entries]
+    columns = [pa.array([getattr(entry, field.name) for entry in entries], field.type) for field in COORDINATOR]
+    return pack_rows(pa.RecordBatch.from_arrays(columns, schema=COORDINATOR))
+
+
+NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
+"""The entries before the first byte of a log of ``__transaction_state``: there are none."""
+
+
+def merged_entries(first: bytes | None, later: bytes | None) -> bytes | None:
+    """The newest entries of a range of ``__transaction_state`` and of the range right after it, as the entries of one range."""
+    if first is None or later is None:
+        return first if later is None else later
+    both = pa.Table.from_batches([unpack_entries(first), unpack_entries(later)])
+    newest = {transactional_id: row for row, transactional_id in enumerate(both["transactional_id"].to_pylist())}
+    (merged,) = both.take(sorted(newest.values())).combine_chunks().to_batches()
+    return pack_rows(merged)

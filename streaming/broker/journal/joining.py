@@ -1,0 +1,101 @@
+"""Joins neighbouring appends that wait for an absent consumer, so that a journal does not grow with every poll.
+
+A journal that waits for a consumer for a week would contain the events of every poll of every log. Between two seqs at which a consumer may
+be, all appends to a log can be one range. Nothing is lost by this, but a plan can be cut less finely. Of several lists of a log's segments
+only the last one is needed.
+"""
+
+from dataclasses import dataclass
+
+from streaming.broker.journal import totals
+from streaming.broker.journal.journal import Edit, Journal
+from streaming.broker.journal.losses import cuts, is_parted
+from streaming.broker.journal.merging import merged, merged_found
+from streaming.broker.journal.stored_blocks import kinds, rows, waiting_since
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+
+SLICE = 1000
+"""The number of events of one slice."""
+
+LEAST = 200
+"""A join waits until there are so many events."""
+
+LOOKS = 4
+"""A join waits until there are so many events for each log: it writes each log's last event anew, so a join of fewer saves little."""
+
+WAIT_MS = 60_000
+"""An event is joined when it is so old. A consumer that reads at a pace has it before."""
+
+
+_Line = tuple[LogKey, bool]
+"""The key of events whose neighbours may become one: a log's lists of segments, or all other events of that log."""
+
+
+_JOINED = (Kind.APPENDED, Kind.FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """The last append of a log, or the last list of its segments, up to the seq that this process has read."""
+
+    seq: int
+    event: Event
+
+
+class Joining:
+    """Joins appends of one journal. For one thread; others use the journal between two slices."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._looked = 0  # the seq up to which this process has read
+        self._upto = 0  # the seq up to which this round goes
+        self._last: dict[_Line, _Last] = {}
+
+    def join(self, now_ms: int) -> bool:
+        """Join the next events that have waited. Returns whether there is more to join.
+
+        Args:
+            now_ms: the journal's own time.
+        """
+        with self._journal.database.reading() as run:
+            trimmed = self._journal.trimmed().seq
+            self._looked = max(self._looked, trimmed)
+            if self._looked >= self._upto:
+                waiting = waiting_since(run, self._looked, now_ms - WAIT_MS)
+                if waiting.rows < max(LEAST, LOOKS * len(self._last)):
+                    return False
+                self._upto = waiting.last
+            last = {line: each for line, each in self._last.items() if each.seq > trimmed}
+            with self._journal.edit() as edit:
+                end = self._join(edit, last)
+                totals.note_merged(edit.run, end)
+            self._looked, self._last = end, last  # the next slice goes on from here, once this one is written
+            return end < self._upto
+
+    def _join(self, edit: Edit, last: dict[_Line, _Last]) -> int:
+        """Join a slice; returns the seq up to which it goes."""
+        parted, there = cuts(edit.run), kinds(edit.run, [each.seq for each in last.values()])
+        gone: list[int] = []
+        joined: dict[int, Event] = {}
+        found = rows(edit.run, self._looked, self._upto, SLICE)
+        for row in found:
+            event, line = row.event, (row.event.log, row.event.kind is Kind.FOUND)
+            before = last.pop(line, None)
+            if event.kind not in _JOINED:
+                continue  # appends before and after another event are not joined
+            # an earlier event may have been forgotten meanwhile, or may be no append any more
+            if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
+                together = None if is_parted(parted, before.seq, row.seq) else _together(before.event, event)
+                if together is not None:
+                    gone.append(before.seq)
+                    joined.pop(before.seq, None)
+                    joined[row.seq] = event = together
+            last[line] = _Last(row.seq, event)
+        edit.change(gone, joined)
+        return found[-1].seq if found else self._upto
+
+
+def _together(before: Event, event: Event) -> Event | None:
+    return merged_found(before, event) if event.kind is Kind.FOUND else merged(before, event)

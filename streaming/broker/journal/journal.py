@@ -1,0 +1,270 @@
+"""The journal: events in order with their cursors. Both are written together, so that neither can be ahead of the other.
+
+``seq`` is the position of an event. Events that are published together are a block. Later, events that wait may be joined or merged, but
+never across a position at which a consumer may be. Each event has the running total of the log bytes that were published up to it, so one
+query finds how far a byte budget reaches.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, stored_ladders, totals
+from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
+from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.database import Database
+from streaming.broker.journal.producer_pages import Pages
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.kafka.scan.producer_states import Producers
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point in a journal: everything up to and with ``seq``. ``total``: the bytes of logs published up to there since its beginning."""
+
+    seq: int
+    total: int
+
+
+class Edit:
+    """A transaction that forgets or changes events. ``grown``: by about how many bytes the stored events have grown."""
+
+    def __init__(self, run: sqlite3.Connection) -> None:
+        self.run = run
+        self.grown = 0
+
+    def delete(self, after: int, upto: int) -> None:
+        """Delete the events with ``after < seq <= upto``."""
+        self.grown += stored_blocks.delete(self.run, after, upto)
+
+    def change(self, gone: Iterable[int], put: Mapping[int, Event]) -> None:
+        """Delete events, and replace some others."""
+        self.grown += stored_blocks.change(self.run, gone, put)
+
+
+class Journal:
+    """The events of one agent. Safe to use from several threads. Everything raises JournalError if the file cannot be used."""
+
+    def __init__(self, directory: Path | None, cluster_id: str, clock_ms: Callable[[], int]) -> None:
+        """Open or make the journal in ``directory``; in memory if that is None. Raises JournalError as `Database` does.
+
+        Args:
+            clock_ms: milliseconds of a clock that only goes forward, from any beginning; see `now_ms`.
+        """
+        self.database = Database(directory, cluster_id)
+        self.id = self.database.id
+        self._clock_ms = clock_ms
+        self._ahead_ms = 0  # how far the journal's own time is ahead of that clock
+        self._go_on_in_time()
+        self._published = threading.Condition()
+        with self.database.reading() as run:
+            self._size = stored_blocks.size(run)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+    def now_ms(self) -> int:
+        """The journal's own time: it goes on from the time where an earlier process stopped, and only while an agent holds the journal.
+
+        So nothing becomes old because a clock was set, or because an agent was down.
+        """
+        return self._clock_ms() + self._ahead_ms
+
+    def _go_on_in_time(self) -> None:
+        with self.database.transaction() as run:
+            newest = stored_blocks.newest(run)
+            last_ms = consumer_rows.last_seen_ms(run) if newest is None else newest.at_ms
+            if last_ms is None:
+                return
+            # a time later than the last event was written by a clock that was ahead for a while
+            stored_blocks.limit_times(run, last_ms)
+            consumer_rows.limit_times(run, last_ms)
+            self._ahead_ms = last_ms - self._clock_ms()
+
+    # --- writing
+
+    def cursors(self) -> list[Cursor]:
+        """The cursors of all logs, as of the last event."""
+        with self.database.reading() as run:
+            return stored_cursors.read(run)
+
+    def producers(self, log: LogKey, limit: int) -> Producers | None:
+        """The producers of a log as of its cursor, None if they are not known."""
+        with self.database.reading() as run:
+            return producer_pages.read(run, log, limit)
+
+    def publish(
+        self,
+        events: Sequence[Event],
+        cursors: Iterable[Cursor] = (),
+        gone: Sequence[LogKey] = (),
+        pages: Iterable[Pages] = (),
+        registers: consumer_rows.Registration | None = None,
+    ) -> None:
+        """Write events, the cursors after them, and the changed producers of the logs, durably: all of it or nothing.
+
+        Args:
+            registers: a consumer that begins with these events. It is registered at the seq right before them.
+        """
+        with self.database.reading():  # the lock is held until the values in memory agree with the file
+            with self.database.transaction() as run:
+                at_ms, end, grown = self.now_ms(), self.end(), 0
+                if registers is not None:
+                    consumer_rows.register(run, registers, end.seq, at_ms)
+                for block in _blocks(events, end):
+                    grown += stored_blocks.insert(run, block_of(block), at_ms)
+                    end = Mark(block[-1].seq, block[-1].total)
+                totals.note_published(run, end.seq, end.total)
+                stored_cursors.write(run, cursors)
+                stored_cursors.forget(run, gone)
+                producer_pages.write(run, pages)
+                producer_pages.forget(run, gone)
+            self._size += grown
+        if events:
+            with self._published:
+                self._published.notify_all()
+
+    def scanned(self) -> dict[SegmentKey, int]:
+        """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
+        with self.database.reading() as run:
+            return scanned_segments.read(run)
+
+    def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
+        """Store the results of further scans, and forget segments that do not exist any more."""
+        with self.database.transaction() as run:
+            scanned_segments.write(run, found)
+            scanned_segments.forget(run, gone)
+
+    def laddered(self) -> set[SegmentKey]:
+        """The closed segments whose ladders are stored."""
+        with self.database.reading() as run:
+            return stored_ladders.keys(run)
+
+    def ladders(self, wanted: Iterable[SegmentKey]) -> dict[SegmentKey, bytes]:
+        """The packed ladders of those of the segments whose ladders are stored."""
+        with self.database.reading() as run:
+            return stored_ladders.read(run, wanted)
+
+    def keep_ladders(self, found: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
+        """Store the ladders of closed segments, and forget those of segments that do not exist any more."""
+        with self.database.transaction() as run:
+            stored_ladders.write(run, found)
+            stored_ladders.forget(run, gone)
+
+    # --- reading
+
+    def end(self) -> Mark:
+        """The point up to which events are published."""
+        with self.database.reading() as run:
+            found = totals.read(run)
+        return Mark(found.seq, found.published)
+
+    def reach(self, after: int, budget: int | None) -> Mark:
+        """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).
+
+        At least one event is always included, or a consumer would never go on.
+        """
+        with self.database.reading() as run:
+            if budget is None:
+                return self.end()
+            begin = self.at(after)
+            limit = begin.total + budget
+            fits = stored_blocks.last_within(run, after, limit)
+            whole = None if fits is None else Mark(fits.last, fits.total)
+            block = stored_blocks.with_row_after(run, after if whole is None else whole.seq)
+            if block is None:
+                return whole or begin
+            rows = part(block.batch, after, block.last)
+            seqs, totals = longs(rows, "seq"), longs(rows, "total")
+            fitting = int(np.searchsorted(totals, limit, side="right"))
+            if fitting == 0 and whole is not None:
+                return whole
+            at = max(fitting - 1, 0)
+            return Mark(int(seqs[at]), int(totals[at]))
+
+    def at(self, seq: int) -> Mark:
+        """The mark of an event that is in the journal, or that was forgotten last."""
+        with self.database.reading() as run:
+            trimmed, block = self.trimmed(), stored_blocks.with_row_after(run, seq - 1)
+            rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
+            if rows is not None and len(rows):
+                return Mark(seq, int(longs(rows, "total")[-1]))
+            before = stored_blocks.last_between(run, trimmed.seq, seq)
+            return Mark(seq, trimmed.total if before is None else before.total)
+
+    def blocks(self, after: int, upto: int, most: int | None = None) -> list[pa.RecordBatch]:
+        """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.broker.journal.blocks.BLOCK`.
+
+        Args:
+            most: the most blocks, None for all of them.
+        """
+        with self.database.reading() as run:
+            found = list(islice(stored_blocks.blocks(run, after, upto), most))
+        return [part(block.batch, after, upto) for block in found]
+
+    def has_been_at(self, seq: int, total: int) -> bool:
+        """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.
+
+        True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
+        """
+        with self.database.reading() as run:
+            has = totals.read(run)
+            if seq > has.seq:
+                return False
+            if total < 0 or seq < has.trimmed_seq or seq <= has.merged_seq:
+                return True
+            if seq == has.trimmed_seq:
+                return total == has.trimmed_total
+            block = stored_blocks.with_row_after(run, seq - 1)
+            rows = () if block is None else part(block.batch, seq - 1, seq)
+            return len(rows) > 0 and int(longs(rows, "total")[0]) == total
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something is published; returns False when ``seconds`` have passed without."""
+        with self._published:
+            return seconds > 0 and self._published.wait(seconds)
+
+    # --- forgetting
+
+    def trimmed(self) -> Mark:
+        """The point up to which events have been forgotten for ever."""
+        with self.database.reading() as run:
+            found = totals.read(run)
+        return Mark(found.trimmed_seq, found.trimmed_total)
+
+    def size(self) -> int:
+        """About how many bytes the events take."""
+        return self._size
+
+    @contextmanager
+    def edit(self) -> Iterator["Edit"]:
+        """One transaction that changes or deletes events."""
+        with self.database.reading():
+            with self.database.transaction() as run:
+                edit = Edit(run)
+                yield edit
+            self._size += edit.grown
+
+
+def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[PlacedEvent]]:
+    """The rows of events that come after ``end``, a block at a time."""
+    block: list[PlacedEvent] = []
+    seq, total, size = end.seq, end.total, 0
+    for event in events:
+        seq, total, size = seq + 1, total + counted_bytes(event), size + blob_bytes(event)
+        block.append(PlacedEvent(seq, total, event))
+        if len(block) == BLOCK_ROWS or size >= BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

@@ -1,0 +1,151 @@
+"""The producers of a log as the journal stores them: in pages of neighbouring ids. Only pages that have changed are written again.
+
+A broker hands out producer ids one after the other, so producers that write at the same time share a few pages.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.broker.journal.tables import OF_LOG, Table, equal
+from streaming.common.log_key import KEY, LogKey
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.producer_states import ENTRIES, EXPIRATION_MS, Producers, Taken
+
+IDS_A_PAGE = 256
+
+EXPIRE_EVERY_MS = 600_000
+"""How often a broker forgets silent producers (``producer.id.expiration.check.interval.ms``)."""
+
+_DROPPED = -1  # the page with the newest time of any producer that was forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The changed producers of a log: pages by number; an empty page is to be deleted. ``whole``: there are no other pages."""
+
+    log: LogKey
+    whole: bool
+    pages: tuple[tuple[int, bytes], ...]
+
+
+class KnownProducers:
+    """The producers of one log at its cursor, and which of them the journal does not have yet.
+
+    Args:
+        limit: most producers to remember.
+        now: the producers, None if they are not known.
+    """
+
+    def __init__(self, limit: int, now: Producers | None = None) -> None:
+        self.limit = limit
+        self.now = now
+        self._changed: set[int] = set()
+        self._whole = False
+        self.expiration_ms = EXPIRATION_MS
+        self._expired_ms = 0  # when silent producers were forgotten last
+
+    def copy(self) -> "KnownProducers":
+        """A copy, for changes that may be thrown away."""
+        copied = KnownProducers(self.limit, self.now)
+        copied._changed, copied._whole, copied._expired_ms = set(self._changed), self._whole, self._expired_ms
+        copied.expiration_ms = self.expiration_ms
+        return copied
+
+    @property
+    def active(self) -> int:
+        """The number of producers, -1 if it is not known."""
+        active = None if self.now is None else self.now.active
+        return -1 if active is None else active
+
+    def reset(self, now: Producers | None) -> None:
+        """Replace all producers."""
+        self.now = now
+        self._expired_ms = 0
+        self._changed.clear()
+        self._whole = True
+
+    def take(self, batches: Batches, now_ms: int, *, compacted: bool) -> int:
+        """Add what was appended; returns how many gaps there are in its sequences."""
+        if self.now is None:
+            return 0
+        self.expire(now_ms)
+        taken = self.now.take(batches, compacted=compacted)
+        self._change(taken)
+        return taken.gaps
+
+    def expire(self, now_ms: int) -> None:
+        """Forget producers that have been silent for long, at intervals as a broker does."""
+        if self.now is not None and not 0 <= now_ms - self._expired_ms < EXPIRE_EVERY_MS:
+            self._expired_ms = now_ms
+            self._change(self.now.expired(now_ms, self.expiration_ms))
+
+    def _change(self, taken: Taken) -> None:
+        assert self.now is not None
+        if taken.producers.dropped_ms != self.now.dropped_ms:
+            self._changed.add(_DROPPED)
+        for ids in (taken.changed["producer_id"], taken.removed):
+            if len(ids):
+                self._changed.update(np.unique(ids // IDS_A_PAGE).tolist())
+        self.now = taken.producers
+
+    def unwritten(self, log: LogKey) -> Pages | None:
+        """The pages that have to be written, None for none. The caller must write them, because they now count as written."""
+        if not self._whole and not self._changed:
+            return None
+        numbers, whole = sorted(self._changed), self._whole
+        self._changed, self._whole = set(), False
+        if self.now is None:
+            return Pages(log, whole, ())
+        if whole:
+            numbers = [_DROPPED, *np.unique(self.now.entries["producer_id"] // IDS_A_PAGE).tolist()]
+        return Pages(log, whole, tuple((number, _page(self.now, number)) for number in numbers))
+
+
+def _page(producers: Producers, number: int) -> bytes:
+    if number == _DROPPED:
+        return producers.dropped_ms.to_bytes(8, "little", signed=True)
+    entries = producers.entries
+    first, end = np.searchsorted(entries["producer_id"], [number * IDS_A_PAGE, (number + 1) * IDS_A_PAGE])
+    return entries[first:end].tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class _ProducerRow:
+    log: LogKey
+    page: int
+    entries: bytes
+
+
+def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entries: bytes) -> _ProducerRow:
+    return _ProducerRow(LogKey(broker, topic, partition, topic_id), page, entries)
+
+
+_PRODUCERS = Table("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
+
+
+def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
+    """Write changed pages into the journal's table."""
+    for pages in changed:
+        if pages.whole:
+            forget(run, [pages.log])
+        _PRODUCERS.put(run, [_ProducerRow(pages.log, number, page) for number, page in pages.pages if page])
+        gone = [(*pages.log, number) for number, page in pages.pages if not page]
+        run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", gone)
+
+
+def forget(run: sqlite3.Connection, logs: Iterable[LogKey]) -> None:
+    """Delete the producers of logs."""
+    run.executemany(f"DELETE FROM producers WHERE {equal(KEY)}", logs)
+
+
+def read(run: sqlite3.Connection, log: LogKey, limit: int) -> Producers | None:
+    """The producers of a log at its cursor, None if they are not known."""
+    rows = _PRODUCERS.all(run, f"WHERE {equal(KEY)} ORDER BY page", *log)
+    pages = {row.page: row.entries for row in rows}
+    dropped = pages.pop(_DROPPED, None)
+    if dropped is None:
+        return None
+    return Producers(np.frombuffer(b"".join(pages.values()), ENTRIES), limit, int.from_bytes(dropped, "little", signed=True))

@@ -1,0 +1,83 @@
+"""The tables of a journal's file, and their version.
+
+Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_cursors`, `producer_pages`, `consumer_rows`,
+`losses` (two tables), `scanned_segments`, `stored_ladders`, `totals`. The table ``journal`` is this module's.
+"""
+
+import sqlite3
+import uuid
+from dataclasses import dataclass
+
+from streaming.broker.journal import totals
+from streaming.broker.journal.tables import Table, value
+
+VERSION = 10
+
+_SCHEMA = """
+CREATE TABLE blocks (
+  last INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, at_ms INTEGER NOT NULL, total INTEGER NOT NULL,
+  size INTEGER NOT NULL, published INTEGER NOT NULL, rows BLOB NOT NULL);
+CREATE TABLE ladders (
+  base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+  ladder BLOB NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms));
+CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
+CREATE TABLE cursors (
+  broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL,
+  segment INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, position INTEGER NOT NULL, next_offset INTEGER NOT NULL,
+  log_epoch INTEGER NOT NULL, anchor BLOB NOT NULL, anchor_position INTEGER NOT NULL, frontier INTEGER NOT NULL, stopped TEXT NOT NULL,
+  skipped INTEGER NOT NULL, backlog_segment INTEGER NOT NULL, backlog_position INTEGER NOT NULL,
+  first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL, epochs BLOB NOT NULL,
+  replay TEXT NOT NULL, wanted TEXT NOT NULL, entries_upto INTEGER NOT NULL, reread INTEGER NOT NULL,
+  PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
+CREATE TABLE producers (
+  broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
+  entries BLOB NOT NULL, PRIMARY KEY (broker, topic, partition, topic_id, page)) WITHOUT ROWID;
+CREATE TABLE consumers (
+  id TEXT PRIMARY KEY, committed INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
+  missed INTEGER NOT NULL, begun INTEGER NOT NULL,
+  generation TEXT NOT NULL, principal TEXT NOT NULL, resumed INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE reads (consumer TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (consumer, seq)) WITHOUT ROWID;
+CREATE TABLE losses (
+  consumer TEXT NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  PRIMARY KEY (consumer, upto)) WITHOUT ROWID;
+CREATE TABLE scanned (
+  base_offset INTEGER NOT NULL, size INTEGER NOT NULL, modified_ms INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+  largest_timestamp INTEGER NOT NULL, PRIMARY KEY (inode, base_offset, device, size, modified_ms)) WITHOUT ROWID;
+CREATE TABLE totals (
+  seq INTEGER NOT NULL, published INTEGER NOT NULL,
+  trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL, merged_seq INTEGER NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The journal's own id, and that of the cluster that its logs belong to."""
+
+    id: str
+    cluster_id: str
+
+
+_JOURNAL = Table("journal", Identity)
+
+
+def version(run: sqlite3.Connection) -> int:
+    """The version of a file, 0 if it has no tables yet."""
+    return int(value(run, "PRAGMA user_version"))
+
+
+def make(run: sqlite3.Connection, cluster_id: str) -> str:
+    """Make all tables of a new journal; returns its id. In the caller's transaction."""
+    journal_id = str(uuid.uuid4())
+    for statement in _SCHEMA.split(";"):
+        run.execute(statement)
+    _JOURNAL.insert(run, Identity(journal_id, cluster_id))
+    totals.begin(run)
+    run.execute(f"PRAGMA user_version={VERSION}")
+    return journal_id
+
+
+def identity(run: sqlite3.Connection) -> Identity:
+    """Whose journal this is."""
+    found = _JOURNAL.first(run)
+    assert found is not None  # it is written with the tables
+    return found

@@ -1,0 +1,66 @@
+"""Counts a log that nobody writes to, or as it is now, in a single pass: for commands that read log dirs once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from streaming.broker.disk.segment_files import Segment
+from streaming.broker.ladder.counts import Aborted, Counts
+from streaming.broker.ladder.filling import count_segment
+from streaming.broker.ladder.log_ladder import LadderView
+from streaming.broker.ladder.positions import Position, PositionState, positions
+from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.kafka.scan.walk import Bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedLog:
+    """The ladder of all segments of a listing, or of those from some offset on; positions of its offsets can be asked for."""
+
+    segments: tuple[Segment, ...]
+    ladder: LadderView
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch."""
+        return self.ladder.end_offset
+
+    @property
+    def damage(self) -> str:
+        """The first bytes that are no batch, in words; "" if there are none."""
+        return next((f"{one.base_offset:020}.log: {one.damage}" for one in self.ladder.segments if one.damage), "")
+
+    def positions(self, offsets: Sequence[int], upto: int) -> list[Position]:
+        """As `streaming.broker.ladder.positions.positions`."""
+        return positions(self.segments, self.ladder, offsets, upto)
+
+    def between(self, begin: int, end: int) -> Counts | None:
+        """What lies between two offsets; bytes are those of whole batches from the one on that ``begin`` is in.
+
+        None if bytes in between are no batches, or cannot be read.
+        """
+        first, last = self.positions((begin, end), end)
+        if first.state is not PositionState.KNOWN or last.state is not PositionState.KNOWN:
+            return None
+        return _counts(last) - _counts(first)
+
+
+def count_log(segments: Sequence[Segment], begin: int, buffer: Bytes, paced: Callable[[int], None] = lambda _: None) -> CountedLog:
+    """Count the segments of a log from the one on that has the offset ``begin``.
+
+    Args:
+        segments: a listing, not empty.
+        buffer: is used for the scan.
+        paced: called with the number of bytes after each window that was read; it may wait.
+
+    Raises:
+        OSError: a segment cannot be read, or is gone.
+    """
+    first = max((number for number, segment in enumerate(segments) if segment.base_offset <= begin), default=0)
+    ladders: list[SegmentLadder] = [count_segment(segments, number, buffer, paced) for number in range(first, len(segments))]
+    before = tuple(accumulate((one.totals for one in ladders[:-1]), initial=Counts()))
+    return CountedLog(tuple(segments), LadderView("", tuple(ladders), before, Aborted.none()))
+
+
+def _counts(position: Position) -> Counts:
+    return Counts(position.data, position.aborted, position.control, position.bytes)

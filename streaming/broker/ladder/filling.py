@@ -1,0 +1,137 @@
+"""Counts segments that are on disk already: a scan of the headers, and the index of aborted transactions."""
+
+from collections.abc import Callable, Sequence
+
+from streaming.broker.disk.aborted_transactions import aborted_transactions
+from streaming.broker.disk.locate import walk_on
+from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
+from streaming.broker.disk.scanning import scan_on
+from streaming.broker.disk.segment_files import OpenSegment, Segment
+from streaming.broker.ladder.active_ladder import ActiveLadder, EndedTransaction
+from streaming.broker.ladder.counts import Aborted
+from streaming.broker.ladder.rung_builder import RungBuilder
+from streaming.broker.ladder.runs import Pending, transaction_runs
+from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.errors import FormatError
+from streaming.kafka.formats.names import FileKind, segment_file_name
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.pieces import Piece, scan
+from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.kafka.scan.walk import Bytes, Stop
+
+_UNTIMED = Times.recorded(0, 0)
+
+
+def _unpaced(_size: int) -> None:
+    """As fast as possible."""
+
+
+def read_aborted(segments: Sequence[Segment], upto: int) -> Aborted:
+    """The aborted transactions that end in one of ``segments`` and may have data below ``upto``. Raises as `aborted_transactions` does."""
+    return Aborted(aborted_transactions(segments, upto))
+
+
+def opened_at(segment: Segment) -> dict[int, int] | None:
+    """The transactions that are open at the beginning of a segment, for `ActiveLadder`: first offset by producer id.
+
+    They are in the producer snapshot that a broker writes at each roll. None if there is none, or if it is damaged. Raises OSError.
+    """
+    if segment.base_offset == 0:
+        return {}
+    path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.SNAPSHOT))
+    try:
+        states = load_producer_snapshot(SnapshotFile(segment.base_offset, path)).states
+    except (FormatError, FileNotFoundError):
+        return None
+    return {one.producer_id: one.current_txn_first_offset for one in states if one.current_txn_first_offset >= 0}
+
+
+def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> SegmentLadder:
+    """The ladder of one of a log's segments, by a scan of its headers. Bytes that are no batch end it early, with the reason in it.
+
+    Args:
+        segments: those of a listing, in order: the aborted transactions of this segment may end in later ones.
+        number: its index.
+        buffer: is used for the scan.
+        paced: called with the number of bytes after each window that was read; it may wait.
+
+    Raises:
+        OSError: the segment or an index cannot be read; FileNotFoundError if another file has its name by now.
+    """
+    segment = segments[number]
+    built, pending = RungBuilder(segment.base_offset), dict[int, Pending]()
+    upto = segments[number + 1].base_offset if number + 1 < len(segments) else 2**63 - 1
+    damage, aborted = "", Aborted.none()
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        if file.identity != segment.identity:
+            raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+        try:
+            aborted = read_aborted(segments[number:], upto)
+            for position, scanned in walk_on(file, 0, segment.base_offset, buffer, spare_cache=True):
+                built.add(scanned.batches, aborted.mask(scanned.batches), -1)
+                _note_open(scanned.batches, pending)
+                paced(scanned.end)
+                assert position + scanned.end == built.position
+        except FormatError as error:
+            damage = str(error)
+        damage = damage or _damage(file, built, buffer, last=number == len(segments) - 1)
+    finally:
+        file.close()
+    if len(built.rungs):
+        built.thin(0)
+    still = (one for one in pending.values() if not aborted.covers(one.producer_id, one.first_offset))
+    return SegmentLadder(segment.base_offset, built.rungs.copy(), tuple(still), damage)
+
+
+def _note_open(batches: Batches, pending: dict[int, Pending]) -> None:
+    """Keep the data of transactions that have not ended yet; how they end is in the index."""
+    for run in transaction_runs(batches):
+        if run.marker >= 0:
+            pending.pop(run.producer_id, None)
+        elif len(run.items):
+            found, before = Pending.of(run, batches), pending.get(run.producer_id)
+            pending[run.producer_id] = found if before is None else before + found
+
+
+def _damage(file: OpenSegment, built: RungBuilder, buffer: Bytes, *, last: bool) -> str:
+    """Why a scan has ended before the end of the file, "" if there is nothing more."""
+    if built.position >= file.size():
+        return ""
+    rest = scan_on(file, built.position, built.end_offset, buffer)
+    if rest.flaw is None and (last or rest.stop is Stop.ZEROS):
+        return ""
+    return f"{rest.flaw or 'no whole batch'} at position {built.position}"
+
+
+def read_on(
+    ladder: ActiveLadder, segment: Segment, upto: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced
+) -> tuple[EndedTransaction, ...]:
+    """Add what is in the file between the end of the ladder and the position ``upto``, where a batch ends.
+
+    Returns:
+        What `ActiveLadder.append` returns.
+
+    Raises:
+        FormatError: there is something else than whole batches.
+        OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
+    """
+    ended: list[EndedTransaction] = []
+    file = OpenSegment(segment.path, segment.base_offset)
+    try:
+        if file.identity != segment.identity:
+            raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+        while ladder.position < upto:
+            begin = ladder.position
+            scanned = scan_on(file, begin, ladder.end_offset, buffer, spare_cache=True)
+            if scanned.sums is None:
+                raise FormatError(scanned.flaw or "no whole batch", begin)
+            if begin + scanned.end > upto:
+                scanned = scan(buffer, [Piece(0, upto - begin, ladder.end_offset)])[0]
+                if begin + scanned.end != upto:
+                    raise FormatError("no batch ends where one should", upto)
+            ended += ladder.append(scanned.batches, -1, steps_of(scanned.batches, buffer, _UNTIMED))
+            paced(scanned.end)
+    finally:
+        file.close()
+    return tuple(ended)

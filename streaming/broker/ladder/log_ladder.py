@@ -1,0 +1,214 @@
+"""The ladder of a log: those of its segments that are known, one after the other, the last of which grows.
+
+Counts are given from a *zero point*, which stays where it is while segments are added on both sides and deleted. So the difference of two
+positions is what lies between them, whenever they were asked for, as long as the *edition* is the same.
+"""
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from secrets import token_hex
+
+from streaming.broker.ladder.active_ladder import ActiveLadder, EndedTransaction
+from streaming.broker.ladder.counts import Aborted, Counts
+from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.sums import Sums
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LadderView:
+    """A ladder at one moment.
+
+    ``segments`` follow each other without a gap; ``before``: what lies between the zero point and the beginning of each of them.
+    ``aborted``: the aborted transactions that ended in the last two of them: their index may not be written yet.
+    """
+
+    edition: str
+    segments: tuple[SegmentLadder, ...]
+    before: tuple[Counts, ...]
+    aborted: Aborted
+
+    @property
+    def begin_offset(self) -> int:
+        """The base offset of the first segment that is known."""
+        return self.segments[0].base_offset
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch."""
+        return self.segments[-1].end_offset
+
+    @property
+    def end(self) -> Counts:
+        """What lies between the zero point and the end."""
+        return self.before[-1] + self.segments[-1].totals
+
+    @property
+    def sound_from(self) -> int:
+        """The base offset of the first segment that is not cut off from the last one by bytes that are no batches."""
+        number = max((number for number, one in enumerate(self.segments[:-1], 1) if one.damage), default=0)
+        return self.segments[number].base_offset
+
+    def number_of(self, offset: int) -> int:
+        """The index of the segment that an offset is in; it is not below `begin_offset`."""
+        return bisect_right(self.segments, offset, key=lambda one: one.base_offset) - 1
+
+
+class LogLadder:
+    """For several threads. A log that was truncated, or of which nothing is known any more, gets a new one.
+
+    Args:
+        active: the ladder of the last segment, up to where the log is read.
+        closed: ladders of segments directly before it, in order.
+    """
+
+    def __init__(self, active: ActiveLadder, closed: Sequence[SegmentLadder] = ()) -> None:
+        self.edition = token_hex(8)
+        """Positions can be compared if they are of one edition."""
+        self._lock = threading.Lock()
+        self._active = active
+        self._closed: tuple[SegmentLadder, ...] = ()
+        self._before: tuple[Counts, ...] = (Counts(),)  # of each closed segment, and of the active one
+        self._recent = Aborted.none()
+        self._zero = active.base_offset  # the segment that begins at the zero point, or began there
+        for ladder in reversed(closed):
+            self.add(ladder)
+
+    @property
+    def begin_offset(self) -> int:
+        """The base offset of the first segment that is known: the one before it has to be filled next."""
+        with self._lock:
+            return self._closed[0].base_offset if self._closed else self._active.base_offset
+
+    @property
+    def active_offset(self) -> int:
+        """The base offset of the segment that grows."""
+        return self._active.base_offset
+
+    @property
+    def position(self) -> int:
+        """The position after the last batch, in the segment that grows."""
+        return self._active.position
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch."""
+        return self._active.end_offset
+
+    def end(self) -> tuple[int, Counts]:
+        """The offset after the last batch, and what lies between the zero point and there."""
+        with self._lock:
+            return self._active.end_offset, self._before[-1] + self._active.frozen().totals
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes, without Python's own."""
+        with self._lock:
+            return sum(one.nbytes for one in self._closed) + self._active.frozen().nbytes
+
+    def view(self) -> LadderView:
+        """The ladder as it is now."""
+        with self._lock:
+            segments = (*self._closed, self._active.frozen())
+            return LadderView(self.edition, segments, self._before, self._recent + self._active.aborted)
+
+    def append(self, base_offset: int, position: int, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> bool:
+        """Add a range that was read.
+
+        Args:
+            base_offset: of its segment.
+            position: of its first batch in the file.
+            batches: at least one.
+            seen_ms: when its append was seen, Unix milliseconds, -1 if it was not.
+            steps: the markers in it, as of `ActiveLadder.append`.
+
+        Returns:
+            False if the range does not follow, or if it is not known any more which data is aborted: begin a new ladder.
+
+        Raises:
+            FormatError: as `ActiveLadder.append`.
+        """
+        with self._lock:
+            if (base_offset, position) != (self._active.base_offset, self._active.position):
+                return False
+            return self._take_ended(self._active.append(batches, seen_ms, steps))
+
+    def append_plain(self, base_offset: int, position: int, sums: Sums, seen_ms: int) -> bool:
+        """Add a range by its sums: see `ActiveLadder.append_plain`; otherwise as `append`."""
+        with self._lock:
+            if (base_offset, position) != (self._active.base_offset, self._active.position):
+                return False
+            self._active.append_plain(sums, seen_ms)
+            return True
+
+    def _take_ended(self, ended: Sequence[EndedTransaction]) -> bool:
+        return all(self._end(one) for one in ended)
+
+    def _end(self, ended: EndedTransaction) -> bool:
+        """Count the data of a transaction in closed segments as aborted, or as committed."""
+        for number, ladder in enumerate(self._closed):
+            for one in ladder.pending:
+                if one.producer_id != ended.producer_id or one.first_offset < ended.first_offset:
+                    continue
+                if ended.first_offset < 0 and not ended.committed:  # it may be data of an earlier transaction, which was committed
+                    return False
+                settled = ladder.without_pending(ended.producer_id) if ended.committed else ladder.with_aborted(one)
+                self._replace(number, settled)
+        return True
+
+    def _replace(self, number: int, ladder: SegmentLadder) -> None:
+        before = self._closed[number]
+        self._closed = (*self._closed[:number], ladder, *self._closed[number + 1 :])
+        grown = ladder.totals - before.totals
+        if grown == Counts():
+            return
+        if before.base_offset < self._zero:  # counts that were given out below the zero point would be wrong now
+            self.edition = token_hex(8)
+        self._before = (*self._before[: number + 1], *(one + grown for one in self._before[number + 1 :]))
+
+    def roll(self, base_offset: int, now_ms: int) -> SegmentLadder:
+        """Go on in a new segment; returns the ladder of the one that is closed. ``now_ms``: the present time, Unix milliseconds."""
+        with self._lock:
+            closed = self._active.closed(now_ms)
+            self._closed = (*self._closed, closed)
+            self._before = (*self._before, self._before[-1] + closed.totals)
+            self._recent = self._active.aborted
+            self._active = self._active.following(base_offset)
+            return closed
+
+    def add(self, ladder: SegmentLadder) -> None:
+        """Add the segment directly before the first one that is known.
+
+        If it has pending data, the index of aborted transactions has to be read, and `SegmentLadder.settled` called, directly before this:
+        data of transactions that are neither in the index nor open is committed.
+        """
+        with self._lock:
+            ladder = ladder.settled(self._recent + self._active.aborted)
+            for one in ladder.pending:
+                if not self._active.may_be_open(one):
+                    ladder = ladder.without_pending(one.producer_id)
+            self._closed = (ladder, *self._closed)
+            self._before = (self._before[0] - ladder.totals, *self._before)
+
+    def drop_below(self, base_offset: int) -> None:
+        """Forget segments with a smaller base offset: they were deleted. What was given out still holds."""
+        with self._lock:
+            gone = sum(one.base_offset < base_offset for one in self._closed)
+            self._closed, self._before = self._closed[gone:], self._before[gone:]
+
+    def forget(self, changed: Callable[[SegmentLadder], bool]) -> bool:
+        """Forget closed segments up to the last one that was changed by compaction; then the edition is another. They can be added again.
+
+        Returns:
+            Whether there was one.
+        """
+        with self._lock:
+            last = max((number for number, one in enumerate(self._closed) if changed(one)), default=-1)
+            if last < 0:
+                return False
+            self._closed, self._before = self._closed[last + 1 :], self._before[last + 1 :]
+            self.edition = token_hex(8)
+            return True

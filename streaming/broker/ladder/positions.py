@@ -1,0 +1,224 @@
+"""Positions of offsets: what lies before them in their log, and which record is next.
+
+The ladder gives what lies before the stretch that an offset is in; one scan of its headers, of some 1 MiB, the rest. Only if records are
+missing in the very batch that an offset is in, or if its header does not contain the record's time, that batch is opened, some MiB of it at
+most: beyond them the time is not known, and where records are missing, the position neither.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import islice, takewhile
+
+import numpy as np
+
+from streaming.broker.disk.segment_files import Segment
+from streaming.broker.ladder.counts import Aborted, Counts
+from streaming.broker.ladder.filling import read_aborted
+from streaming.broker.ladder.log_ladder import LadderView
+from streaming.broker.ladder.opened_batches import Answer, OpenedBatches
+from streaming.broker.ladder.stretch import Stretch
+from streaming.errors import FormatError
+
+
+class PositionState(IntEnum):
+    """Whether a position is known."""
+
+    KNOWN = 0
+    FILLING = 1  # its segment is not counted yet
+    BEYOND = 2  # it is after the end of the log
+    BELOW = 3  # it is before the first segment on disk
+    DAMAGED = 4  # bytes there, or between it and the end of the log, are no batches, cannot be read, or are too large to be opened
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What lies between the ladder's zero point and an offset, and the next record that consumers of committed data get from there on.
+
+    ``data``: data records, of which ``aborted`` belong to aborted transactions (right only up to the last stable offset); ``control``:
+    records of control batches; ``bytes``: of whole batches. All are negative below the zero point.
+
+    ``next_offset``: of the first data record at the offset or after it that is not aborted, -1 if there is none below the given end. The
+    other ``next`` fields are about it: its own timestamp, when it was appended (if that was seen, or if the broker wrote its time), both
+    Unix milliseconds, -1 if not known; the size of its batch in bytes, the base offset of its segment, its batch's position there.
+    """
+
+    offset: int
+    state: PositionState
+    data: int = 0
+    aborted: int = 0
+    control: int = 0
+    bytes: int = 0
+    next_offset: int = -1
+    next_timestamp_ms: int = -1
+    next_append_ms: int = -1
+    next_batch_bytes: int = -1
+    next_segment: int = -1
+    next_position: int = -1
+
+
+def positions(
+    segments: Sequence[Segment], ladder: LadderView, offsets: Sequence[int], upto: int, opened: OpenedBatches | None = None
+) -> list[Position]:
+    """The positions of some offsets of a log, in their order.
+
+    Args:
+        segments: the listing that the ladder's segments are of. A file that was replaced since is found out by its identity.
+        ladder: as it is now: the positions are of its edition.
+        upto: the next record is looked for below this offset, which is the high watermark.
+        opened: what opened batches have shown so far, for those who ask again and again.
+    """
+    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened)
+    return [search.position(offset) for offset in offsets]
+
+
+class _Search:
+    """Looks offsets up; a stretch is scanned once."""
+
+    def __init__(self, segments: Sequence[Segment], ladder: LadderView, upto: int, opened: OpenedBatches) -> None:
+        self._opened = opened
+        self._segments = segments
+        self._ladder = ladder
+        self._upto = min(upto, ladder.end_offset)
+        self._sound_from = ladder.sound_from
+        self._stretches: dict[tuple[int, int], Stretch] = {}
+
+    def position(self, offset: int) -> Position:
+        state = self._state(offset)
+        if state is not PositionState.KNOWN:
+            return Position(offset, state)
+        try:
+            return self._known(offset)
+        except FileNotFoundError:  # deleted or replaced since it was listed: the next listing shows which
+            return Position(offset, PositionState.FILLING)
+        except (FormatError, OSError):
+            return Position(offset, PositionState.DAMAGED)
+
+    def _state(self, offset: int) -> PositionState:
+        if offset > self._ladder.end_offset:
+            return PositionState.BEYOND
+        if not self._segments or offset < self._segments[0].base_offset:
+            return PositionState.BELOW
+        if offset < self._ladder.begin_offset:
+            return PositionState.FILLING
+        return PositionState.DAMAGED if offset < self._sound_from else PositionState.KNOWN
+
+    def _known(self, offset: int) -> Position:
+        number = self._ladder.number_of(offset)
+        segment, before = self._ladder.segments[number], self._ladder.before[number]
+        at = segment.stretch_of(offset)
+        found = before + segment.before(at)
+        if offset <= segment.begin_of(at)[0]:  # at a rung: nothing has to be scanned for what lies before it
+            return self._with_next(_position(offset, found), number, at)
+        if at == len(segment.rungs):  # in a gap after the last batch
+            return self._with_next(_position(offset, found), number + 1, 0)
+        stretch = self._stretch(number, at)
+        item = stretch.batch_of(offset)
+        inside, taken = self._inside(stretch, item, offset)
+        found += stretch.counts_before(item) + inside
+        found = replace(found, bytes=before.bytes + int(stretch.positions[item]))
+        position = _position(offset, found)
+        if offset >= self._upto:
+            return position
+        if _readable(stretch, item) and taken < stretch.records[item]:
+            return self._next_in(position, number, at, item, taken)
+        following = self._next_batch(stretch, item + 1)
+        if following is None:
+            return self._with_next(position, number, at + 1)
+        return self._next_in(position, number, at, following, 0)
+
+    def _inside(self, stretch: Stretch, item: int, offset: int) -> tuple[Counts, int]:
+        """What lies between the beginning of a batch and an offset, and how many records that is."""
+        if offset <= stretch.base_offset[item] or not stretch.records[item]:
+            return Counts(), 0
+        if stretch.has_all(item):
+            taken = offset - int(stretch.base_offset[item])
+        else:
+            taken, _ = self._opened.ask(stretch, item, ("before", offset), lambda: _records_before(stretch, item, offset))
+        if stretch.control[item]:
+            return Counts(control=taken), taken
+        return Counts(data=taken, aborted=taken if stretch.is_aborted[item] else 0), taken
+
+    def _with_next(self, position: Position, number: int, at: int) -> Position:
+        """Find the next record from a stretch on: stretches without one are left out by the ladder alone."""
+        if position.offset >= self._upto:
+            return position
+        for later in range(number, len(self._ladder.segments)):
+            rungs = self._ladder.segments[later].rungs
+            readable = np.diff(rungs["data"].astype(np.int64) - rungs["aborted"], prepend=0)
+            for one in np.flatnonzero(readable[at:]).tolist():
+                if self._ladder.segments[later].begin_of(at + one)[0] >= self._upto:
+                    return position
+                item = self._next_batch(self._stretch(later, at + one), 0)
+                if item is not None:
+                    return self._next_in(position, later, at + one, item, 0)
+            at = 0
+        return position
+
+    @staticmethod
+    def _next_batch(stretch: Stretch, item: int) -> int | None:
+        """The first batch from ``item`` on with a record that consumers get."""
+        found = np.flatnonzero((stretch.records[item:] > 0) & ~stretch.control[item:] & ~stretch.is_aborted[item:])
+        return item + int(found[0]) if len(found) else None
+
+    def _next_in(self, position: Position, number: int, at: int, item: int, taken: int) -> Position:
+        """The next record is the one after ``taken`` records of a batch."""
+        stretch, segment = self._stretch(number, at), self._ladder.segments[number]
+        offset = int(stretch.base_offset[item]) + taken if stretch.has_all(item) else -1
+        timestamp = stretch.first_timestamp(item) if not taken or stretch.append_time[item] else None
+        if offset < 0 or timestamp is None:
+            try:
+                found, timestamp = self._opened.ask(stretch, item, ("record", taken), lambda: _record_at(stretch, item, taken))
+                offset = found if offset < 0 else offset
+            except FormatError:
+                timestamp = -1
+            if offset < 0:
+                raise FormatError("a batch cannot be opened", int(stretch.positions[item]))
+        if offset >= self._upto:
+            return position
+        seen_ms = int(segment.rungs["seen_ms"][at])
+        return replace(
+            position,
+            next_offset=offset,
+            next_timestamp_ms=timestamp,
+            next_append_ms=int(stretch.max_timestamp[item]) if stretch.append_time[item] else seen_ms,
+            next_batch_bytes=int(stretch.sizes[item]),
+            next_segment=segment.base_offset,
+            next_position=int(stretch.positions[item]),
+        )
+
+    def _stretch(self, number: int, at: int) -> Stretch:
+        key = number, at
+        if key not in self._stretches:
+            ladder = self._ladder.segments[number]
+            listed = bisect_left(self._segments, ladder.base_offset, key=lambda one: one.base_offset)
+            if listed == len(self._segments) or self._segments[listed].base_offset != ladder.base_offset:
+                raise FileNotFoundError(f"there is no segment {ladder.base_offset}")
+            _, _, _, _, aborted, _ = ladder.rungs[at].tolist()
+            entries = self._aborted(listed, ladder.begin_of(at + 1)[0]) if aborted > ladder.before(at).aborted else Aborted.none()
+            self._stretches[key] = Stretch.read(self._segments[listed], ladder, at, entries)
+        return self._stretches[key]
+
+    def _aborted(self, listed: int, upto: int) -> Aborted:
+        """The aborted transactions with data below an offset, from a segment on. The newest are in memory before they are on disk."""
+        return read_aborted(self._segments[listed:], upto) + self._ladder.aborted
+
+
+def _records_before(stretch: Stretch, item: int, offset: int) -> Answer:
+    """How many records of a batch are before an offset; the second number has no meaning."""
+    return sum(1 for _ in takewhile(lambda record: record[0] < offset, stretch.record_times(item))), 0
+
+
+def _record_at(stretch: Stretch, item: int, number: int) -> Answer:
+    """Offset and timestamp of a record of a batch by its number, -1 if there are not as many."""
+    return next(islice(stretch.record_times(item), number, None), (-1, -1))
+
+
+def _position(offset: int, found: Counts) -> Position:
+    return Position(offset, PositionState.KNOWN, found.data, found.aborted, found.control, found.bytes)
+
+
+def _readable(stretch: Stretch, item: int) -> bool:
+    """Whether consumers of committed data get the records of a batch."""
+    return not stretch.control[item] and not stretch.is_aborted[item]

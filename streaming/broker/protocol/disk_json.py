@@ -1,0 +1,120 @@
+"""What fills log dirs and when they are full, as JSON: what a job serves, and ``segtail disk --json`` prints.
+
+Sizes are bytes, times Unix milliseconds, growth is bytes a day. -1 means "not
+known" or "never", and is null in JSON; `LogDirUse.outlook` tells them apart.
+"""
+
+from dataclasses import dataclass, field
+
+from streaming.broker.protocol.json_message import PublicMessage
+
+DISK_PATH = "/api/v1/disk"
+"""`DiskAnswer`, with the largest ``?limit=N`` rows ``&by=topic|partition|dir|kind``."""
+
+BY = ("topic", "partition", "dir", "kind")
+
+FULL, NEVER, UNKNOWN = "full", "never", "unknown"
+"""The words of ``outlook``: full at a time that is known, not full within a year, not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindUse(PublicMessage):
+    """What files of one kind (`streaming.broker.disk.file_kinds.DiskFileKind`) take: ``apparent`` their lengths, ``taken`` their place."""
+
+    kind: str
+    taken: int
+    apparent: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirUse(PublicMessage):
+    """A log dir. ``taken`` is what everything in it takes on the disk, ``apparent`` the length of all files, ``kinds`` the same by kind.
+
+    ``growth_day``: of the replicas whose growth is known; ``growth_unknown`` is the number of the others. ``frees_now``: what the next
+    check deletes; ``frees_day``: what is free in 24 hours at the latest. ``next_ms``: when the next space is free.
+    ``file_system``: log dirs with the same number share ``free`` and ``capacity``, and are full together. ``full_ms``: when, if nothing
+    else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it frees nothing. ``checkpoint_ms``: when a
+    broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how many files and directories in it could
+    not be read, ``unread_of`` some of them with the reason.
+    """
+
+    broker: int
+    log_dir: str
+    up: bool = True
+    problem: str = ""
+    file_system: int = -1
+    taken: int = -1
+    apparent: int = -1
+    kinds: list[KindUse] = field(default_factory=list)
+    replicas: int = 0
+    free: int = -1
+    capacity: int = -1
+    growth_day: int = -1
+    growth_unknown: int = 0
+    frees_now: int = -1
+    frees_day: int = -1
+    next_ms: int = -1
+    outlook: str = UNKNOWN
+    full_ms: int = -1
+    full_uncleaned_ms: int = -1
+    checkpoint_ms: int = -1
+    unread: int = 0
+    unread_of: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskRow(PublicMessage):
+    """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1.
+
+    ``segments``: bytes of the live segments. ``garbage``: bytes of what Kafka does not use any more, or not yet: copies that move here,
+    strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. The other fields are as
+    in `LogDirUse`.
+    """
+
+    topic: str = ""
+    broker: int = -1
+    partition: int = -1
+    log_dir: str = ""
+    kind: str = ""
+    replicas: int = 0
+    taken: int
+    apparent: int = -1
+    segments: int = -1
+    garbage: int = 0
+    growth_day: int = -1
+    growth_unknown: int = 0
+    frees_now: int = -1
+    frees_day: int = -1
+    next_ms: int = -1
+    policy: str = ""
+    limits_assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftoverFiles(PublicMessage):
+    """Files that should be gone, or that nothing uses: their kind, what they take, and since when nothing of them has changed."""
+
+    path: str
+    kind: str
+    taken: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskAnswer(PublicMessage):
+    """``rows``: the largest first; ``total`` is their number, also of those that a limit leaves out. ``doubts``: what cannot be told.
+
+    ``what_if``: the configurations that everything was reckoned with instead of those in force, as ``[TOPIC:]NAME=VALUE``; ``in_force``:
+    the log dirs with the latter, if there are any of the former.
+    """
+
+    at_ms: int
+    version: str = ""
+    by: str
+    total: int
+    log_dirs: list[LogDirUse]
+    rows: list[DiskRow]
+    leftovers: list[LeftoverFiles] = field(default_factory=list)
+    what_if: list[str] = field(default_factory=list)
+    in_force: list[LogDirUse] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)

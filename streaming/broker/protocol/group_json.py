@@ -1,0 +1,261 @@
+"""What a job serves about consumer groups as JSON: a page of all groups, and one group with its partitions.
+
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates records a second. In memory -1 means "not known" or
+"none", and never 0; in JSON that is null.
+"""
+
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import ListPage
+
+GROUPS_PATH = "/api/v1/groups"
+"""`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
+
+
+def path_of(group: str) -> str:
+    """The path of a group's `GroupDetail`; its name may contain anything."""
+    return f"{GROUPS_PATH}/{quote(group, safe='')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary(PublicMessage):
+    """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records.
+
+    Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
+    ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
+    ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
+    committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``verdict``, ``severity``, ``since_ms``: of the
+    worst of its findings, as in `GroupFinding`.
+    """
+
+    group: str
+    type: str = ""
+    protocol: str = ""
+    state: str = ""
+    members: int = -1
+    epoch: int = -1
+    state_ms: int = -1
+    partitions: int = 0
+    unknown: int = 0
+    stopped: int = 0
+    held: int = 0
+    beyond_end: int = 0
+    below_start: int = 0
+    pending: int = 0
+    oldest_pending_ms: int = -1
+    lag_offsets: int = -1
+    lag_records_read_committed: int = -1
+    lag_records_read_uncommitted: int = -1
+    lag_bytes: int = -1
+    oldest_append_ms: int = -1
+    oldest_timestamp_ms: int = -1
+    loss_ms: int = -1
+    limits_assumed: bool = False
+    last_commit_ms: int = -1
+    expiration_ms: int = -1
+    verdict: str = ""
+    severity: str = ""
+    since_ms: int = -1
+
+    @property
+    def lag(self) -> int:
+        """As in `GroupPartition`: the sums over its partitions."""
+        return _lag(self)
+
+    @property
+    def oldest_ms(self) -> int:
+        """When the oldest next record was appended, or its own timestamp where that was not seen; -1 if neither is known."""
+        return self.oldest_append_ms if self.oldest_append_ms >= 0 else self.oldest_timestamp_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPage(ListPage):
+    """Groups. ``omitted``: those that are not followed, because of ``groups_limit``.
+
+    ``unread``: partitions of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may
+    be missing.
+    """
+
+    rows: list[GroupSummary]
+    omitted: int = 0
+    unread: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingTransaction(PublicMessage):
+    """The open transaction that holds the last stable offset of a partition. ``verdict``, ``state`` (of its coordinator): "" not known.
+
+    ``deadline_ms``: when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    start_ms: int
+    last_append_ms: int
+    transactional_id: str = ""
+    state: str = ""
+    verdict: str = ""
+    deadline_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingOffset(PublicMessage):
+    """An offset that was committed in a transaction which is open; ``coordinator``: the partition of `__consumer_offsets`.
+
+    ``since_ms``: since when commits of the transaction wait, as far as that is known: from its first batch there, else since this commit.
+    ``start_ms``, ``first_offset``, ``transactional_id``, ``verdict``, ``deadline_ms``: of the transaction in that partition, as in
+    `HoldingTransaction`; ``start_ms`` is -1 if the transaction is not known, as while it ends.
+    """
+
+    producer_id: int
+    offset: int
+    coordinator: int
+    since_ms: int = -1
+    start_ms: int = -1
+    first_offset: int = -1
+    transactional_id: str = ""
+    verdict: str = ""
+    deadline_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCheck(PublicMessage):
+    """A batch as it is on disk. ``error``: what is wrong with it, or why it cannot be read; "" if it is sound. -1 is "not known".
+
+    ``segment``, ``file``: the base offset and the path of its segment. ``last_offset``: -1 if its header is damaged.
+    """
+
+    sound: bool
+    error: str = ""
+    base_offset: int = -1
+    last_offset: int = -1
+    size: int = -1
+    codec: str = ""
+    records: int = -1
+    producer_id: int = -1
+    position: int = -1
+    segment: int = -1
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPartition(PublicMessage):
+    """One partition of a group.
+
+    ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
+    ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
+    ``loss_ms``: when retention deletes the first unread record, with ``loss_records`` and ``loss_bytes`` at stake then: all that the
+    same check deletes. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that could set the limits is not
+    known here, so a weaker one or Kafka's defaults are used; false if nothing is unread. ``stopped_since_ms``: since when the committed
+    offset has not moved although a record was readable, -1 if it is not stopped; ``stopped_earlier``: that is when it was first looked
+    at, so it may have stopped earlier. ``held``: nothing is readable, but data records wait behind an open transaction. ``held_by``:
+    that transaction, None if it is not known. ``batch``: that of the next record, as it was checked for this answer; None if it was
+    not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str = ""
+    broker: int = -1
+    committed: int = -1
+    commit_ms: int = -1
+    expiration_ms: int = -1
+    log_start: int = -1
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    unknown: str = ""
+    lag_offsets: int = -1
+    lag_records_read_committed: int = -1
+    lag_records_read_uncommitted: int = -1
+    lag_bytes: int = -1
+    next_offset: int = -1
+    next_timestamp_ms: int = -1
+    next_append_ms: int = -1
+    next_batch_bytes: int = -1
+    next_segment: int = -1
+    next_position: int = -1
+    lost_records: int = -1
+    lost_offsets: int = 0
+    loss_ms: int = -1
+    loss_records: int = -1
+    loss_bytes: int = -1
+    loss_by_size: bool = False
+    limits_assumed: bool = False
+    retention_ms: int = -1
+    retention_bytes: int = -1
+    stopped_since_ms: int = -1
+    stopped_earlier: bool = False
+    held: bool = False
+    consumed_rate: float = -1.0
+    appended_rate: float = -1.0
+    held_by: HoldingTransaction | None = None
+    pending: list[PendingOffset] = field(default_factory=list)
+    batch: BatchCheck | None = None
+    verdict: str = ""
+    severity: str = ""
+    since_ms: int = -1
+
+    @property
+    def lag(self) -> int:
+        """What is left to read: records that a consumer with ``read_committed`` gets, else offsets; -1 if neither is known."""
+        return _lag(self)
+
+    @property
+    def next_ms(self) -> int:
+        """When the next record was appended, or its own timestamp where that was not seen; -1 if neither is known."""
+        return self.next_append_ms if self.next_append_ms >= 0 else self.next_timestamp_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFinding(PublicMessage):
+    """Something that is to be said of a partition, or of the group: then ``topic`` is "" and ``partition`` -1.
+
+    ``verdict``: a label of `streaming.broker.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``:
+    since when it is so. ``lag``: what is left, records, or offsets where those are not known. ``text``: a sentence without a period.
+    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason.
+    """
+
+    verdict: str
+    severity: str = ""
+    since_ms: int = -1
+    topic: str = ""
+    partition: int = -1
+    lag: int = -1
+    text: str = ""
+    command: str = ""
+    no_command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDetail(PublicMessage):
+    """One group. ``at_ms``: as of when. ``unread``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
+
+    ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``findings``: what is to
+    be said of them and of the group, the worst first. Every partition that is there has at least one.
+    """
+
+    at_ms: int
+    summary: GroupSummary
+    partitions: list[GroupPartition]
+    findings: list[GroupFinding] = field(default_factory=list)
+    omitted: int = 0
+    unread: int = 0
+    clients: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDetailPage(PublicMessage):
+    """Some groups with their partitions, and what is not known, in sentences."""
+
+    at_ms: int
+    version: str = ""
+    doubts: list[str] = field(default_factory=list)
+    rows: list[GroupDetail] = field(default_factory=list)
+
+
+def _lag(of: GroupSummary | GroupPartition) -> int:
+    return of.lag_records_read_committed if of.lag_records_read_committed >= 0 else of.lag_offsets

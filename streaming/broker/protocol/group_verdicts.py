@@ -1,0 +1,44 @@
+"""The verdicts about consumer groups, as messages have them."""
+
+from enum import IntEnum
+
+from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
+
+
+class GroupVerdict(IntEnum):
+    """What is the matter with a partition of a group, or with the group; of one severity, the first is the most severe."""
+
+    LOST = 0  # records were deleted before they were read
+    WILL_LOSE = 1  # retention will delete the next unread record soon
+    DAMAGED = 2  # the next batch cannot be read
+    TOO_LARGE = 3  # the next batch is larger than consumers fetch at once
+    HELD = 4  # an open transaction holds back everything that is left
+    BEYOND_END = 5  # the committed offset is beyond the end of the log
+    PENDING = 6  # commits wait for an open transaction
+    STOPPED = 7  # it has not moved although a record is readable
+    SLOWER = 8  # more is appended than it reads
+    SKEWED = 9  # one partition has most of the lag
+    NO_MEMBERS = 10  # it had members and has none
+    UNKNOWN = 11  # its lag is not known
+    CATCHING_UP = 12  # it reads more than is appended
+    ONLY_MARKERS = 13  # only markers or aborted records are left
+    FINE = 14  # nothing is left, or it goes on
+
+    @property
+    def label(self) -> str:
+        """The spelling in tables and JSON."""
+        return self.name.lower()
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether somebody should look at it."""
+        return self < GroupVerdict.UNKNOWN
+
+
+FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
+"""The labels of verdicts that somebody should look at."""
+
+
+def is_finding(message: GroupFinding | GroupSummary | GroupPartition) -> bool:
+    """Whether somebody should look at what a message says."""
+    return message.verdict in FINDINGS

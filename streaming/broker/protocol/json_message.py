@@ -1,0 +1,129 @@
+"""Messages are small JSON objects, each a frozen value: what all of them share, and how those for people write what is not known."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, asdict, dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+from streaming.broker.protocol.json_values import MOST_VALUES, Reader, load, reader_of
+from streaming.broker.protocol.versions import UNNAMED
+from streaming.errors import AgentError, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A value that is sent as JSON. The types of its fields are all that a message of its kind may hold (`json_values`)."""
+
+    DEFAULTS: ClassVar[Mapping[str, object]] = {}
+    """The values of fields that an earlier version does not send, where they differ from the field's default."""
+
+    MOST_VALUES: ClassVar[int] = MOST_VALUES
+    """The most values of such a message, lists and objects in it included."""
+
+    def encode(self) -> bytes:
+        """Encode the message as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    def encode_readable(self) -> str:
+        """Encode the message as JSON for people, too."""
+        return json.dumps(json.loads(self.encode()), indent=2)
+
+    @classmethod
+    def decode(cls, data: bytes, most: int | None = None) -> Self:
+        """Decode the message from JSON. Unknown fields are ignored, because the other side may be newer.
+
+        Args:
+            most: values, if fewer than usual are taken.
+
+        Raises:
+            AgentError: it is not such a message.
+        """
+        kind: Any = cls
+        try:
+            found: Self = _reader(kind)(load(data, cls.MOST_VALUES if most is None else most))
+        except ValueError as error:
+            raise AgentError(f"not a message of kind {cls.__name__}: {quoted(data)} ({error})", "protocol") from error
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PublicMessage(Message):
+    """A message for people and their tools: what a job serves below `/api/v1/`, and what commands print as JSON.
+
+    In memory -1 and "" stand for what is not known and what there is not. In JSON that is ``null``: of a field whose default is one of
+    them, and of a number in a list. A field without a default is always written as it is: a consumer group may be called "". All times
+    are Unix milliseconds and all durations are milliseconds; the names of both end with ``_ms``.
+    """
+
+    def fields(self) -> dict[str, object]:
+        """The message as JSON has it."""
+        kind: Any = type(self)
+        return {name: write(getattr(self, name)) for name, write in _writers(kind)}
+
+    def encode(self) -> bytes:
+        """Encode the message as JSON."""
+        return json.dumps(self.fields()).encode()
+
+
+UNNAMED_SENDER: Mapping[str, object] = {"protocol": UNNAMED}
+"""The defaults of a message from a version that does not send its protocol's number."""
+
+
+@cache
+def _reader(kind: Any) -> Reader:
+    """Makes a message of this kind of an object of JSON."""
+    hints = get_type_hints(kind, include_extras=True)
+    readers = {each.name: reader_of(hints[each.name], _reader) for each in fields(kind)}
+    if issubclass(kind, PublicMessage):
+        readers = {each.name: _from_public(each, hints[each.name], readers[each.name]) for each in fields(kind)}
+    needed = [each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING]
+    needed = [name for name in needed if name not in kind.DEFAULTS]
+
+    def read(value: Any) -> Any:
+        if type(value) is not dict:
+            raise ValueError(f"{quoted(value)} is no object")
+        missing = [name for name in needed if name not in value]
+        if missing:
+            raise ValueError(f"{missing[0]} of {kind.__name__} is missing")
+        found = dict(kind.DEFAULTS)
+        for name in value.keys() & readers.keys():
+            try:
+                found[name] = readers[name](value[name])
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        return kind(**found)
+
+    return read
+
+
+def is_absent(default: object) -> bool:
+    """Whether a field with this default is null in JSON where it has that value."""
+    return not isinstance(default, bool) and (default == -1 or default == "")
+
+
+@cache
+def _writers(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """The fields of a kind, and what makes JSON of their values."""
+    return tuple((each.name, _unless(each.default) if is_absent(each.default) else _plain) for each in fields(kind))
+
+
+def _unless(absent: object) -> Callable[[Any], Any]:
+    return lambda value: None if value == absent else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, PublicMessage):
+        return value.fields()
+    if isinstance(value, list):
+        return [None if each == -1 else _plain(each) for each in value]
+    return value
+
+
+def _from_public(field: Field[Any], hint: Any, read: Reader) -> Reader:
+    """Reads what `PublicMessage` writes."""
+    if is_absent(field.default):
+        return lambda value: field.default if value is None else read(value)
+    if get_origin(hint) is list and get_args(hint)[0] in (int, float):
+        return lambda value: read([-1 if each is None else each for each in value] if type(value) is list else value)
+    return read

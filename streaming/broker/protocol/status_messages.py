@@ -1,0 +1,205 @@
+"""The status of an agent: its log dirs and brokers, what it cannot read, and the changes of its catalog."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from streaming.broker.protocol.cluster_messages import Led, Registered
+from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.broker.protocol.json_values import AnyName, Name, Natural, Packed, Small, Text
+from streaming.broker.protocol.scrub_messages import ScrubStatus
+from streaming.broker.protocol.versions import PROTOCOL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirStatus(Message):
+    """A whole log dir; sizes in bytes, -1 where they are not known.
+
+    ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
+    ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
+    ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
+    writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. The other fields are the sizes
+    of everything besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
+    ``-future``, indexes and other small files of live logs, and the metadata log.
+    """
+
+    broker: Small
+    log_dir: str
+    up: bool
+    registered: bool | None
+    checkpoint_ms: int
+    free: int
+    capacity: int
+    deleted: int
+    delete: int
+    stray: int
+    future: int
+    index: int
+    metadata: int
+    problem: str = ""
+    hosts: bool = True
+    device: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedFile(Message):
+    """A file or directory at ``path`` in which a call has not returned for so many seconds. Its log dir is not used until it returns."""
+
+    broker: Small
+    log_dir: str
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommits(Message):
+    """A transaction that is open in a log of ``__consumer_offsets``.
+
+    In an answer, ``groups`` are those with offsets that wait for it, redacted where needed; ``more``: there may be others.
+    """
+
+    broker: Small
+    topic: str
+    partition: Small
+    topic_id: AnyName
+    producer_id: int
+    first_offset: int
+    groups: list[str] = field(default_factory=list)
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersion(Message):
+    """A version of the catalog in one process of an agent (`streaming.common.catalog.changes.Version`)."""
+
+    process: AnyName
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPart(Message):
+    """The changes of an agent's catalog up to ``version``.
+
+    ``changes``: packed by `streaming.common.catalog.changes.Changes.pack`; ``whole``: they are the whole catalog.
+    """
+
+    version: CatalogVersion
+    whole: bool
+    changes: Packed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStatus(Message):
+    """The content of a broker's own copy of the metadata log, if it is ``readable``.
+
+    ``metadata_offset``: the end of that copy, -1 unknown; a broker that is down has stopped somewhere. ``registered``: all brokers of the
+    cluster. ``controller``: node id by its ``quorum-state``, -1 unknown. ``led``: for every broker of the cluster that leads any partition.
+    ``transaction_partitions``: of ``__transaction_state``, 0 where there is no such topic, None if that is not known. ``counts``: a packed
+    `PartitionCounts`, "" where the job has it already; ``counts_name`` names it by its content, "" where none is known. Brokers with equal
+    copies send the same one. ``appended_ms``: when its copy last grew (Unix milliseconds), if an idle controller makes it grow all the
+    time; otherwise, or if that is not known, -1. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows;
+    none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
+    False where the newest snapshot cannot be read, so that the agent knows nothing after its next start. ``clean``: its log dirs show that
+    it was shut down cleanly and has not started since.
+    """
+
+    broker: Small
+    readable: bool
+    metadata_offset: int
+    registered: list[Registered]
+    controller: Small
+    led: list[Led]
+    transaction_partitions: int | None
+    counts_name: AnyName = ""
+    counts: Packed = ""
+    appended_ms: int = -1
+    log_dirs: list[str] = field(default_factory=list)
+    expected: bool = True
+    snapshot: bool = True
+    clean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableLog(Message):
+    """A log that could not be read at the last attempt: the file or directory, and why."""
+
+    broker: Small
+    topic: str
+    partition: Small
+    topic_id: AnyName
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableLogs(Message):
+    """How many logs of a broker could not be read at the last attempt."""
+
+    broker: Small
+    logs: int
+
+
+OfBroker = Annotated[str, Text(form=r"(?s)-?[0-9]{1,9}:.*")]
+"""The id of a broker, a colon, and a name."""
+
+MOST_UNREADABLE = 1_000
+"""The most unreadable logs that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRequest(Message):
+    """A request for the status.
+
+    ``counts``: names of `PartitionCounts` that the job already has. ``pending``: the transactions whose waiting groups it requests.
+    ``catalog``: whether it requests the catalog, as far as that has changed since the versions in ``catalogs``, which it has.
+    ``consumer``: who asks, "" for one without an id.
+    """
+
+    counts: list[str] = field(default_factory=list)
+    pending: list[PendingCommits] = field(default_factory=list)
+    catalog: bool = False
+    catalogs: list[CatalogVersion] = field(default_factory=list)
+    consumer: AnyName = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Message):
+    """An agent's identity and progress.
+
+    ``brokers``: node ids; ``unreadable_metadata``: those with a metadata log that the agent cannot read; ``caught_up``: everything that was
+    there when the last consumer registered has been published, and the lists of segments of all logs; ``logs``: how many there are, also
+    before they are read; ``seq``, ``total``: the end of the journal; ``now_ms``: its clock; ``directories``: names for its log dirs, the
+    same from every agent; ``doubts``: by `streaming.broker.watcher.watcher.Doubt`, how many values could not be believed so far.
+    ``log_dirs`` and ``broker_statuses`` are some seconds old. ``blocked``: the files that do not answer; ``silent_seconds``: since the
+    watcher's last sign of life. ``unreadable``: how many logs cannot be read, for each broker with such logs; ``unreadable_logs``: the
+    first of them. ``twins``: ids that two jobs share. ``scrubs``: for each log dir, none where the scrub is off. ``pending``: for the
+    requested transactions, those whose log is here and could be read. ``catalog``: a part of the catalog if it was requested, else none;
+    it contains the decisions up to this end of the journal.
+    """
+
+    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
+
+    agent: Name
+    version: AnyName
+    journal: AnyName
+    cluster_id: AnyName
+    brokers: list[Small]
+    unreadable_metadata: list[Small]
+    logs: int
+    caught_up: bool
+    seq: Natural
+    total: Natural
+    now_ms: int = 0
+    directories: list[OfBroker] = field(default_factory=list)
+    doubts: dict[AnyName, int] = field(default_factory=dict)
+    log_dirs: list[LogDirStatus] = field(default_factory=list)
+    broker_statuses: list[BrokerStatus] = field(default_factory=list)
+    protocol: int = PROTOCOL
+    blocked: list[BlockedFile] = field(default_factory=list)
+    silent_seconds: float = 0.0
+    unreadable: list[UnreadableLogs] = field(default_factory=list)
+    unreadable_logs: list[UnreadableLog] = field(default_factory=list)
+    twins: list[str] = field(default_factory=list)
+    scrubs: list[ScrubStatus] = field(default_factory=list)
+    pending: list[PendingCommits] = field(default_factory=list)
+    catalog: list[CatalogPart] = field(default_factory=list)

@@ -1,0 +1,211 @@
+"""Checks a log dir, pass after pass: every closed segment of every live replica, in the order of their names."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from streaming.broker.disk.directories import live_directories
+from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
+from streaming.broker.scrub.findings import Findings, FoundSegment
+from streaming.broker.scrub.scrub_progress import ScrubProgress
+from streaming.broker.scrub.segment_check import ChangedError, SegmentCheck
+from streaming.kafka.formats.checkpoint_files import EpochEntry
+from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY_MS = 60_000
+"""How often the findings are checked for segments that are gone."""
+
+_DIRECTORY = SegmentKey(-1, -1, -1, -1, -1)
+"""The key of something that is no segment: a directory, or a small file in it."""
+
+IDLE_SECONDS = 10.0
+"""The longest rest between two steps while no pass is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a scrub has come. Times are Unix milliseconds, -1 never.
+
+    The current pass has checked ``logs_checked`` of ``logs``. ``checked``: the bytes that were ever checked.
+    """
+
+    began_ms: int
+    ended_ms: int
+    logs: int
+    logs_checked: int
+    checked: int
+    found: tuple[FoundSegment, ...]
+
+
+class LogDirScrub:
+    """The scrub of one log dir. For one thread: it calls `step` again and again, and rests between.
+
+    Args:
+        every_ms: a pass begins this long after the previous one began, or when that is finished.
+        kept: the progress of an earlier process.
+    """
+
+    def __init__(self, log_dir: Path, every_ms: int, clock_ms: Callable[[], int], kept: ScrubProgress) -> None:
+        self._log_dir = log_dir
+        self._every_ms = every_ms
+        self._clock_ms = clock_ms
+        self._directory_id = kept.directory_id
+        self._began_ms, self._ended_ms, self._checked = kept.began_ms, kept.ended_ms, kept.checked
+        self._found = Findings(_is_there, kept.found)
+        self._swept_ms = 0
+        self._resume = kept if kept.running else None
+        self._running = kept.running
+        self._directories: list[str] | None = None
+        self._next = 0  # the directory that the pass is at
+        self._checked_base = -1  # base offset of the last segment of it that was checked
+        self._check: SegmentCheck | None = None
+        self._so_far: FoundSegment | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """How far it has come."""
+        logs = len(self._directories or ())
+        return Progress(self._began_ms, self._ended_ms, logs, min(self._next, logs), self._checked, self._found.segments)
+
+    @property
+    def kept(self) -> ScrubProgress:
+        """The progress to store."""
+        directories, at = self._directories or [], self._next
+        return ScrubProgress(
+            directory_id=self._directory_id,
+            began_ms=self._began_ms,
+            ended_ms=self._ended_ms,
+            running=self._running,
+            directory=directories[at] if at < len(directories) else "",
+            behind=self._checked_base if self._check is None else self._check.segment.base_offset - 1,
+            key=None if self._check is None else SegmentKey.of(self._check.segment),
+            position=0 if self._check is None else self._check.position,
+            checked=self._checked,
+            found=self._found.segments,
+        )
+
+    def step(self, buffer: Bytes) -> float:
+        """Do one thing: check a window, or find the next segment. Returns for how many seconds there is nothing to do.
+
+        Raises:
+            OSError: the log dir cannot be listed now.
+        """
+        now = self._clock_ms()
+        if not 0 <= now - self._swept_ms < SWEEP_EVERY_MS:
+            self._swept_ms = now
+            self._found.sweep()
+        if self._check is not None:
+            self._go_on(self._check, buffer)
+        elif not self._running:
+            return self._begin_pass(now)
+        elif self._directories is None:
+            self._list()
+        elif self._next < len(self._directories):
+            self._find_next(self._log_dir / self._directories[self._next])
+        else:
+            self._running, self._ended_ms = False, now
+            log.info("scrub has finished a log dir", extra={"log_dir": str(self._log_dir), "checked_bytes": self._checked})
+        return 0.0
+
+    def _begin_pass(self, now: int) -> float:
+        waited = now - self._began_ms
+        if self._began_ms >= 0 and 0 <= waited < self._every_ms:
+            return min(IDLE_SECONDS, (self._every_ms - waited) / 1000)
+        self._running, self._began_ms = True, now
+        self._directories, self._next, self._checked_base = None, 0, -1
+        return 0.0
+
+    def _list(self) -> None:
+        """List the logs of this pass. Logs that appear later wait for the next pass."""
+        self._directories = sorted(live_directories(self._log_dir, {}))
+        if self._resume is not None:  # go on after the part that an earlier process has checked
+            self._next = sum(name < self._resume.directory for name in self._directories)
+            if self._directories[self._next : self._next + 1] == [self._resume.directory]:
+                self._checked_base = self._resume.behind
+
+    def _find_next(self, directory: Path) -> None:
+        resume, self._resume = self._resume, None
+        try:
+            segments = list_segments(directory)
+        except (FileNotFoundError, NotADirectoryError):  # the log has just gone
+            segments = ()
+        except OSError as error:
+            self._note_unreadable(directory, _DIRECTORY, error)
+            segments = ()
+        else:
+            self._found.note(FoundSegment(directory, _DIRECTORY), whole=True)
+        closed = next((pair for pair in pairwise(segments) if pair[0].base_offset > self._checked_base), None)
+        if closed is None:
+            self._next, self._checked_base = self._next + 1, -1
+            return
+        segment, following = closed
+        key = SegmentKey.of(segment)
+        position = resume.position if resume is not None and resume.key == key else 0
+        self._checked_base = segment.base_offset
+        self._check = SegmentCheck(segment, following, self._epochs(directory), position)
+        before = [damage for damage in self._found.of(segment.path, key).damages if damage.position < position]
+        self._so_far = FoundSegment(segment.path, key).with_damages(before)
+
+    def _epochs(self, directory: Path) -> Sequence[EpochEntry]:
+        path = directory / LEADER_EPOCH_CHECKPOINT
+        try:
+            epochs = read_leader_epochs(directory)
+        except OSError as error:  # the CRCs can be checked all the same
+            self._note_unreadable(path, _DIRECTORY, error)
+            return ()
+        self._found.note(FoundSegment(path, _DIRECTORY), whole=True)
+        return epochs
+
+    def _go_on(self, check: SegmentCheck, buffer: Bytes) -> None:
+        assert self._so_far is not None
+        before = check.checked
+        try:
+            damages = check.advance(buffer)
+            if damages and not _is_closed(check.segment):
+                raise ChangedError
+        except (ChangedError, FileNotFoundError):
+            self._check = None
+            return
+        except OSError as error:
+            self._note_unreadable(check.segment.path, self._so_far.key, error)
+            self._check = None
+            return
+        self._checked += check.checked - before
+        self._so_far = self._so_far.with_damages(damages)
+        if damages or check.done:
+            self._found.note(self._so_far, whole=check.done)
+        if check.done:
+            self._check = None
+
+    def pass_over(self, error: Exception) -> None:
+        """Skip the current segment or log, because an unexpected error has occurred there."""
+        if self._check is not None:
+            self._note_unreadable(self._check.segment.path, SegmentKey.of(self._check.segment), error)
+            self._check = None
+        else:
+            self._next, self._checked_base = self._next + 1, -1
+
+    def _note_unreadable(self, path: Path, key: SegmentKey, error: Exception) -> None:
+        self._found.note(replace(self._found.of(path, key), error=str(error) or repr(error)), whole=True)
+
+
+def _is_closed(segment: Segment) -> bool:
+    """Whether a segment is still the same file and has another one after it: after a truncation it may be the active segment."""
+    return segment in list_segments(segment.directory)[:-1]
+
+
+def _is_there(found: FoundSegment) -> bool:
+    """Whether the file of a finding is still there and unchanged. If this cannot be checked, it is taken to be there."""
+    try:
+        identity, size = file_stamp(found.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return found.key.inode < 0 or (identity.device, identity.inode, size) == (found.key.device, found.key.inode, found.key.size)

@@ -1,0 +1,106 @@
+"""Cursors: of a log that is new, at another boundary, after a range that was read, and whether one still fits its file."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from streaming.broker.disk.locate import Boundary
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.disk.segment_files import OpenSegment, Segment
+from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor
+from streaming.broker.watcher.seen_epochs import with_epoch
+from streaming.common.log_key import LogKey
+from streaming.kafka.scan.pieces import Scanned
+from streaming.kafka.scan.sums import Sums
+
+EVERYTHING = 2**63 - 1
+"""A frontier with the meaning that any offset may have been published before."""
+
+BROUGHT_ALONG = EVERYTHING - 1
+"""A frontier with the meaning that any offset may have been published by another agent, and none by this one."""
+
+
+def log_id(partition: Partition) -> LogKey:
+    """The log that a directory contains."""
+    return LogKey(partition.log_dir.broker, partition.topic, partition.partition, partition.topic_id)
+
+
+def cursor_at(log: LogKey, boundary: Boundary, segments: Sequence[Segment], frontier: int) -> Cursor:
+    """The cursor of a log whose reading begins at ``boundary``; its first backlog reaches to the end of what is listed now."""
+    return Cursor(
+        log=log,
+        segment=boundary.segment.base_offset,
+        device=boundary.segment.identity.device,
+        inode=boundary.segment.identity.inode,
+        position=boundary.position,
+        next_offset=boundary.next_offset,
+        log_epoch=boundary.log_epoch,
+        anchor=boundary.anchor,
+        anchor_position=boundary.anchor_position,
+        frontier=max(frontier, boundary.next_offset),
+        stopped="",
+        skipped=0,
+        backlog_segment=segments[-1].base_offset,
+        backlog_position=segments[-1].size,
+        **_times_at(boundary),
+    )
+
+
+def moved(cursor: Cursor, boundary: Boundary) -> Cursor:
+    """The cursor of the same log at another boundary."""
+    return replace(
+        cursor,
+        segment=boundary.segment.base_offset,
+        device=boundary.segment.identity.device,
+        inode=boundary.segment.identity.inode,
+        position=boundary.position,
+        next_offset=boundary.next_offset,
+        log_epoch=boundary.log_epoch if boundary.anchor else cursor.log_epoch,
+        anchor=boundary.anchor,
+        anchor_position=boundary.anchor_position,
+        stopped="",
+        skipped=0,
+        **_times_at(boundary),
+    )
+
+
+def advanced(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor:
+    """The cursor after a range that was scanned from ``start`` of a buffer. All fields are named: this runs for every range."""
+    first, largest = before.first_timestamp, before.largest_timestamp
+    if largest != TIMES_UNKNOWN:
+        largest = max(largest, sums.max_timestamp)
+        if before.position == 0:
+            first = max(int(scanned.batches.max_timestamp[0]), -1)
+    return Cursor(
+        log=before.log,
+        segment=before.segment,
+        device=before.device,
+        inode=before.inode,
+        position=before.position + scanned.end - start,
+        next_offset=sums.next_offset,
+        log_epoch=max(before.log_epoch, sums.leader_epoch),
+        anchor=scanned.anchor,
+        anchor_position=before.position + scanned.anchor_position - start,
+        frontier=max(before.frontier, sums.next_offset),
+        stopped=before.stopped,
+        skipped=before.skipped,
+        backlog_segment=before.backlog_segment,
+        backlog_position=before.backlog_position,
+        first_timestamp=first,
+        largest_timestamp=largest,
+        epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
+        replay=before.replay,
+        wanted=before.wanted,
+        entries_upto=before.entries_upto,
+        reread=before.reread,
+    )
+
+
+def holds_anchor(file: OpenSegment, cursor: Cursor) -> bool:
+    """Whether the last batch read is still at its position."""
+    return not cursor.anchor or file.read(cursor.anchor_position, len(cursor.anchor)) == cursor.anchor
+
+
+def _times_at(boundary: Boundary) -> dict[str, Any]:
+    time = TIMES_UNKNOWN if boundary.position else -1
+    return {"first_timestamp": time, "largest_timestamp": time}

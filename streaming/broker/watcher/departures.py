@@ -1,0 +1,126 @@
+"""Which logs are leaving: keeps the set of logs whose directories were renamed or removed, and decides when each of them is gone.
+
+`streaming.broker.watcher.leaving` answers the questions about one of them from its files.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from streaming.broker.disk.logdirs import LogDir, Partition
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.journal.cursor import Replays
+from streaming.broker.watcher.leaving import count_unread, find_renamed, is_over
+from streaming.broker.watcher.relocate import resume
+from streaming.broker.watcher.same_log import has_files_of
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.watched_logs import WatchedLogs
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ListingResult:
+    """The result of a listing of the log dirs: events in order, and the logs that are gone. ``again``: list again at once."""
+
+    events: list[Event]
+    gone: list[LogKey]
+    again: bool = False
+
+
+class Departures:
+    """Which logs are leaving. Only the watcher's thread changes it.
+
+    Args:
+        has_topic: whether a topic still exists by the metadata log, None if it is not known.
+        seen: returns the log dirs that were listed last.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedLogs,
+        has_topic: Callable[[LogKey], bool | None],
+        seen: Callable[[], Iterable[LogDir]],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
+    ) -> None:
+        self._watched = watched
+        self._has_topic = has_topic
+        self._seen = seen
+        self._clock_ms = clock_ms
+        self._buffer = buffer
+        self.leaving: set[LogKey] = set()
+        self._succeeded = False  # a log was found that has the name of one that leaves
+
+    def leave(self, key: LogKey, renamed: Iterable[Partition], events: list[Event]) -> bool:
+        """Read on in a log whose directory was renamed or removed, to one of ``renamed``; False if there is nothing to read."""
+        tail = self._watched.tails.get(key)
+        cursor = self._watched.kept[key] if tail is None else tail.cursor
+        try:
+            found = find_renamed(key, cursor, renamed)
+            if tail is None or not tail.resumed:  # only the cursor of an earlier process is known
+                if found is None:
+                    return False
+                tail, led_to = resume(*found, cursor, self._watched.producers(key), self._buffer)
+                events.extend(led_to)
+                self._watched.hold(key, tail)
+        except OSError as error:  # the next rescan tries again
+            log.warning("log that leaves cannot be read now", extra={"log": str(key), "error": str(error)})
+            return True
+        self._watched.displace(tail)
+        tail.leave(found, self._clock_ms())
+        self.leaving.add(key)
+        if tail.cursor.held:  # the rest of the log is read now or never
+            events.extend([tail.appeared(None)] if tail.cursor.replay == Replays.FIRST else [])
+            tail.release()
+        return True
+
+    def note_successor(self) -> None:
+        """Note that a log was found that has the name of one that leaves: it comes when the earlier one has left."""
+        self._succeeded = True
+
+    def stays(self, tail: Tail, partition: Partition) -> bool:
+        """Whether a log that was leaving is back: its directory has the old name again."""
+        try:
+            back = tail.leaving and has_files_of(tail, list_segments(partition.path))
+        except OSError:
+            return False
+        if back:
+            tail.come_back(partition)
+            self.leaving.discard(tail.cursor.log)
+        return back
+
+    def departed(self) -> ListingResult:
+        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
+        found, now = ListingResult([], [], again=self._succeeded), self._clock_ms()
+        for key in list(self.leaving):
+            tail = self._watched.tails[key]
+            if not tail.away and is_over(tail, now):
+                self.leaving.discard(key)
+                found.events.extend([*count_unread(tail), self.drop(key)])
+                found.gone.append(key)
+        if found.gone:
+            self._succeeded = False
+        return found
+
+    def drop(self, gone: LogKey, reason: str = "") -> Event:
+        """Forget a log; returns the event that publishes it as gone. ``reason``: by the metadata log if not given.
+
+        It may lie in a log dir that another agent watches. Only if its topic does not exist any more it lies nowhere.
+        """
+        tail = self._watched.tails.get(gone)
+        log_dirs = {str(log_dir.path) for log_dir in self._seen() if log_dir.broker == gone.broker}
+        if tail is not None:
+            log_dirs.add(str(tail.partition.log_dir.path))
+        self._watched.drop(gone)
+        if not reason:
+            has_topic = self._has_topic(gone)
+            reason = "moved" if has_topic else "deleted"
+            if has_topic is False:
+                log_dirs = set()
+        log.info("log left", extra={"log": str(gone), "reason": reason})
+        return Event(kind=Kind.GONE, **gone._asdict(), log_dir="\n".join(sorted(log_dirs)), reason=reason)

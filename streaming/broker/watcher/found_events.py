@@ -1,0 +1,255 @@
+"""Publishes FOUND events: the list of a log's segments, and its values in other files and in the metadata log.
+
+A FOUND event is published at the first check of a log, for a new consumer, and when something changes. A log is checked again only for a
+reason: its directory was listed anew, its first batch was written, a checkpoint has another offset for it, or the metadata log has another
+leader or configuration. The high watermark is published with appends. It is published alone only if nothing was appended for a while.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from streaming.broker.disk.active_segment import ActiveRead
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.log_inventory import Inventory, LogInventory
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.disk.scanned_timestamps import ScannedTimes
+from streaming.broker.disk.segment_files import Identity, Listing
+from streaming.broker.journal.cursor import TIMES_UNKNOWN
+from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
+from streaming.broker.watcher.last_found import LastFound
+from streaming.broker.watcher.log_catalog import Decided
+from streaming.broker.watcher.offset_checkpoints import Checkpoints
+from streaming.broker.watcher.tail import Tail
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
+from streaming.rules.limits import limits_of, producer_expiration
+
+log = logging.getLogger(__name__)
+
+CHECK_MS = 1_000
+"""The shortest time between two comparisons of checkpoints and metadata log with the published values."""
+
+ALL_CHECKS = 60
+"""Every log is checked in one of this many comparisons in any case."""
+
+QUIET_MS = 3_000
+"""If a log was appended to within this time, its high watermark is published with the next append."""
+
+LOOK_SECONDS = 0.02
+"""How long logs are checked in one poll, so that other work goes on."""
+
+FIRST_LOOK_SECONDS = 0.2
+"""The same while there are logs without a published FOUND event."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRound:
+    """The result of a round: events, and whether some logs still have to be published with all their values."""
+
+    events: list[Event]
+    more: bool
+
+
+class FoundPublisher:
+    """Checks the watched logs, and makes their FOUND events. Only the watcher's thread calls it.
+
+    Args:
+        once: as in `streaming.broker.watcher.scope.Scope`.
+    """
+
+    def __init__(
+        self, log_dirs: LogDirs, cluster: Cluster, clock_ms: Callable[[], int], scanned: ScannedTimes, *, once: bool = False
+    ) -> None:
+        self._once = once
+        self._cluster = cluster
+        self._checkpoints = Checkpoints(log_dirs)
+        self.decided = Decided(cluster, self._checkpoints)
+        """The catalog of the logs."""
+        self._clock_ms = clock_ms
+        self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
+        self._unfinished: dict[Tail, None] = {}  # with something to scan
+        self._due: deque[Tail] = deque()  # to be checked
+        self._looked_at: dict[Path, Partition] = {}
+        self._version = -1  # of the metadata logs, at the last comparison
+        self._next_check = 0
+
+    @property
+    def wrong_time_indexes(self) -> int:
+        """Time indexes that disagreed with their segment, so far."""
+        return self._inventory.wrong_time_indexes
+
+    @property
+    def checkpoints_not_understood(self) -> list[Path]:
+        """The offset checkpoints whose offsets are not known."""
+        return self._checkpoints.not_understood
+
+    @property
+    def unreadable_checkpoints(self) -> int:
+        """Checkpoint files that could not be read or were not understood, so far."""
+        return self._checkpoints.unreadable
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether something has to be scanned before all times are known."""
+        return bool(self._unfinished)
+
+    def scan(self, budget: int, is_there: Callable[[Tail], bool]) -> None:
+        """Scan about ``budget`` bytes of one log that has something to scan.
+
+        Args:
+            is_there: whether a log is still watched, and may be read.
+        """
+        tail = next(iter(self._unfinished))
+        try:
+            if is_there(tail):
+                self._inventory.scan(tail.partition, budget)
+                if self._inventory.unfinished(tail.partition):
+                    return
+                tail.make_list_due()
+        except MemoryError:
+            raise
+        except Exception as error:  # an error in an old batch does not stop anything else
+            if isinstance(error, FileNotFoundError):  # compacted or deleted; after other errors the next regular check tries
+                tail.make_list_due()
+            extra = {"log": str(tail.cursor.log), "path": tail.path, "error": str(error)}
+            log.warning("segment cannot be scanned", exc_info=None if isinstance(error, OSError) else error, extra=extra)
+        del self._unfinished[tail]
+
+    def forget_others(self, tails: Sequence[Tail]) -> None:
+        """Forget the scans of earlier processes whose segments are in none of these logs; only once all logs have been checked."""
+        if all(tail.last_found is not None for tail in tails):
+            self._inventory.scanned.keep_only(self._inventory.files())
+
+    def round(self, tails: Sequence[Tail], *, at_once: bool) -> FoundRound:
+        """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
+
+        Args:
+            at_once: somebody waits for it: every log that may have changed is checked now.
+        """
+        now = self._clock_ms()
+        check = not self._next_check - CHECK_MS <= now < self._next_check
+        anew = check or (at_once and not self._due)
+        if anew:
+            there = [tail for tail in tails if not (tail.away or tail.leaving)]
+            read = [tail for tail in there if tail.live or tail.cursor.stopped]  # the others are checked when they have been read
+            replaced = check and self._checkpoints.refresh()
+            self.decided.look(tails, replaced=replaced)
+            if check:
+                self._next_check = now + CHECK_MS
+                self._compare(read, now, replaced=replaced)
+            self._due = deque(tail for tail in read if tail.list_due)
+        first = any(tail.owes_list for tail in self._due)
+        ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
+        events: list[Event] = []
+        while self._due and time.monotonic() < ends:
+            tail = self._due.popleft()
+            event = self._look_safely(tail)
+            if event is not None:
+                events.append(event)
+        # logs that have been read since then come in the next round
+        return FoundRound(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
+
+    def _compare(self, tails: Sequence[Tail], now: int, *, replaced: bool) -> None:
+        self._forget(tails)
+        before, self._version = self._version, self._cluster.version()
+        for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
+            tail.make_list_due()  # a change may have been missed; and each check compares one time index with its segment
+        for tail in tails:
+            last = tail.last_found
+            if last is None or tail.list_due:
+                continue
+            quiet = tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS
+            moved = replaced and self._is_moved(tail, last)
+            if quiet or moved or (self._version != before and self._is_changed(tail, last)):
+                tail.make_list_due()
+
+    def _forget(self, tails: Iterable[Tail]) -> None:
+        """Forget logs that have left."""
+        if len(self._looked_at) > sum(tail.last_found is not None for tail in tails):
+            there = {tail.partition.path for tail in tails}
+            for path in [path for path in self._looked_at if path not in there]:
+                self._inventory.forget(self._looked_at.pop(path))
+
+    def _is_moved(self, tail: Tail, last: LastFound) -> bool:
+        """Whether the checkpoints contain other offsets than before."""
+        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
+        starts = self._checkpoints.log_start(tail.partition), self._checkpoints.cleaned(tail.partition)
+        return starts != (last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint)
+
+    def _is_changed(self, tail: Tail, last: LastFound) -> bool:
+        """Whether the metadata log has another leader, or a configuration that changes how the log start is determined."""
+        state = self._cluster.partition(tail.cursor.log)
+        if (LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)) != (last.leader, last.leader_epoch):
+            return True
+        return limits_of(tail.cursor.log.topic, self._cluster.configs(tail.cursor.log)).remote_storage != last.remote
+
+    def _look_safely(self, tail: Tail) -> Event | None:
+        try:
+            return self._look(tail)
+        except MemoryError:
+            raise
+        except Exception:  # after an error in one log's other files its published values stay, and the other logs go on
+            log.exception("log cannot be listed", extra={"log": str(tail.cursor.log), "path": tail.path})
+            return None
+
+    def _look(self, tail: Tail) -> Event | None:
+        """The FOUND event that has to be published for a log now, None for none."""
+        tail.begin_list()
+        self._looked_at[tail.partition.path] = tail.partition
+        read = _read_of(tail)
+        if read is not None:
+            self._inventory.note_active(tail.partition, read)
+        try:
+            inventory = self._inventory.look(tail.partition, None if tail.stamp is None else Listing(tail.stamp, tail.segments))
+        except OSError as error:  # its directory is gone or cannot be read: the published values stay until this is known
+            log.info("log cannot be listed", extra={"log": str(tail.cursor.log), "error": str(error)})
+            return None
+        if inventory is None:
+            return None
+        if self._inventory.unfinished(tail.partition):
+            self._unfinished[tail] = None
+        last = self._last_found(tail, inventory)
+        event = last.event(tail.event(Kind.FOUND), None if tail.owes_list else tail.last_found)
+        tail.note_found(last)
+        return event
+
+    def _last_found(self, tail: Tail, inventory: LogInventory) -> LastFound:
+        log_ = tail.cursor.log
+        state, limits = self._cluster.partition(log_), limits_of(log_.topic, self._cluster.configs(log_))
+        tail.expire_producers(producer_expiration(limits, self._cluster.metadata_version(log_.broker)), self._clock_ms())
+        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
+        leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
+        remote = limits.remote_storage
+        return LastFound(
+            inventory=inventory,
+            remote=remote,
+            log_start_offset=inventory.log_start_offset(remote_storage=remote),
+            local_log_start_offset=inventory.own_start_offset if remote else -1,
+            high_watermark=tail.high_watermark,
+            active_producers=tail.producers.active,
+            leader=leader,
+            leader_epoch=leader_epoch,
+        )
+
+
+def _read_of(tail: Tail) -> ActiveRead | None:
+    """The part of the active segment that the tail has read; None if it has not read everything up to its cursor."""
+    cursor = tail.cursor
+    if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
+        return None
+    return ActiveRead(
+        identity=Identity(cursor.device, cursor.inode),
+        base_offset=cursor.segment,
+        position=cursor.position,
+        next_offset=cursor.next_offset,
+        first_timestamp=cursor.first_timestamp,
+        largest_timestamp=cursor.largest_timestamp,
+        anchor=cursor.anchor,
+        anchor_position=cursor.anchor_position,
+        zero_tail=tail.zero_tail,
+    )

@@ -1,0 +1,182 @@
+"""Reads what has grown: live logs at once, and backlogs as far as a budget allows, slice by slice."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from streaming.broker.disk.locate import WINDOW_BYTES
+from streaming.broker.disk.reads import bytes_read
+from streaming.broker.watcher.publishing import Publisher
+from streaming.broker.watcher.reading import Reading
+from streaming.broker.watcher.registry import LogRegistry
+from streaming.broker.watcher.replaying import Replaying
+from streaming.broker.watcher.rereading import Rereading
+from streaming.broker.watcher.stopped_logs import failed
+from streaming.broker.watcher.tail import Tail
+from streaming.common.event_row import Event
+
+log = logging.getLogger(__name__)
+
+SLICE_BYTES = 32 << 20
+"""How many bytes of backlogs are read before they are published."""
+
+LIVE_BYTES = 256 << 20
+"""A live log that has more than this to read is in backlog again."""
+
+NEW_BYTES = 1 << 20
+"""A new log is no backlog if it has no more than this to read."""
+
+PIECE_BYTES = 4 << 10
+"""The bytes that a piece of a log counts at least, or logs with nothing to read would cost nothing."""
+
+SLICE_LOGS = 512
+"""How many logs are read at most before the result is published."""
+
+
+class Queue:
+    """Logs that have more to read, each once: a log that was read goes to the end.
+
+    Args:
+        may_be_read: whether a tail is still the current one of its log, and is not held, stopped, remembered or away. A queued tail for
+            which this is false is removed when it becomes the first.
+    """
+
+    def __init__(self, may_be_read: Callable[[Tail], bool]) -> None:
+        self._may_be_read = may_be_read
+        self._tails: deque[Tail] = deque()
+        self._queued: set[Tail] = set()
+
+    def __len__(self) -> int:
+        return len(self._tails)
+
+    def __contains__(self, tail: Tail) -> bool:
+        return tail in self._queued
+
+    def put(self, tails: Iterable[Tail]) -> None:
+        """Append those that are not queued yet."""
+        for tail in tails:
+            if tail not in self._queued:
+                self._tails.append(tail)
+                self._queued.add(tail)
+
+    def take(self, size: int) -> list[Tail]:
+        """The next logs, at least one, until they have about ``size`` bytes to read; each counts for a window at most."""
+        taken: list[Tail] = []
+        while self._tails and size > 0 and len(taken) < SLICE_LOGS:
+            tail = self._tails.popleft()
+            self._queued.discard(tail)
+            if self._may_be_read(tail):
+                taken.append(tail)
+                size -= min(WINDOW_BYTES, max(1, tail.unread_bytes(exact=False)))
+        return taken
+
+
+class GrownLogs:
+    """For the watcher's thread."""
+
+    def __init__(
+        self,
+        registry: LogRegistry,
+        reading: Reading,
+        publisher: Publisher,
+        replaying: Replaying,
+        rereading: Rereading,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self._registry = registry
+        self._reading = reading
+        self._publisher = publisher
+        self._replaying = replaying
+        self._rereading = rereading
+        self._should_stop = should_stop
+        self._live = Queue(self._may_be_read)  # logs that grow or appear while they are watched: read at once
+        self._backlog = Queue(self._may_be_read)
+        self.lost_directories = False
+        """Whether a log that was read has lost its directory. The watcher takes note of it and sets it back."""
+
+    @property
+    def more(self) -> bool:
+        """Whether there is more to read."""
+        return bool(self._live or self._backlog or self._replaying.ready or self._rereading.ready)
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether there are backlogs to read."""
+        return bool(self._backlog)
+
+    def read(self, budget: int, live_bytes: int) -> int:
+        """Read up to ``live_bytes`` of live logs, then ``budget`` bytes of backlogs. Returns how many bytes of backlogs were read."""
+        some = bool(self._live or self._backlog)
+        for tail in list(self._registry.tails.values()):
+            if not (some and (tail in self._live or tail in self._backlog)) and self._grown(tail):
+                self._enqueue(tail)
+        self._read_from(self._live, live_bytes)
+        replayed = self._replay(budget // 2 if self._backlog else budget)
+        return replayed + self._read_from(self._backlog, budget - replayed)
+
+    def _replay(self, budget: int) -> int:
+        """Find out what is open in logs where this is not known yet, and publish it. Returns how many bytes were read for it."""
+        began, read, steps = bytes_read(), 0, 0
+        events: list[Event] = []
+        tails: dict[Tail, None] = {}
+        while read < budget and not self._should_stop():
+            piece = min(SLICE_BYTES, budget - read)
+            done = self._replaying.step(piece) or self._rereading.step(piece)
+            if done is None:
+                break
+            tails[done[0]] = None
+            events += done[1]
+            steps += 1
+            read = max(bytes_read() - began, steps * PIECE_BYTES)
+        self._publisher.publish(events, tails)
+        for tail in tails:
+            if tail.new and not tail.cursor.held:  # it appeared, and may be read on now
+                self._enqueue(tail)
+        return read
+
+    def _read_from(self, queue: Queue, budget: int) -> int:
+        """Read queued logs as far as the budget allows, and publish slice by slice. Returns how many bytes were read."""
+        began, read, pieces = bytes_read(), 0, 0
+        while queue and read < budget and not self._should_stop():
+            slice_bytes = min(SLICE_BYTES, budget - read)
+            tails = queue.take(slice_bytes)
+            self._read_some(tails, slice_bytes)
+            pieces += len(tails)
+            read = max(bytes_read() - began, pieces * PIECE_BYTES)
+        return read
+
+    def _read_some(self, tails: list[Tail], budget: int) -> None:
+        if tails:
+            done = self._reading.read(tails, budget)
+            self._publisher.publish(done.events, tails)
+            for tail in done.more:
+                self._enqueue(tail)
+            self.lost_directories = self.lost_directories or done.lost
+
+    def _enqueue(self, tail: Tail) -> None:
+        unread = self._unread_bytes(tail)
+        at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
+        (self._live if at_once else self._backlog).put([tail])
+
+    def _unread_bytes(self, tail: Tail) -> int:
+        if (tail.has_later_segment and (tail.live or tail.new)) or not (tail.has_later_segment or tail.plain):
+            try:
+                tail.measure()
+            except OSError as error:  # reading it meets the same error, and handles it
+                log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+        return tail.unread_bytes(exact=False)
+
+    def _grown(self, tail: Tail) -> bool:
+        try:
+            return self._reading.grown(tail)
+        except OSError as error:
+            if tail.note_error(error):
+                log.warning("log cannot be listed", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+            tail.refuse(error)
+            tail.close()
+        except Exception as error:  # noqa: BLE001 - the bytes of one log must not end the agent
+            self._publisher.publish(failed(tail, error), [tail])
+        return False
+
+    def _may_be_read(self, tail: Tail) -> bool:
+        return self._registry.tails.get(tail.cursor.log) is tail and tail.may_be_read

@@ -1,0 +1,78 @@
+"""The offset checkpoints at the root of the log dirs, read again when a broker has replaced one."""
+
+from pathlib import Path
+
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.logdirs import LogDir, Partition
+from streaming.broker.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
+from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+
+_NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
+
+
+class Checkpoints:
+    """The contents of these files. Offsets are as `OffsetCheckpoint.of` returns them.
+
+    Only the watcher's thread calls `refresh`.
+    """
+
+    def __init__(self, log_dirs: LogDirs) -> None:
+        self._log_dirs = log_dirs
+        self._files = [_File(log_dir, name) for log_dir in log_dirs for name in _NAMES]
+        self._by_name = {(file.log_dir.path, file.name): file for file in self._files}
+
+    def refresh(self) -> bool:
+        """Read the files that were replaced. Returns whether any was. The known offsets of an unavailable log dir stay."""
+        unavailable = self._log_dirs.unavailable
+        replaced = [file.refresh() for file in self._files if file.log_dir.path not in unavailable]
+        return any(replaced)
+
+    @property
+    def unreadable(self) -> int:
+        """Files that could not be read or were not understood, so far; each counts once until it is replaced."""
+        return sum(file.failures for file in self._files)
+
+    @property
+    def not_understood(self) -> list[Path]:
+        """The files whose offsets are not known, because they cannot be read or are damaged."""
+        return [file.path for file in self._files if not file.content.readable]
+
+    def high_watermark(self, partition: Partition) -> int:
+        """The high watermark of the log when its broker last wrote the checkpoint, which it does every 5 s."""
+        return self._offset(partition, HIGH_WATERMARK_CHECKPOINT)
+
+    def log_start(self, partition: Partition) -> int:
+        """The log start offset; there is an entry only if it is not the beginning of a segment."""
+        return self._offset(partition, LOG_START_OFFSET_CHECKPOINT)
+
+    def cleaned(self, partition: Partition) -> int:
+        """The offset up to which the log has been compacted."""
+        return self._offset(partition, CLEANER_CHECKPOINT)
+
+    def _offset(self, partition: Partition, name: str) -> int:
+        return self._by_name[partition.log_dir.path, name].content.of(partition)
+
+
+class _File:
+    def __init__(self, log_dir: LogDir, name: str) -> None:
+        self.log_dir = log_dir
+        self.name = name
+        self.content = NOTHING_WRITTEN
+        self.failures = 0
+        self.path: Path = log_dir.path / name
+        self._identity = (0, 0)  # of the file that was read last: Kafka replaces it by another file
+
+    def refresh(self) -> bool:
+        try:
+            with Calling(self.path):
+                stat = self.path.stat()
+        except OSError:  # not written yet, or a log dir that cannot be read: the known offsets stay
+            return False
+        identity = (stat.st_ino, stat.st_mtime_ns)
+        if identity == self._identity:
+            return False
+        self.content = load_offset_checkpoint(self.log_dir, self.name)
+        self.failures += not self.content.readable
+        self._identity = identity
+        return True

@@ -1,0 +1,312 @@
+"""Reads what was appended to many logs: small pieces together in one pass, one window of each big one, so that no log starves another."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
+from streaming.broker.disk.preallocated import without_half_written
+from streaming.broker.disk.reads import bytes_read
+from streaming.broker.journal.blobs import encode_steps
+from streaming.broker.journal.cursor import Cursor
+from streaming.broker.watcher.carrying import still_open
+from streaming.broker.watcher.cursors import advanced, holds_anchor
+from streaming.broker.watcher.leading import Leading
+from streaming.broker.watcher.range_transactions import find_entries, find_steps
+from streaming.broker.watcher.relocate import follow, list_again, relocate, set_back
+from streaming.broker.watcher.stopped_logs import failed, flawed
+from streaming.broker.watcher.tail import Tail
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.scan.detail import pack
+from streaming.kafka.scan.epochs import by_epoch
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
+from streaming.kafka.scan.sums import COUNTS, Sums
+from streaming.kafka.scan.transaction_steps import Steps
+from streaming.kafka.scan.walk import Bytes, Stop
+
+log = logging.getLogger(__name__)
+
+ZERO_TAIL_LOOK_BYTES = 64 << 10
+"""How many bytes of a preallocated file are read at once at least: its size does not show how much is written."""
+
+LEAST_WINDOW_BYTES = 1 << 20
+"""The smallest window of a log that has more than this to read, however little may be read."""
+
+
+@dataclass(slots=True)
+class ReadRound:
+    """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory."""
+
+    events: list[Event]
+    more: list[Tail]
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RangeColumns:
+    """The columns of a range's event besides its sums."""
+
+    leads: int
+    detail: bytes | None
+    transactions: bytes | None
+    coordinator: bytes | None
+
+
+class Noting(Protocol):
+    """Is called with every range that is read, before the cursor moves over it. It costs almost nothing, and does not raise."""
+
+    def __call__(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+        """``seen_ms``: when its append was seen, Unix milliseconds, -1 if it was not; ``steps``: of transactions, markers among them."""
+
+
+def note_nothing(tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+    """Nobody wants to know of ranges besides their events."""
+
+
+class Reading:
+    """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
+
+    Args:
+        leading: whether a log's replica led when a range was appended.
+        compacts: whether batches may be missing in the middle of a log.
+        redact: returns the text that replaces a transactional id in events.
+        note: is called with every range.
+    """
+
+    def __init__(
+        self,
+        leading: Leading,
+        compacts: Callable[[LogKey], bool],
+        redact: Callable[[str], str],
+        clock_ms: Callable[[], int],
+        note: Noting = note_nothing,
+    ) -> None:
+        self._leading = leading
+        self._compacts = compacts
+        self._redact = redact
+        self._clock_ms = clock_ms
+        self._note = note
+        self.buffer: Bytes = window()
+
+    def grown(self, tail: Tail) -> bool:
+        """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
+        now = self._clock_ms()
+        if tail.is_still(now) or not tail.may_be_read or self._leading.waits(tail):
+            return False
+        return tail.has_grown(now)
+
+    def read(self, tails: Iterable[Tail], budget: int | None = None) -> ReadRound:
+        """Read one piece of each log.
+
+        Args:
+            budget: bytes of all logs together; beyond it a window is `LEAST_WINDOW_BYTES` long. None: there is no such bound.
+        """
+        done, ends = ReadRound([], []), None if budget is None else bytes_read() + budget
+        small: list[tuple[Tail, Piece]] = []
+        filled = 0
+        for tail in tails:
+            before, published = tail.cursor, len(done.events)
+            try:
+                room = self._room(tail)
+                if room > SEEDED_BYTES:
+                    window_bytes = len(self.buffer) if ends is None else max(LEAST_WINDOW_BYTES, ends - bytes_read())
+                    self._read_window(tail, self.buffer[filled : filled + window_bytes], done)
+                    continue
+                if filled + room > len(self.buffer) - SEEDED_BYTES:  # the rest of the buffer is for big logs between them
+                    self._absorb_all(small, done)
+                    small, filled = [], 0
+                cursor = tail.cursor
+                size = tail.open().read_into(self.buffer[filled : filled + room], cursor.position) if room > 0 else 0
+                if self._is_same(tail, room, done):
+                    small.append((tail, Piece(filled, filled + size, cursor.next_offset, limit=MAX_SEGMENT_BYTES - cursor.position)))
+                    filled += size
+            except OSError as error:
+                self._find_or_leave(tail, error, done)
+            except Exception as error:  # noqa: BLE001 - the bytes of one log must not end the agent
+                self._fail(tail, before, published, error, done)
+        self._absorb_all(small, done)
+        return done
+
+    @staticmethod
+    def _room(tail: Tail) -> int:
+        """How many bytes to read; below 0 if the file is shorter than the part of it that was read."""
+        room = tail.open().size() - tail.cursor.position
+        if tail.zero_tail and room > 0:
+            head = tail.open().read(tail.cursor.position, PREFIX_BYTES)
+            room = min(room, max(ZERO_TAIL_LOOK_BYTES, batch_size_at(head)))
+        return room
+
+    @staticmethod
+    def _is_same(tail: Tail, room: int, done: ReadRound) -> bool:
+        """Whether the log is still the one that was read so far, checked after reading; if not, it is set back."""
+        if room >= 0 and holds_anchor(tail.open(), tail.cursor):
+            return True
+        done.events.extend(tail.relocate(set_back(tail, list_again(tail), window())))
+        done.more.append(tail)
+        return False
+
+    def _read_window(self, tail: Tail, buffer: Bytes, done: ReadRound) -> None:
+        cursor = tail.cursor
+        scanned = scan_on(tail.open(), cursor.position, cursor.next_offset, buffer, spare_cache=not tail.live)
+        if self._is_same(tail, 0, done):
+            self._absorb(tail, 0, len(buffer), buffer, scanned, done)
+
+    def _absorb_all(self, small: list[tuple[Tail, Piece]], done: ReadRound) -> None:
+        if not small:
+            return
+        for (tail, piece), scanned in zip(small, self._scan([piece for _, piece in small]), strict=True):
+            before, published = tail.cursor, len(done.events)
+            try:
+                if isinstance(scanned, Exception):
+                    raise scanned
+                self._absorb(tail, piece.start, piece.end, self.buffer, scanned, done)
+            except OSError as error:
+                self._find_or_leave(tail, error, done)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._fail(tail, before, published, error, done)
+
+    def _scan(self, pieces: list[Piece]) -> Sequence[Scanned | Exception]:
+        """Scan pieces of several logs at once; if that fails, one after the other, to find the log that causes it."""
+        try:
+            return scan(self.buffer, pieces)
+        except Exception as error:  # noqa: BLE001 - as above
+            if len(pieces) == 1:
+                return [error]
+            return [self._scan([piece])[0] for piece in pieces]
+
+    @staticmethod
+    def _fail(tail: Tail, before: Cursor, published: int, error: Exception, done: ReadRound) -> None:
+        """Stop a log where it was ``before``, unless events were ``published`` since."""
+        if len(done.events) == published:
+            tail.take_back(before)
+        done.events.extend(failed(tail, error))
+
+    def _absorb(self, tail: Tail, start: int, end: int, buffer: Bytes, scanned: Scanned, done: ReadRound) -> None:
+        """Process what a scan found in ``[start, end)`` of the buffer, and decide what comes next for this log."""
+        begin = tail.cursor.position
+        tail.was_readable()
+        scanned = without_half_written(tail.open(), begin, buffer, start, scanned, plain=tail.plain)
+        for part, at in by_epoch(scanned, start, tail.cursor.frontier):
+            held, flaw = self._absorb_part(tail, at, buffer, part, done)
+            if flaw is not None:
+                self._flawed(tail, flaw, done)
+            if held or flaw is not None:
+                return
+        more_in_file = scanned.stop is not Stop.ZEROS and begin + end - start < tail.open().size()
+        tail.note_scan(zeros=scanned.stop is Stop.ZEROS, more=more_in_file)
+        if scanned.sums is not None and more_in_file:
+            done.more.append(tail)
+        elif tail.has_later_segment:
+            found = follow(tail, window())
+            if found is None:
+                self._flawed(tail, "the segment ends inside a batch although the log goes on after it", done)
+                return
+            tail.is_sound()
+            done.events.extend(tail.relocate(found))
+            done.more.append(tail)
+        else:
+            tail.is_sound()
+            self._caught_up(tail, done)
+
+    def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: ReadRound) -> tuple[bool, str | None]:
+        """Process batches of one leader epoch, all new or none. Returns whether they have to wait, and what is wrong after them."""
+        leads = -1 if scanned.sums is None else self._leading.of(tail, scanned.sums.leader_epoch)
+        if leads is None:
+            tail.poll_again()  # the range has not been read
+            return True, None
+        published_again = scanned.sums is not None and scanned.sums.base_offset < tail.cursor.frontier
+        scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=published_again)
+        if scanned.sums is not None:
+            columns = _RangeColumns(
+                leads=leads,
+                detail=pack(scanned.batches) if published_again else None,
+                transactions=encode_steps(steps),
+                coordinator=find_entries(tail, scanned, buffer, self._redact),
+            )
+            done.events.append(self._appended(tail, start, scanned, steps, columns))
+        return False, scanned.flaw
+
+    def _appended(self, tail: Tail, start: int, scanned: Scanned, steps: Steps, columns: "_RangeColumns") -> Event:
+        sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
+        assert sums is not None
+        seen_at = _appended_at(tail, now)
+        self._note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
+        after = advanced(before, start, scanned, sums)
+        gaps = tail.append(after, scanned.batches, now, compacted=self._compacts(before.log))
+        log = before.log
+        return Event(
+            kind=Kind.APPENDED,
+            broker=log.broker,
+            log_dir=str(tail.partition.log_dir.path),
+            topic=log.topic,
+            partition=log.partition,
+            topic_id=log.topic_id,
+            segment=after.segment,
+            start_position=before.position,
+            end_position=after.position,
+            base_offset=sums.base_offset,
+            next_offset=sums.next_offset,
+            log_epoch=sums.leader_epoch,
+            leads=columns.leads,
+            settled=after.settled,
+            seen_at=seen_at,
+            max_timestamp=sums.max_timestamp,
+            detail=columns.detail,
+            transactions=columns.transactions,
+            active_producers=tail.producers.active,
+            sequence_gaps=gaps,
+            coordinator=columns.coordinator,
+            high_watermark=tail.high_watermark,
+            **{name: getattr(sums, name) for name in COUNTS},
+        )
+
+    def _flawed(self, tail: Tail, what: str, done: ReadRound) -> None:
+        events = flawed(tail, what, self._clock_ms(), window())
+        done.events.extend(events)
+        if events and not tail.cursor.stopped:
+            done.more.append(tail)
+
+    def _caught_up(self, tail: Tail, done: ReadRound) -> None:
+        if tail.reach_end(self._clock_ms()):
+            # the part that was published again ends before the part published first, or the last records were cleaned:
+            # every consumer has to know the present end of the log
+            cursor = tail.cursor
+            done.events.append(
+                replace(
+                    tail.event(Kind.TRUNCATED),
+                    end_position=cursor.position,
+                    next_offset=cursor.next_offset,
+                    log_epoch=cursor.log_epoch,
+                    transactions=tail.note_open(still_open(tail)),
+                )
+            )
+        tail.settle_backlog()
+
+    def _find_or_leave(self, tail: Tail, error: OSError, done: ReadRound) -> None:
+        """The file of a log cannot be opened or read: find where the log goes on, or leave it until the next poll."""
+        tail.close()
+        if isinstance(error, FileNotFoundError):
+            try:
+                done.events.extend(tail.relocate(relocate(tail, list_again(tail), window())))
+            except OSError as gone:
+                error = gone
+            else:
+                done.more.append(tail)
+                return
+        if tail.note_error(error):  # if the whole directory is gone, the next listing publishes that
+            level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
+            log.log(level, "log cannot be read now", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+            done.lost = True
+        if not isinstance(error, FileNotFoundError):
+            tail.refuse(error)
+
+
+def _appended_at(tail: Tail, now_ms: int) -> int:
+    """When the last batch that is read now was appended: by the file's time, but not before the last poll that found nothing there."""
+    modified = tail.open().modified_ms()
+    return min(max(modified, tail.looked_ms), now_ms) if tail.live else modified

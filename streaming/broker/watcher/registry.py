@@ -1,0 +1,297 @@
+"""The registry of logs: begins to watch logs, follows them when they move between log dirs, and removes them when they leave."""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.logdirs import LogDir, Partition
+from streaming.broker.disk.segment_files import list_segments, log_start_offset
+from streaming.broker.journal.cursor import Cursor, Replays
+from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.watcher.beginnings import Beginning, Unmet, as_wanted, most
+from streaming.broker.watcher.carrying import still_open
+from streaming.broker.watcher.copies import Copies
+from streaming.broker.watcher.departures import Departures, ListingResult
+from streaming.broker.watcher.leaving import HOLD_MS
+from streaming.broker.watcher.log_listing import LogListing
+from streaming.broker.watcher.relocate import relocate, resume
+from streaming.broker.watcher.same_log import has_files_of, has_open_file_of, holds_cursor
+from streaming.broker.watcher.scope import EVERYTHING as ALL_LOGS
+from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.stopped_logs import failed
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.taking_up import TakingUp
+from streaming.broker.watcher.unreadable import LeftOut, Unreadable, unreadable
+from streaming.broker.watcher.watched_logs import WatchedLogs
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+
+class LogRegistry:
+    """The watched logs. Only the watcher's thread changes it.
+
+    Args:
+        log_dirs: no call is made into an unavailable one, and nothing in it is gone. It contains every reason why one is unavailable.
+        cursors: the cursor of each log at the end of an earlier process.
+        has_topic: whether a topic still exists by the metadata log, None if it is not known.
+        assigned: the directory.id of the log in the metadata log, None if that contains none.
+        producers: the producers of a log at the end of an earlier process.
+        between: called between one log and the next: a rescan of many logs takes a while.
+        scope: which logs are watched.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        cursors: Iterable[Cursor],
+        has_topic: Callable[[LogKey], bool | None],
+        assigned: Callable[[LogKey], str | None],
+        producers: Callable[[LogKey], KnownProducers],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
+        between: Callable[[], object] = bool,
+        scope: Scope = ALL_LOGS,
+    ) -> None:
+        self._watched = WatchedLogs(cursors, producers)
+        self.tails = self._watched.tails
+        """The tail of each watched log."""
+        self._log_dirs = log_dirs
+        self._clock_ms = clock_ms
+        self._buffer = buffer
+        self._between = between
+        self._copies = Copies(assigned, buffer)
+        self._listing = LogListing(log_dirs, self._watched, self._copies, scope.wants)
+        self._unmet = Unmet(self._watched.cursor_of)
+        self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer)
+        self._departures = Departures(self._watched, has_topic, self._listing.seen, clock_ms, buffer)
+        self._left_out = LeftOut()
+
+    # --- listing
+
+    def rescan(self, wanted: Beginning | None = None, *, thorough: bool = True) -> ListingResult:
+        """List the log dirs.
+
+        Args:
+            wanted: a new consumer begins here.
+            thorough: also check the known logs again.
+        """
+        found = self._listing.find()
+        if self._missing(found):
+            found = self._listing.find()  # during a move between log dirs a log is listed nowhere for a moment
+        gone: list[LogKey] = []
+        events: list[Event] = []
+        self._adopt(found, events, gone)
+        for key in self._missing(found):
+            if not self._departures.leave(key, self._listing.renamed.get(key.partition, ()), events):
+                events.append(self._departures.drop(key))
+                gone.append(key)
+        self._copies.listed()
+        self._keep_hidden(found)
+        self._left_out.keep(found)
+        if thorough:
+            self._listing.topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
+        leaving = {(key.broker, key.topic, key.partition) for key in self._departures.leaving}
+        met: set[LogKey] = set()
+        for key, partition in found.items():
+            known = self.tails.get(key)
+            self._between()
+            if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._departures.stays(known, partition)):
+                self._departures.note_successor()
+                continue
+            is_known = known is not None and known.resumed and known.partition.path == partition.path and not known.cursor.wanted
+            try:
+                if thorough or not is_known or key in self._watched.back:
+                    self._taking_up.take_up(key, partition, wanted, events)
+                    self._watched.back.discard(key)
+                    self._left_out.clear(key)
+                met.add(key)
+            except OSError as error:  # gone or unreadable since it was listed: the next rescan tries again
+                self._leave_out(key, partition, error)
+            except Exception as error:  # noqa: BLE001 - an error in one log does not stop the others
+                events.extend(self._fail(key, partition, error))
+        self._note_unmet(found, met, as_wanted(wanted))
+        return ListingResult(events, gone)
+
+    def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogKey]]:
+        """The events to publish before a new consumer begins, the watched logs, and the logs that are gone.
+
+        The consumer begins with the logs as they are then: changes that an earlier process did not know are not a part of its beginning.
+        A log that is not published yet appears now: the beginning of another consumer may not become the beginning of this one, nor the
+        other way round.
+        """
+        found = self.rescan()
+        tails, events = list(self.tails.values()), list(found.events)
+        for tail in tails:
+            if tail.cursor.replay == Replays.FIRST:
+                tail.plan_replay(Replays.ALONGSIDE)
+                events.append(tail.appeared(None))
+        return events, tails, found.gone
+
+    def _note_unmet(self, found: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
+        """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
+        for key, tail in self.tails.items():
+            if wanted and key not in met and key not in self._departures.leaving:
+                tail.want(most(tail.cursor.wanted, wanted))
+        left_out = {key: partition for key, partition in found.items() if key not in met and key not in self.tails}
+        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self._listing.unlisted), self._watched.kept.keys())
+
+    def take_hints(self, hints: set[Path]) -> bool:
+        """List the directories in which something happened; returns whether the log dirs have to be listed too."""
+        roots = {log_dir.path for log_dir in self._log_dirs}
+        changed = bool(hints & roots)
+        for hint in hints - roots:
+            tail, name = self._watched.at(hint), parse_partition_dir(hint.name)
+            if tail is not None and tail.away:
+                continue
+            if tail is not None:
+                changed = not self._look_again(tail) or changed
+            elif name is not None and name.state is DirState.LIVE:  # directories that are being deleted or moved change all the time
+                changed = True
+        return changed
+
+    def _look_again(self, tail: Tail) -> bool:
+        """List a log's directory; False if it does not hold this log (any more)."""
+        try:
+            segments = list_segments(tail.partition.path)
+            topic_id = self._listing.topic_ids.read(tail.partition.path)
+            is_same = topic_id in (tail.cursor.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
+            if not segments or not is_same:
+                return False
+            tail.note_log_start(log_start_offset(tail.partition.path, segments))
+        except OSError:
+            return False
+        except Exception as error:  # the next rescan stops the log
+            if isinstance(error, MemoryError):
+                raise
+            log.warning("log cannot be listed", exc_info=error, extra={"log": str(tail.cursor.log), "path": tail.path})
+            tail.list_anew()
+            return True
+        if not tail.cursor.stopped:  # a stopped log's growth is counted from one rescan to the next
+            tail.relist(segments, self._clock_ms())
+        return True
+
+    def release(self) -> list[Event]:
+        """Close unlinked files that were held for long enough; their unread bytes are skipped."""
+        now, events = self._clock_ms(), []
+        for tail in self.tails.values():
+            held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and not 0 <= now - tail.lost_since_ms < HOLD_MS
+            if held and tail.file is not None and tail.file.unlinked():
+                try:
+                    found = relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer)
+                    events.extend(tail.relocate(found))
+                except OSError as error:  # its directory is gone too: the next rescan drops it
+                    log.info("deleted file let go", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+                    tail.close()
+                except Exception as error:  # noqa: BLE001 - as above
+                    events.extend(failed(tail, error))
+        return events
+
+    def unreadable(self) -> list[Unreadable]:
+        """The logs that could not be read at the last try. May be called by other threads."""
+        return list(unreadable(list(self.tails.values()), self._left_out, self._listing.unreadable_directories(), self._log_dirs))
+
+    def appear_again(self) -> list[Event]:
+        """APPEARED events of all logs, with the cursor and what is open there: some consumer has missed the events that led there."""
+        events = []
+        for tail in self.tails.values():
+            if tail.away and tail.cursor.replay == Replays.NOT:
+                tail.plan_replay(Replays.ALONGSIDE)
+            if tail.cursor.log.topic == TRANSACTION_TOPIC:
+                tail.plan_reread(needed=True)
+            if tail.resumed and tail.cursor.replay != Replays.FIRST:
+                events.append(tail.appeared(None if tail.away else tail.note_open(still_open(tail))))
+        return events
+
+    def part(self) -> None:
+        """Stop all calls for logs in unavailable log dirs, and begin again with logs in log dirs that are back."""
+        self._watched.part(self._log_dirs)
+
+    def seen(self) -> list[LogDir]:
+        """The log dirs whose logs are known by the last listing."""
+        return self._listing.seen()
+
+    def unseen(self) -> list[Path]:
+        """The log dirs whose logs are not known now. Any thread may call it."""
+        return self._listing.unseen()
+
+    def departed(self) -> ListingResult:
+        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
+        return self._departures.departed()
+
+    @property
+    def doubts(self) -> int:
+        """Files that did not show what is open in their log, so far."""
+        return self._watched.doubts
+
+    def logs(self) -> dict[LogKey, Path | None]:
+        """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""
+        here: dict[LogKey, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
+        return {**dict.fromkeys((*self._watched.kept, *self._left_out.logs)), **here}
+
+    # --- a listing, log by log
+
+    def _adopt(self, found: dict[LogKey, Partition], events: list[Event], gone: list[LogKey]) -> None:
+        """Let a log go on under another topic id if its files are now under that id: the part that was read is not read again."""
+        for key, partition in list(found.items()):
+            if key in self.tails or key in self._watched.kept or not key.topic_id:
+                continue
+            tail = self._watched.at(partition.path)
+            before = tail.cursor if tail is not None and tail.resumed else self._watched.kept.get(key._replace(topic_id=""))
+            if before is None or before.log in found:
+                continue
+            try:
+                segments = list_segments(partition.path)
+                certain = tail is not None and has_open_file_of(tail, segments)
+                if not certain and (before.log.topic_id or not holds_cursor(partition.path, before)):
+                    continue
+                producers = self._watched.producers(before.log) if tail is None else tail.producers
+                renamed = KnownProducers(producers.limit)
+                renamed.reset(producers.now)
+                tail, led_to = resume(partition, segments, replace(before, log=key), renamed, self._buffer)
+            except OSError as error:  # it keeps the old topic id until it can be read
+                log.warning("log cannot be listed", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
+                found[before.log] = replace(found.pop(key), topic_id=before.log.topic_id)
+                continue
+            log.warning("log goes on under another topic id", extra={"log": str(key), "topic_id": key.topic_id, "was": before.log.topic_id})
+            events.extend([self._departures.drop(before.log, "moved"), *led_to])
+            gone.append(before.log)
+            self._watched.hold(key, tail)
+            self._watched.place(tail)
+            events.append(tail.appeared(tail.note_open(still_open(tail))))
+
+    def _missing(self, found: dict[LogKey, Partition]) -> list[LogKey]:
+        return self._listing.missing(found, self._departures.leaving)
+
+    def _keep_hidden(self, found: dict[LogKey, Partition]) -> None:
+        """Keep the logs of an earlier process that exist but cannot be read now: they must not count as gone."""
+        for key in [key for key in self._watched.kept if key not in found]:
+            log_dir = self._listing.hidden_in(key)
+            if log_dir is not None:
+                partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
+                tail = self._watched.remember(key, partition)
+                if log_dir.path in self._log_dirs.unavailable:
+                    tail.lose_log_dir(barred=True)
+
+    def _fail(self, key: LogKey, partition: Partition, error: Exception) -> list[Event]:
+        """Stop a log that is watched; leave out a log that is not."""
+        tail = self.tails.get(key)
+        if tail is not None and tail.resumed:
+            return failed(tail, error)
+        if isinstance(error, MemoryError):
+            raise error
+        self._leave_out(key, partition, error)
+        return []
+
+    def _leave_out(self, key: LogKey, partition: Partition, error: Exception) -> None:
+        level = logging.DEBUG if isinstance(error, FileNotFoundError) else logging.WARNING
+        extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
+        self._left_out.note(key, partition.path, error)
+        log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
+        if key in self._watched.kept:
+            self._watched.remember(key, partition)

@@ -1,0 +1,176 @@
+"""Finds the cursor of a log again when its file is not the one to read on in: rolled, compacted, deleted, truncated, moved.
+
+The open file is read to its end before any of this is called.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streaming.broker.disk.locate import beginning, find_offset
+from streaming.broker.disk.logdirs import Partition, read_topic_id
+from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment, deleted_segments, list_segments
+from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.watcher.carrying import open_at
+from streaming.broker.watcher.cursors import holds_anchor, moved
+from streaming.broker.watcher.relocation import Loss, Relocation
+from streaming.broker.watcher.same_log import has_files_of
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.truncation import epoch_below, rewind
+from streaming.common.event_row import Event
+from streaming.common.rows import Kind
+from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
+from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
+
+
+def list_again(tail: Tail) -> tuple[Segment, ...]:
+    """The segments of the tail's directory, after two equal listings: a listing while files are renamed may lack one.
+
+    Raises:
+        OSError: the directory is gone, cannot be read, or holds another topic by now.
+    """
+    segments, before = list_segments(tail.partition.path), None
+    while before is None or [segment.identity for segment in segments] != [segment.identity for segment in before]:
+        segments, before = list_segments(tail.partition.path), segments
+    topic_id = read_topic_id(tail.partition.path)
+    is_same = topic_id == tail.cursor.log.topic_id or (topic_id == "" and has_files_of(tail, segments))
+    if not segments or not is_same:
+        raise FileNotFoundError(f"{tail.path} does not hold this log any more")
+    return segments
+
+
+def resume(
+    partition: Partition, segments: tuple[Segment, ...], cursor: Cursor, producers: KnownProducers, buffer: Bytes
+) -> tuple[Tail, list[Event]]:
+    """A tail at a cursor of an earlier process or of another log dir, and the events to publish about the time between.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    tail = Tail(partition, cursor, segments, producers)
+    if cursor.stopped:
+        return tail, []  # every rescan checks whether it can be read on
+    same = next((segment for segment in segments if tail.is_at(segment)), None)
+    if same is None:
+        return tail, tail.relocate(relocate(tail, segments, buffer))
+    if same.size >= cursor.position and holds_anchor(tail.open(), cursor):
+        return tail, []
+    return tail, tail.relocate(set_back(tail, segments, buffer))
+
+
+def follow(tail: Tail, buffer: Bytes) -> Relocation | None:
+    """Where the log goes on: the open file has been read to its end, and an earlier listing has later files.
+
+    Returns:
+        None if the file ends inside a batch although the log goes on after it.
+
+    Raises:
+        OSError: the directory or a segment cannot be read.
+    """
+    segments, cursor = list_again(tail), tail.cursor
+    if not any(tail.is_at(segment) for segment in segments):
+        return relocate(tail, segments, buffer)
+    later = [segment for segment in segments if segment.base_offset > cursor.segment]
+    if not later:
+        return Relocation(cursor, segments)  # it is the last one after all
+    if later[0].base_offset < cursor.next_offset:  # compaction is running, or the log was truncated and rolled again
+        return relocate(tail, segments, buffer)
+    if any(tail.open().read(cursor.position, PREFIX_BYTES)):
+        return None
+    return Relocation(replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch), segments)
+
+
+def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
+    """Find the offset of the cursor among the segments that are there now.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    cursor = tail.cursor
+    if segments[0].base_offset > cursor.next_offset or epoch_below(tail) is not None:
+        return set_back(tail, segments, buffer)
+    boundary = find_offset(segments, cursor.next_offset, buffer)
+    if boundary.last and boundary.next_offset < cursor.next_offset:
+        return rewind(tail, segments, buffer)
+    # compaction makes an offset gap before the next batch: the offset of the cursor stays
+    after = replace(moved(cursor, boundary), next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
+    return Relocation(after, segments)
+
+
+def set_back(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
+    """Set the cursor back, because a part of what was read is gone: the log is read on after the part that is still there.
+
+    Args:
+        segments: a current listing.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    return rewind(tail, segments, buffer) if segments[0].base_offset <= tail.cursor.next_offset else _skip_to(tail, segments, buffer)
+
+
+def _skip_to(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
+    """Go on at the first segment: the offsets before it were deleted unread, or were never there.
+
+    If a leader does not have a follower's next offsets any more, the follower deletes its whole log and begins at the leader's log start
+    (`UnifiedLog.truncateFullyAndStartAt`): it never had the offsets between.
+    """
+    before, first = tail.cursor, segments[0]
+    lost = _bytes_deleted(tail, first.base_offset)
+    if lost is None:
+        lost = tail.bytes_left_unread(before=first.base_offset) or _bytes_by_density(before, segments, buffer)
+    log.log(
+        logging.WARNING if lost else logging.INFO,
+        "segments were deleted before they were read" if lost else "log begins anew further on, and all that it held was read",
+        extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
+    )
+    after = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
+    loss = Loss(
+        kind=Kind.SKIPPED,
+        opened=open_at(tail, after, segments),
+        reason="deleted",
+        base_offset=before.next_offset,
+        next_offset=first.base_offset,
+        end_position=0,
+        bytes=lost,
+    )
+    return Relocation(after, segments, loss)
+
+
+def _bytes_deleted(tail: Tail, first: int) -> int | None:
+    """How many bytes of the segments before offset ``first`` were deleted unread, None if this is not known any more.
+
+    Kafka renames a file to delete it, and unlinks it ``file.delete.delay.ms`` later. So while the file of the cursor exists under its new
+    name, all files that were deleted after it exist too: no file can have come and gone unseen.
+    """
+    cursor, deleted = tail.cursor, deleted_segments(tail.partition.path)
+    identity, size = deleted.get(cursor.segment, (None, 0))
+    if identity != Identity(cursor.device, cursor.inode):
+        return None
+    path = tail.partition.path / f"{segment_file_name(cursor.segment, FileKind.LOG)}.{FileStage.DELETED}"
+    try:
+        file = OpenSegment(path, cursor.segment)
+    except FileNotFoundError:  # it has been unlinked
+        return None
+    try:
+        ends = not any(file.read(cursor.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
+    finally:
+        file.close()
+    later = sum(size for base_offset, (_, size) in deleted.items() if cursor.segment < base_offset < first)
+    return later + (0 if ends else size - cursor.position)
+
+
+def _bytes_by_density(cursor: Cursor, segments: Sequence[Segment], buffer: Bytes) -> int:
+    """An estimate of the bytes of the offsets before the first segment, from the rest of the log, or from the part that was read.
+
+    At least 1, so that a loss of unknown size is published too.
+    """
+    first, end = segments[0].base_offset, find_offset(segments, None, buffer)
+    held, offsets = sum(segment.size for segment in segments[:-1]) + end.position, end.next_offset - first
+    if not held:
+        held, offsets = cursor.position, cursor.next_offset - cursor.segment
+    return max(1, (first - cursor.next_offset) * held // max(1, offsets))

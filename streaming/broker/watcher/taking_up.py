@@ -1,0 +1,138 @@
+"""Begins to watch a log that is new, has moved or is known from an earlier process, where its consumers want it to begin."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from streaming.broker.disk.locate import beginning, start_boundary
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.disk.preallocated import has_data
+from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset
+from streaming.broker.journal.cursor import Replays
+from streaming.broker.watcher.beginnings import Beginning, Unmet, as_beginning, as_wanted, most
+from streaming.broker.watcher.carrying import open_at, still_open
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at
+from streaming.broker.watcher.relocate import resume
+from streaming.broker.watcher.stopped_logs import retry, stopped_event
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.truncation import epoch_before
+from streaming.broker.watcher.watched_logs import WatchedLogs
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.common.start_from import StartFrom
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.kafka.scan.walk import Bytes
+
+HALF_MADE_MS = 60_000
+"""How long an empty directory without ``partition.metadata`` may still get that file; later it is from before topics had ids."""
+
+
+class TakingUp:
+    """Makes and updates the tails of logs that were listed. Only the watcher's thread uses it.
+
+    Args:
+        unmet: what consumers want of logs that could not be read when they began.
+        opens: whether it has to be known what is open where reading of a log begins.
+    """
+
+    def __init__(
+        self, watched: WatchedLogs, unmet: Unmet, opens: Callable[[LogKey], bool], clock_ms: Callable[[], int], buffer: Bytes
+    ) -> None:
+        self._watched = watched
+        self._unmet = unmet
+        self._opens = opens
+        self._clock_ms = clock_ms
+        self._buffer = buffer
+
+    def take_up(self, key: LogKey, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
+        """Watch a log that is new, moved or known, from an earlier position if a new consumer wants it.
+
+        Raises:
+            OSError: it cannot be read now. It stays as it was before; if it is known, it is in the state that ``events`` lead to.
+        """
+        wanted = as_beginning(most(as_wanted(wanted), self._unmet.of(key, partition)))
+        stamp, known = directory_stamp(partition.path, self._clock_ms()), self._watched.tails.get(key)
+        if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
+            known.recheck_anchor()
+            return
+        segments = list_segments(partition.path)
+        if not segments or self._half_made(key, segments):
+            return  # a hint will come with its first segment, or with its topic id
+        log_start = log_start_offset(partition.path, segments)
+        tail, is_new, led_to = known, False, events  # the changes of a known tail are kept, whatever fails next
+        if tail is None or not tail.resumed or tail.partition.path != partition.path:
+            tail, is_new, led_to = self._tail(key, partition, segments)
+        replay = tail.cursor.replay
+        try:
+            moved = self._read_from_where(tail, segments, wanted, led_to, is_new=is_new)
+        except OSError:
+            if tail is not known:
+                tail.close()
+            raise
+        if tail is not known:
+            self._watched.hold(key, tail)
+            events.extend(led_to)
+        self._watched.place(tail)
+        tail.take_up(stamp, log_start, new=is_new and wanted is None)
+        needed = moved or (tail.producers.now is None and not replay)
+        steps = tail.break_off(open_at(tail, tail.cursor, tail.segments, opens=self._opens(key))) if needed else None
+        if is_new and wanted is not None and steps is None:
+            tail.plan_replay(Replays.FIRST)
+        elif is_new or wanted is not None:
+            events.append(tail.appeared(steps if moved else tail.note_open(still_open(tail))))
+        if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
+            tail.plan_replay(Replays.ALONGSIDE)
+        tail.satisfy()
+        if wanted is not None and tail.cursor.stopped:
+            events.append(stopped_event(tail))
+
+    def _read_from_where(
+        self, tail: Tail, segments: tuple[Segment, ...], wanted: Beginning | None, events: list[Event], *, is_new: bool
+    ) -> bool:
+        """Find where a log is read on after another listing; returns whether this is another position than before. Raises OSError."""
+        if tail.cursor.stopped:
+            events.extend(retry(tail, segments, self._buffer))
+        else:
+            tail.relist(segments, self._clock_ms())
+        return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
+
+    def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
+        if key.topic_id or key in self._watched.kept or key in self._watched.tails or any(map(has_data, segments)):
+            return False
+        return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
+
+    def _tail(self, key: LogKey, partition: Partition, segments: tuple[Segment, ...]) -> tuple[Tail, bool, list[Event]]:
+        """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
+        watched, cursor = self._watched.tails.get(key), self._watched.cursor_of(key)
+        if cursor is None:
+            # a log that appears is read whole, unless a new consumer wants less. What it brings along was perhaps published by another
+            # agent: a replica or a disk may have moved here, or this agent may watch a log dir that another one had
+            frontier = BROUGHT_ALONG if any(segment.size for segment in segments) else 0
+            at = cursor_at(key, beginning(segments[0]), segments, frontier)
+            return Tail(partition, at, segments, self._watched.producers(key)), True, []
+        producers = watched.producers.copy() if watched is not None else self._watched.producers(key)
+        first = cursor.replay == Replays.FIRST
+        met = replace(cursor, replay=Replays.ALONGSIDE) if first else cursor
+        tail, events = resume(partition, segments, met, producers, self._buffer)
+        if watched is None and tail.unread_bytes(exact=False):
+            tail.publish_as_brought_along()  # another agent may have watched its log dir meanwhile
+        if first and events:  # these events happened after the cursor where the log appears
+            events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
+        elif first:
+            tail.plan_replay(Replays.FIRST)
+        return tail, False, events
+
+    def _go_back(self, tail: Tail, wanted: Beginning, is_new: bool) -> bool:
+        """Set the tail to the beginning that a new consumer wants, never ahead of other consumers; returns whether it has moved."""
+        # the state of coordinators consists of the newest entries of all that they ever wrote
+        whole = wanted.resumed or tail.cursor.log.topic == TRANSACTION_TOPIC
+        start_from = StartFrom.EARLIEST if whole else wanted.start_from
+        boundary = start_boundary(tail.segments, start_from, self._buffer)
+        goes = is_new or boundary.next_offset < tail.cursor.next_offset
+        if goes:
+            at = cursor_at(tail.cursor.log, boundary, tail.segments, 0 if is_new else tail.cursor.frontier)
+            # if the log is truncated before it is published again, other consumers take the entries for new ones: their chain breaks
+            reread = not is_new and tail.cursor.log.topic == TRANSACTION_TOPIC
+            tail.send_back(replace(at, log_epoch=epoch_before(tail, boundary), reread=reread))
+        if wanted.resumed:
+            tail.publish_as_known()
+        return goes

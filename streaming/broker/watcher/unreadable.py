@@ -1,0 +1,71 @@
+"""Logs that cannot be read now, and why: because the file system refuses it, not because of their contents."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.watcher.tail import Tail
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.names import parse_partition_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A log that could not be read at the last try: the file or directory, and the error."""
+
+    log: LogKey
+    path: str
+    error: str
+
+
+class LeftOut:
+    """Logs that the watcher could not begin to read at the last try. One thread changes it."""
+
+    def __init__(self) -> None:
+        self.logs: dict[LogKey, Unreadable] = {}
+
+    def note(self, log: LogKey, path: Path, error: Exception) -> None:
+        """Note that a log could not be read. A file that is gone is no error: the next listing shows why."""
+        if isinstance(error, FileNotFoundError):
+            return
+        path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
+        self.logs = self.logs | {log: Unreadable(log, str(path), describe(error))}
+
+    def clear(self, log: LogKey) -> None:
+        """Remove a log that is watched now."""
+        if log in self.logs:
+            self.logs = {key: each for key, each in self.logs.items() if key != log}
+
+    def keep(self, there: Collection[LogKey]) -> None:
+        """Forget logs that are gone."""
+        if not self.logs.keys() <= set(there):
+            self.logs = {key: each for key, each in self.logs.items() if key in there}
+
+
+def describe(error: Exception) -> str:
+    """An error in words, without the name of its file."""
+    return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+
+
+def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[Unreadable]:
+    """All unreadable logs, each once. Logs in an unavailable log dir are left out: that log dir is reported itself.
+
+    Args:
+        directories: those whose ``partition.metadata`` cannot be read, and why.
+    """
+    named = set()
+    watched = set()
+    for tail in tails:
+        watched.add(tail.partition.path)
+        if tail.refused is not None and not tail.away:
+            named.add(tail.cursor.log)
+            yield Unreadable(tail.cursor.log, *tail.refused)
+    for log, each in left_out.logs.items():
+        if log not in named:
+            yield each
+    brokers = {log_dir.path: log_dir.broker for log_dir in log_dirs}
+    for path, why in directories.items():
+        name = parse_partition_dir(path.name)
+        if path not in watched and name is not None and path.parent in brokers:
+            yield Unreadable(LogKey(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")

@@ -1,0 +1,368 @@
+"""The watcher: follows the active segment of every log at its own pace, and publishes what it finds.
+
+Events of the file system are hints, ``stat`` is the truth: a lost hint costs latency, never data.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.scanned_timestamps import ScannedTimes
+from streaming.broker.journal.census import census
+from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.watcher.beginnings import Beginning
+from streaming.broker.watcher.cluster_knowledge import Cluster
+from streaming.broker.watcher.departures import ListingResult
+from streaming.broker.watcher.found_events import FoundPublisher
+from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs
+from streaming.broker.watcher.leading import Leading
+from streaming.broker.watcher.publishing import Publisher
+from streaming.broker.watcher.reading import Noting, Reading, note_nothing
+from streaming.broker.watcher.registry import LogRegistry
+from streaming.broker.watcher.replaying import Replaying
+from streaming.broker.watcher.rereading import Rereading
+from streaming.broker.watcher.scope import EVERYTHING, Scope
+from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.timers import is_due
+from streaming.broker.watcher.unclean_elections import UncleanElections
+from streaming.broker.watcher.unreadable import Unreadable
+from streaming.common.catalog.changes import Changes, Version
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.rules.whereabouts import place, topic_numbers
+
+log = logging.getLogger(__name__)
+
+RESCAN_MS = 60_000
+"""How often everything is listed anew."""
+
+LISTING_MS = 1_000
+"""The shortest time between two listings of the log dirs while directories come and go in them."""
+
+POLL_BYTES = 128 << 20
+"""How many bytes of backlogs are read in one poll."""
+
+LIVE_SHARE = 8
+"""Up to so many times `POLL_BYTES` are read of live logs in one poll: a plan lacks the bytes that are left for the next poll."""
+
+
+class Doubt(StrEnum):
+    """A kind of file that could not be believed, so that a fallback was used, where there is one."""
+
+    PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, showed what was open
+    TIME_INDEX = "time_index"  # its segment was scanned
+    CHECKPOINT = "checkpoint"  # there is no fallback for its offsets: they are not known
+    CONFIGURATION = "configuration"  # the next level's value counts
+    RECORD_TIME = "record_time"  # of a batch that is too large to be opened: there is no fallback
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    beginning: Beginning
+    registers: Registration | None
+    published: threading.Event
+
+
+def _never() -> bool:
+    """The watcher need not stop."""
+    return False
+
+
+class Watcher:
+    """One thread calls `poll` again and again. Other threads may call `begin`, `note_consumer` and methods that only read."""
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        journal: Journal,
+        cluster: Cluster,
+        clock_ms: Callable[[], int],
+        *,
+        producers_limit: int,
+        redact: Callable[[str], str] = str,
+        attached: bool,
+        should_stop: Callable[[], bool] = _never,
+        scope: Scope = EVERYTHING,
+        note: Noting = note_nothing,
+    ) -> None:
+        """Begin with the cursors in the journal.
+
+        Args:
+            producers_limit: most producers to remember of each log.
+            redact: returns the text that replaces a transactional id in published events.
+            attached: the journal already has a consumer. Without one nothing is published, because the first consumer decides where it
+                wants the logs to begin.
+            should_stop: whether a poll has to end early, with what it has published. It is called between pieces of work that take a second
+                at most, so each call is a sign of life.
+            scope: which logs are watched, and how thoroughly.
+            note: is called with every range that is read.
+        """
+        self.log_dirs = log_dirs
+        self.journal = journal
+        self._cluster = cluster
+        self._clock_ms = clock_ms
+        self._once = scope.once
+        self._attached = attached
+        reading = Reading(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
+        self._scanned = ScannedTimes(journal.scanned())
+        self._unclean = UncleanElections(cluster, clock_ms)
+        self._found = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
+        self._registry = LogRegistry(
+            log_dirs,
+            journal.cursors(),
+            cluster.has_topic,
+            self._assigned,
+            lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
+            clock_ms,
+            reading.buffer,
+            should_stop,
+            scope,
+        )
+        self._should_stop = should_stop
+        self._replaying = Replaying(self._is_watched)
+        self._rereading = Rereading(self._is_watched, redact)
+        self._publisher = Publisher(journal, self._replaying, self._rereading)
+        self._grown = GrownLogs(self._registry, reading, self._publisher, self._replaying, self._rereading, should_stop)
+        self.backlog_bytes = 0
+        """Bytes of logs that the last poll read besides new appends."""
+        self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
+        self._asked_lock = threading.Lock()
+        self._asked = 1  # how often it was requested to check all logs; the start is the first time
+        self._answered = 0
+        self._log_dirs_version = log_dirs.version  # of the available log dirs, as the registry knows them
+        self._directories_changed = False  # directories have come or gone since the log dirs were listed
+        # log dirs that the last census left out: that of an earlier process any of them, and other agents may have watched some
+        self._left_out = frozenset(each.path for each in log_dirs) if attached else frozenset()
+        self._missed: threading.Event | None = None  # some consumer has missed forgotten events: set once that is made good
+        self._next_rescan = self._next_listing = self._next_release = 0
+
+    # --- called from other threads
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything is published that was there at the last beginning or registration."""
+        return self._answered == self._asked
+
+    @property
+    def restless(self) -> bool:
+        """Whether another poll soon may lead to something, though nothing has grown."""
+        return not self.caught_up or any(tail.unsure for tail in self._registry.tails.values())
+
+    def begin(self, beginning: Beginning, registers: Registration | None = None) -> threading.Event:
+        """Publish again from the beginning that a new consumer wants. The next poll does it.
+
+        Args:
+            registers: the consumer, None for one that has no id. It is registered in the same transaction that publishes its beginning: if
+                the agent dies before, the consumer is not registered.
+
+        Returns:
+            An event that is set once the beginning of every log is published.
+        """
+        published = threading.Event()
+        self._waiting.put(_Waiting(beginning, registers, published))
+        self.note_consumer()
+        return published
+
+    def note_consumer(self) -> None:
+        """Note that a known consumer starts: everything that is there now has to be checked again. See `caught_up`."""
+        with self._asked_lock:
+            self._asked += 1
+
+    def appear_again(self) -> threading.Event:
+        """Publish all logs again, with the state of each and what is open in it, because a consumer has missed a part of the journal.
+
+        Returns:
+            An event that is set once that is published, except the lists of segments: they follow as soon as all logs are checked again.
+        """
+        with self._asked_lock:
+            if self._missed is None:
+                self._missed = threading.Event()
+            return self._missed
+
+    def doubts(self) -> dict[Doubt, int]:
+        """How many files besides the segments could not be believed so far, by their kind."""
+        return {
+            Doubt.PRODUCER_SNAPSHOT: self._registry.doubts,
+            Doubt.TIME_INDEX: self._found.wrong_time_indexes,
+            Doubt.CHECKPOINT: self._found.unreadable_checkpoints,
+        }
+
+    def decided(self, known: Iterable[Version]) -> Changes | None:
+        """The changes of the catalog, as `streaming.common.catalog.editions.Editions.since` returns them."""
+        return self._found.decided.editions.since(known)
+
+    def checkpoints_not_understood(self) -> list[Path]:
+        """The offset checkpoints that cannot be read or are damaged, so that their offsets are not known."""
+        return self._found.checkpoints_not_understood
+
+    def unreadable(self) -> list[Unreadable]:
+        """The logs that could not be read at the last try, each once."""
+        return self._registry.unreadable()
+
+    def unseen(self) -> list[Path]:
+        """The log dirs whose logs are not known now."""
+        return self._registry.unseen()
+
+    def tails(self) -> list[Tail]:
+        """The logs that are watched at this moment."""
+        return list(self._registry.tails.values())
+
+    # --- the loop's body
+
+    def poll(self, hints: set[Path], budget: int | None = None) -> bool:
+        """Check all logs once, read what has grown, publish it. Returns whether there is more to do at once.
+
+        Args:
+            budget: how many bytes of backlogs may be read, `POLL_BYTES` if not given; a poll reads at most one piece of a log beyond it.
+                New appends are read in any case.
+
+        Raises:
+            JournalError: the journal cannot be written. Nothing may be read on, or it would be lost.
+        """
+        now, asked = self._clock_ms(), self._asked
+        self._publisher.write_owed()
+        self._cluster.refresh()
+        if self._log_dirs_version != self.log_dirs.version:
+            self._log_dirs_version = self.log_dirs.version
+            self._registry.part()
+            self._directories_changed, self._next_listing = True, now
+        budget, before = POLL_BYTES if budget is None else budget, bytes_read()
+        began = self._begin_waiting()
+        if self._attached:
+            self._look_around(hints, now, rescanned=began)
+        looked = bytes_read() - before
+        self.backlog_bytes = looked + self._grown.read(max(0, budget - looked), LIVE_SHARE * POLL_BYTES)
+        more = self._grown.more
+        self._directories_changed, self._grown.lost_directories = self._directories_changed or self._grown.lost_directories, False
+        if self._attached:
+            if not self._once:  # a single reading does not publish what has happened before it
+                self._publisher.publish(self._unclean.events(self._registry.tails), ())
+            more = self._let_go() or more
+            more = self._publish_found_events() or more
+            self._note_caught_up(asked, more)
+            more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
+        return more
+
+    def close(self) -> None:
+        """Store the cursors, and close every file."""
+        if self._attached:
+            self._publisher.publish([], self.tails())
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close every file, and store nothing: another watcher goes on from the journal."""
+        for tail in self.tails():
+            tail.close()
+
+    # --- which logs there are
+
+    def _begin_waiting(self) -> bool:
+        """Publish the requested beginnings, one after the other: for each consumer a log appears where this consumer begins."""
+        began = False
+        while not self._waiting.empty():
+            if self._attached:  # events of the time before belong to the present consumers
+                self._publisher.publish(*self._registry.before_beginning())
+            each, began = self._waiting.get(), True
+            self._attached = True
+            found = self._registry.rescan(each.beginning)
+            self._publisher.publish([*found.events, self._census_anew()], self.tails(), found.gone, each.registers, each.published)
+        return began
+
+    def _census_anew(self) -> Event:
+        """A census before everything is published again: the list of segments of each log comes next."""
+        for tail in self.tails():
+            tail.publish_again()
+        return self._census()
+
+    def _census(self) -> Event:
+        self._left_out = frozenset(self.unseen())
+        ids = self._cluster.topic_ids()
+        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.seen())
+        return census(self._registry.logs(), places, self._left_out, None if ids is None else topic_numbers(ids))
+
+    def _look_around(self, hints: set[Path], now: int, *, rescanned: bool) -> None:
+        if rescanned:
+            self._next_rescan = now + RESCAN_MS
+        elif is_due(now, self._next_rescan, RESCAN_MS):
+            self._next_rescan = now + RESCAN_MS
+            self._publish_listing(self._registry.rescan())
+            self._replaying.retry()
+            self._rereading.retry()
+        else:
+            self._directories_changed = self._registry.take_hints(hints) or self._directories_changed
+            if self._directories_changed and is_due(now, self._next_listing, LISTING_MS):
+                self._directories_changed, self._next_listing = False, now + LISTING_MS
+                self._publish_listing(self._registry.rescan(thorough=False))
+        with self._asked_lock:
+            missed, self._missed = self._missed, None
+        if missed is not None:
+            self._publisher.publish([*self._registry.appear_again(), self._census_anew()], self.tails(), published=missed)
+        elif self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event shows that
+            self._publisher.publish([self._census()], self.tails())
+        if is_due(now, self._next_release, LISTING_MS):
+            self._next_release = now + LISTING_MS
+            released = self._registry.release()
+            if released:
+                self._publisher.publish(released, self.tails())
+
+    def _let_go(self) -> bool:
+        """Publish which logs are gone, after everything readable of them was read; returns whether to list again at once."""
+        departed = self._registry.departed()
+        if not departed.gone:
+            return False
+        self._publisher.publish(departed.events, (), departed.gone)
+        if departed.again:
+            self._directories_changed, self._next_listing = True, 0
+        return departed.again
+
+    def _publish_listing(self, found: ListingResult) -> None:
+        self._publisher.publish(found.events, self.tails(), found.gone)
+
+    # --- what is published besides
+
+    def _is_watched(self, tail: Tail) -> bool:
+        return self._registry.tails.get(tail.cursor.log) is tail
+
+    def _is_there(self, tail: Tail) -> bool:
+        return self._is_watched(tail) and not tail.away
+
+    def _assigned(self, log_id: LogKey) -> str | None:
+        state = self._cluster.partition(log_id)
+        return None if state is None else state.directory(log_id.broker)
+
+    def _publish_found_events(self) -> bool:
+        """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
+        soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
+        round_ = self._found.round(self.tails(), at_once=soon)
+        if round_.events:
+            self._publisher.publish(round_.events, ())
+        return round_.more
+
+    def _scan(self, budget: int) -> bool:
+        """Find out the timestamps of closed segments whose time index does not contain them. Returns whether there is more to scan."""
+        began, read = bytes_read(), 0
+        while self._found.unfinished and read < budget and not self._should_stop():
+            self._found.scan(min(SLICE_BYTES, budget - read), self._is_there)
+            read = bytes_read() - began
+        self.backlog_bytes += read
+        self._keep_scanned()
+        return self._found.unfinished
+
+    def _keep_scanned(self) -> None:
+        found, gone = self._scanned.changes()
+        if found or gone:
+            self.journal.keep_scanned(found, gone)
+
+    def _note_caught_up(self, asked: int, more: bool) -> None:
+        if self._answered != asked and not more and not any(tail.unsure for tail in self._registry.tails.values()):
+            if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
+                self._found.forget_others(self.tails())
+            self._answered = asked

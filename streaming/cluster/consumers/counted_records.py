@@ -1,0 +1,59 @@
+"""How many records each log has on disk, as its agent counts them: asked for in changes, and put into the table."""
+
+from collections.abc import Iterable
+
+from streaming.broker.protocol.group_messages import RecordsRequest
+from streaming.broker.protocol.group_stream import RecordsAnswer
+from streaming.cluster.view.table import RECORD_KINDS, Table
+from streaming.common.log_key import LogKey
+
+_NOT_KNOWN = (-1,) * len(RECORD_KINDS)
+
+
+class CountedRecords:
+    """The counts of all agents. For one thread."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._versions: dict[str, RecordsRequest] = {}
+        self._counts: dict[str, dict[LogKey, tuple[int, ...]]] = {}  # by agent
+        self._waiting: set[LogKey] = set()  # logs that were not in the table yet
+
+    def request(self, agent: str) -> RecordsRequest:
+        """The question for an agent: everything since its last answer."""
+        return self._versions.get(agent, RecordsRequest())
+
+    def take(self, agent: str, answer: RecordsAnswer) -> None:
+        """An agent has answered."""
+        self._versions[agent] = RecordsRequest(answer.process, answer.number)
+        known, changed = self._counts.setdefault(agent, {}), dict[LogKey, tuple[int, ...]]()
+        if answer.whole:
+            changed = dict.fromkeys(known, _NOT_KNOWN)
+        names = ("broker", "topic", "partition", "topic_id", "next_offset", *RECORD_KINDS)
+        for broker, topic, partition, topic_id, end, *counts in zip(*(answer.rows[name].to_pylist() for name in names), strict=True):
+            key = LogKey(broker, topic, partition, topic_id)
+            changed[key] = tuple(counts) if end >= 0 else _NOT_KNOWN
+        known |= {key: counts for key, counts in changed.items() if counts != _NOT_KNOWN}
+        for key in [key for key, counts in changed.items() if counts == _NOT_KNOWN]:
+            known.pop(key, None)
+        self._put(changed)
+
+    def settle(self) -> None:
+        """Try again to put the counts of logs into the table that were not in it."""
+        again = {key: counts[key] for counts in self._counts.values() for key in self._waiting & counts.keys()}
+        self._waiting.clear()
+        self._put(again)
+
+    def forget(self, agents: Iterable[str]) -> None:
+        """These agents take part no more: nobody knows what their logs have by now."""
+        for agent in agents:
+            self._versions.pop(agent, None)
+            self._put(dict.fromkeys(self._counts.pop(agent, {}), _NOT_KNOWN))
+
+    @property
+    def agents(self) -> set[str]:
+        """The agents that have answered."""
+        return set(self._counts)
+
+    def _put(self, counts: dict[LogKey, tuple[int, ...]]) -> None:
+        self._waiting |= {key for key in self._table.set_records(counts) if counts[key] != _NOT_KNOWN}

@@ -1,0 +1,132 @@
+"""What only the agents of a group's partitions know: what is deleted with the next record, and whether its batch is sound."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from streaming.broker.protocol.group_json import BatchCheck, GroupPartition
+from streaming.broker.protocol.group_messages import POSITIONS_ASKED, BatchRequest
+from streaming.cluster.consumers.group_logs import TopicPartition
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+
+MOST_LOOKED_AT = 500
+"""So many partitions of an answer are looked at in their logs, the first of those with unread records."""
+
+MOST_CHECKED = 20
+"""The next batches of so many partitions are checked, of those that have stopped, are damaged or have a large batch before them."""
+
+LARGE_BYTES = 1 << 20
+"""A batch that is larger may be too large for its consumers: `max.partition.fetch.bytes` is a MiB by default."""
+
+_KNOWN = "KNOWN"
+_DAMAGED = "damaged"
+
+A = TypeVar("A")
+
+Position = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+
+class GroupAgent(Protocol):
+    """The calls that an answer about a group needs of each agent."""
+
+    def positions(self, asked: pa.Table) -> pa.Table:
+        """See `streaming.spark.client.agent_client.AgentClient.positions`."""
+
+    def batch(self, request: BatchRequest) -> BatchCheck:
+        """See `streaming.spark.client.agent_client.AgentClient.batch`."""
+
+
+class Ask(Protocol):
+    """Calls agents, and waits a moment at most; returns the answers that have come, by the names of the calls."""
+
+    def __call__(self, calls: Mapping[str, Callable[[], A]]) -> Mapping[str, A]:
+        """Make the calls."""
+
+
+class GroupDetails:
+    """For one answer.
+
+    Args:
+        messages: of the snapshot that the partitions are of.
+        agents: those that answer, by name.
+    """
+
+    def __init__(self, messages: GroupPartitions, agents: Mapping[str, GroupAgent], ask: Ask) -> None:
+        logs = messages.snapshot.logs
+        named = zip(logs.topics, logs.partition.tolist(), strict=True)  # one is there twice if commits name it by name and by id
+        self._agent: dict[TopicPartition, str] = dict(zip(named, logs.agents, strict=True))
+        self._messages, self._agents, self._ask = messages, agents, ask
+
+    def staked(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
+        """The partitions; those that will lose records with what is deleted with the next one."""
+        ends = self._messages.lost_with(partitions).tolist()
+        some = {_log(each): min(end, each.high_watermark) for each, end in zip(partitions, ends, strict=True) if end >= 0}
+        some = dict(list(some.items())[:MOST_LOOKED_AT])
+        answers = self._positions([(each, _stake(each, some[_log(each)])) for each in partitions if _log(each) in some])
+        return [_with_stake(each, some[_log(each)], answers) if _log(each) in some else each for each in partitions]
+
+    def checked(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
+        """The partitions; those that may have stopped because of their next batch, with a check of it."""
+        suspects = [each for each in partitions if _is_suspect(each)][:MOST_CHECKED]
+        calls = {
+            f"{each.topic}-{each.partition}": partial(self._agents[agent].batch, _request(each))
+            for each in suspects
+            if (agent := self._agent.get(_log(each), "")) in self._agents
+        }
+        batches: Mapping[str, BatchCheck] = self._ask(calls) if calls else {}
+        return [replace(each, batch=batches.get(f"{each.topic}-{each.partition}", each.batch)) for each in partitions]
+
+    def _positions(self, wanted: Sequence[tuple[GroupPartition, Collection[int]]]) -> dict[Position, dict[str, Any]]:
+        """The positions that are needed; those of agents that do not answer are left out."""
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for each, offsets in wanted:
+            log = {"broker": each.broker, "topic": each.topic, "topic_id": each.topic_id, "partition": each.partition}
+            rows.setdefault(self._agent[_log(each)], []).extend(log | {"offset": offset, "upto": each.high_watermark} for offset in offsets)
+        calls = {
+            agent: partial(self._agents[agent].positions, pa.Table.from_pylist(some, POSITIONS_ASKED))
+            for agent, some in rows.items()
+            if agent in self._agents
+        }
+        tables: Mapping[str, pa.Table] = self._ask(calls) if calls else {}
+        return {
+            (row["topic"], row["partition"], row["offset"]): row
+            for table in tables.values()
+            for row in table.to_pylist()
+            if row["state"].upper() == _KNOWN
+        }
+
+
+def _log(of: GroupPartition) -> TopicPartition:
+    return of.topic, of.partition
+
+
+def _stake(of: GroupPartition, end: int) -> set[int]:
+    """The offsets whose positions are needed to know what goes with the next record, up to ``end``."""
+    return {of.next_offset, end, _readable_end(of, end)}
+
+
+def _readable_end(of: GroupPartition, end: int) -> int:
+    """Up to where what goes with the next record can be read with ``read_committed``."""
+    return max(of.next_offset, min(end, of.last_stable_offset))
+
+
+def _with_stake(of: GroupPartition, end: int, answers: Mapping[Position, Mapping[str, Any]]) -> GroupPartition:
+    first, stable, last = (answers.get((of.topic, of.partition, offset)) for offset in (of.next_offset, _readable_end(of, end), end))
+    if first is None or stable is None or last is None or len({each["edition"] for each in (first, stable, last)}) > 1:
+        return of
+    readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
+    undecided = last["data"] - stable["data"]  # of transactions that are open there: it would be lost, too
+    return replace(of, loss_records=max(readable + undecided, 0), loss_bytes=max(last["bytes"] - first["bytes"], 0))
+
+
+def _is_suspect(of: GroupPartition) -> bool:
+    return of.unknown == _DAMAGED or of.next_batch_bytes > LARGE_BYTES or of.stopped_since_ms >= 0
+
+
+def _request(of: GroupPartition) -> BatchRequest:
+    offset = of.next_offset if of.next_offset >= 0 else max(of.committed, of.log_start)
+    return BatchRequest(broker=of.broker, topic=of.topic, topic_id=of.topic_id, partition=of.partition, offset=offset)

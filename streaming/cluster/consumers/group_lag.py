@@ -1,0 +1,194 @@
+"""How far consumer groups are behind: the arithmetic of all groups' partitions at once, and why a result is not known.
+
+A consumer gets records from its committed offset on, or from the log start if that is later. Positions are the counts of a ladder: their
+difference is what lies between two offsets, if both are of one edition.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.common.arrays import Flags, Longs
+
+Codes = NDArray[np.int8]
+
+ABSENT = -1
+"""A number that is not known, or a time that does not exist."""
+
+_OF_NEXT = ("next_offset", "next_timestamp_ms", "next_append_ms", "next_batch_bytes", "next_segment", "next_position")
+"""The columns of `Places` about the next record."""
+
+
+class LagReason(StrEnum):
+    """Why the lag of a partition is not known; the first one that applies is shown."""
+
+    NOT_OBSERVED = "coordinator_not_observed"  # no agent reads the current replica of the coordinator's log
+    UNREAD = "coordinator_behind"  # its agent has not read all of that log yet
+    NOT_UNDERSTOOD = "not_understood"  # the commit is damaged or of a later version
+    TOPIC_GONE = "topic_gone"
+    MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
+    LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer
+    VERSION = "agent_version"  # the leader's agent is of a version that counts no records
+    BEYOND = "beyond_end"  # the committed offset is after the end of the log: where the consumer will begin is not on disk
+    REMOTE = "remote_log_start"  # the next record is only in remote storage
+    DAMAGED = "damaged"
+    FILLING = "filling"  # the agent has not counted the log so far yet
+
+
+REASONS = tuple(LagReason)
+KNOWN = np.int8(-1)
+"""The code of a partition whose lag is known; every other code is an index in `REASONS`."""
+
+CODES = {reason: np.int8(code) for code, reason in enumerate(REASONS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ends:
+    """Logs that groups read, one item for each. `ABSENT` where a number is not known.
+
+    ``reason``: the code of why nothing can be known of it. ``counted``: why its records cannot be. ``edition``: of the counts below.
+    ``data``, ``bytes``: up to the high watermark. ``kept``: data that is not aborted up to the last stable offset; ``end_kept``: up to the
+    high watermark, where transactions that are open still count. ``damaged``: what comes after ``log_end`` is no batch, so that the log may
+    have gone on.
+    """
+
+    reason: Codes
+    counted: Codes
+    log_start: Longs
+    log_end: Longs
+    high_watermark: Longs
+    last_stable: Longs
+    edition: Longs
+    data: Longs
+    kept: Longs
+    end_kept: Longs
+    bytes: Longs
+    damaged: Flags
+
+    def take(self, items: Longs) -> "Ends":
+        """The logs of some partitions, each by its index."""
+        return Ends(**{name: getattr(self, name)[items] for name in self.__slots__})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places:
+    """The positions from which partitions are read, one item for each; ``offset`` is `ABSENT` where none was answered yet.
+
+    ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record that is not aborted: its offset,
+    `ABSENT` for none, its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's
+    position there.
+    """
+
+    reason: Codes
+    offset: Longs
+    edition: Longs
+    data: Longs
+    aborted: Longs
+    bytes: Longs
+    next_offset: Longs
+    next_timestamp_ms: Longs
+    next_append_ms: Longs
+    next_batch_bytes: Longs
+    next_segment: Longs
+    next_position: Longs
+
+    @property
+    def kept(self) -> Longs:
+        """Records of committed data before each position."""
+        return self.data - self.aborted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Committed:
+    """What is known of partitions without their logs, one item for each.
+
+    ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it was beyond the log's end in the round before.
+    ``share``: of a share group, of which it is the start offset, and ``delivered`` offsets after it are done with.
+    """
+
+    offset: Longs
+    reason: Codes
+    beyond: Flags
+    share: Flags
+    delivered: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lags:
+    """The lag of partitions, one item for each, `ABSENT` where it is not known.
+
+    ``reason``: the code of why the records are not known. ``offsets`` may be known all the same. ``read_committed`` and
+    ``read_uncommitted``: records. ``start``: the offset from which they are counted. ``beyond``: the committed offset is after the log's
+    end. ``below``: so many offsets before the log start. ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next
+    record is behind an open transaction, so that nothing is readable with ``read_committed``.
+    """
+
+    reason: Codes
+    start: Longs
+    offsets: Longs
+    read_committed: Longs
+    read_uncommitted: Longs
+    bytes: Longs
+    next_offset: Longs
+    next_timestamp_ms: Longs
+    next_append_ms: Longs
+    next_batch_bytes: Longs
+    next_segment: Longs
+    next_position: Longs
+    beyond: Flags
+    below: Longs
+    held: Flags
+
+
+def starts(committed: Longs, log_start: Longs) -> Longs:
+    """From which offset each partition is read."""
+    return np.maximum(committed, log_start)
+
+
+def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
+    """Compute the lag of partitions; all three have one item for each."""
+    start = starts(committed.offset, ends.log_start)
+    beyond = (committed.offset > ends.log_end) & (ends.log_end >= 0)
+    cut_short = ends.damaged & (committed.offset >= ends.log_end) & (ends.log_end >= 0)
+    blocked = first(committed.reason, ends.reason, coded(cut_short, LagReason.DAMAGED), coded(beyond & committed.beyond, LagReason.BEYOND))
+    at_end = (start >= ends.high_watermark) & (ends.high_watermark >= 0)
+    missing = (places.offset != start) | ((places.reason == KNOWN) & (places.edition != ends.edition))
+    uncounted = first(ends.counted, coded(missing, LagReason.FILLING), places.reason)
+    reason = first(blocked, np.where(at_end, KNOWN, uncounted))
+    known = reason == KNOWN
+    left = known & ~at_end
+    uncommitted = np.where(left, np.maximum(ends.data - places.data, 0), 0)
+    below_stable = left & (start < ends.last_stable)
+    kept = np.where(below_stable, np.maximum(ends.kept - (places.data - places.aborted), 0), 0)
+    # of a share group, offsets are done with, markers too, and it reads aborted records unless it is told otherwise
+    undone = np.maximum(ends.high_watermark - committed.offset - np.maximum(committed.delivered, 0), 0)
+    bound = np.minimum(uncommitted, undone)
+    unread = left & (places.next_offset >= 0) & (places.next_offset < ends.high_watermark) & ~(committed.share & (bound == 0))
+    offsets = np.where(blocked == KNOWN, np.maximum(ends.high_watermark - committed.offset, 0), ABSENT)
+    return Lags(
+        reason=reason,
+        start=start,
+        offsets=np.where(ends.high_watermark >= 0, offsets, ABSENT),
+        read_committed=np.where(known, np.where(committed.share, bound, kept), ABSENT),
+        read_uncommitted=np.where(known, np.where(committed.share, bound, uncommitted), ABSENT),
+        bytes=np.where(known, np.where(left, np.maximum(ends.bytes - places.bytes, 0), 0), ABSENT),
+        **{name: np.where(unread, getattr(places, name), ABSENT) for name in _OF_NEXT},
+        beyond=beyond,
+        below=np.where((ends.log_start >= 0) & (committed.offset >= 0), np.maximum(ends.log_start - committed.offset, 0), 0),
+        held=unread & (places.next_offset >= ends.last_stable) & ~committed.share,
+    )
+
+
+def coded(flags: Flags, reason: LagReason) -> Codes:
+    """The reason where a flag is set."""
+    return np.where(flags, CODES[reason], KNOWN)
+
+
+def first(*codes: Codes) -> Codes:
+    """The first code of each item that is a reason."""
+    found = codes[0]
+    for each in codes[1:]:
+        found = np.where(found == KNOWN, each, found)
+    return found

@@ -1,0 +1,184 @@
+"""The logs that groups have committed offsets of, each with the observed replica that counts."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason, coded, first
+from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.view.exported import Observed
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.commit_table import CommitRows
+
+TopicPartition = tuple[str, int]
+
+_PARTITION_BITS = 32
+_PARTITIONS = (1 << _PARTITION_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupLogs:
+    """The logs, one item for each, in the order of ``code``, which stands for topic and partition.
+
+    ``of_row``: the log of each commit. ``item``: the index of its `current_replicas` among the observed logs, `ABSENT` if there is none.
+    ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``damaged``: as in `Ends`.
+    """
+
+    code: Longs
+    of_row: Longs
+    topics: list[str]
+    topic_ids: list[str]
+    partition: Longs
+    item: Longs
+    broker: Longs
+    agents: list[str]
+    reason: Codes
+    log_start: Longs
+    log_end: Longs
+    high_watermark: Longs
+    last_stable: Longs
+    damaged: Flags
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+
+class LogNumbers:
+    """The logs of commits, computed again only if the commits are of others."""
+
+    def __init__(self) -> None:
+        self._key: Longs = np.empty(0, np.int64)
+        self._found: tuple[Longs, Longs] = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def of(self, rows: CommitRows) -> tuple[Longs, Longs]:
+        """The codes of all logs in ascending order, and the index of each commit's log."""
+        if not np.array_equal(rows.key, self._key):
+            codes = rows.topic.astype(np.int64) << _PARTITION_BITS | rows.partition.astype(np.int64) & _PARTITIONS
+            found, of_row = np.unique(codes, return_inverse=True)
+            self._key, self._found = rows.key, (found, of_row.reshape(-1))
+        return self._found
+
+
+def current_replicas(observed: Observed) -> dict[TopicPartition, int]:
+    """The replica of each partition that counts, as an index in ``observed``: the leader's, or where that is not read one in sync.
+
+    Where nothing shows who leads, it is the one that would win an election.
+    """
+    roles = observed.roles
+    counts = roles.speaks & (roles.leads | (observed.read_ms >= 0))
+    items = [*np.flatnonzero(roles.leads).tolist(), *np.flatnonzero(counts).tolist()]
+    partitions = observed.columns["partition"].tolist()
+    return {(observed.names[item], partitions[item]): item for item in items}
+
+
+def group_logs(
+    rows: CommitRows,
+    numbers: tuple[Longs, Longs],
+    observed: Observed,
+    topic_ids: Sequence[str],
+    agents: Sequence[str],
+    *,
+    heard: Collection[str],
+    cluster_topics: Mapping[str, int] | None,
+    topic_names: Mapping[str, str],
+    damaged: Collection[int],
+) -> GroupLogs:
+    """Find the replica of each log that counts.
+
+    Args:
+        numbers: the codes and the log of each commit, as `LogNumbers` gives them.
+        topic_ids: those of the observed logs.
+        agents: the name of each agent, by the number in the observed logs.
+        heard: the agents that answer.
+        cluster_topics: how many partitions each topic of the cluster has, None if that is not known.
+        topic_names: names of topics by their ids, besides those of the observed logs.
+        damaged: observed logs that end with what is no batch.
+    """
+    code, of_row = numbers
+    names = _names(rows, code, observed, topic_ids, topic_names)
+    partition = (code & _PARTITIONS).astype(np.uint32).view(np.int32).astype(np.int64)
+    replicas = current_replicas(observed)
+    item = np.array([replicas.get(log, ABSENT) for log in zip(names, partition.tolist(), strict=True)], np.int64)
+    there = item != ABSENT
+    agent_numbers = np.append(observed.columns["agent"], ABSENT)[item]
+    answers = np.append(np.array([agent in heard for agent in agents], np.bool_), False)[agent_numbers]
+    high_watermark, last_stable = (_taken(observed.replica_offsets[name], item) for name in ("high_watermark", "last_stable_offset"))
+    gone = _gone(names, partition, cluster_topics) & ~there
+    unheard = ~(there & answers & (high_watermark >= 0) & (last_stable >= 0))
+    return GroupLogs(
+        code=code,
+        of_row=of_row,
+        topics=names,
+        topic_ids=["" if each == ABSENT else topic_ids[each] for each in item.tolist()],
+        partition=partition,
+        item=item,
+        broker=_taken(observed.columns["broker"], item),
+        agents=["" if each == ABSENT else agents[each] for each in agent_numbers.tolist()],
+        reason=first(coded(gone, LagReason.TOPIC_GONE), coded(unheard, LagReason.LEADER)),
+        log_start=_taken(observed.columns["log_start_offset"], item),
+        log_end=_taken(observed.columns["log_end_offset"], item),
+        high_watermark=high_watermark,
+        last_stable=last_stable,
+        damaged=np.isin(item, [*damaged]),
+    )
+
+
+def observed_rates(observed: int, logs: GroupLogs, rate: Rates) -> Rates:
+    """The rates of groups' logs as those of so many observed logs; `ABSENT` for the others."""
+    found = np.full(observed, float(ABSENT))
+    there = logs.item != ABSENT
+    found[logs.item[there]] = rate[there]
+    return found
+
+
+def made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:
+    """The commits that name another topic id than their log has: they are of a topic that was deleted."""
+    numbers = {name: number for number, name in enumerate(rows.topic_ids)}
+    of_log = np.array([numbers.get(topic_id, ABSENT) if topic_id else -2 for topic_id in logs.topic_ids], np.int64)
+    named = np.array([bool(name) for name in rows.topic_ids], np.bool_)
+    theirs = of_log[logs.of_row]
+    if not len(named) or not len(theirs):
+        return np.zeros(len(rows), np.bool_)
+    other: Flags = named[rows.topic_id] & (theirs != -2) & (theirs != rows.topic_id)
+    return other
+
+
+def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags, not_understood: int) -> Codes:
+    """The code of why each commit cannot count; ``observed`` and ``unread`` are of the coordinators' logs."""
+    if not len(rows):
+        return np.empty(0, np.int8)
+    return first(
+        coded(~observed[rows.log], LagReason.NOT_OBSERVED),
+        coded(unread[rows.log], LagReason.UNREAD),
+        coded(rows.offset == not_understood, LagReason.NOT_UNDERSTOOD),
+        np.where(logs.reason[logs.of_row] == CODES[LagReason.TOPIC_GONE], CODES[LagReason.TOPIC_GONE], KNOWN),
+        coded(made_anew(rows, logs), LagReason.MADE_ANEW),
+    )
+
+
+def _names(rows: CommitRows, code: Longs, observed: Observed, topic_ids: Sequence[str], topic_names: Mapping[str, str]) -> list[str]:
+    """The topic of each log. Of a share group's, only the id is known: the observed logs have the name, else the id stands for it."""
+    numbers = (code >> _PARTITION_BITS).tolist()
+    nameless = {number for number in numbers if not rows.topic_names[number]}
+    if not nameless:
+        return [rows.topic_names[number] for number in numbers]
+    by_id = {**topic_names, **dict(zip(topic_ids, observed.names, strict=True))}
+    some = np.flatnonzero(np.isin(rows.topic, np.array(list(nameless), np.int64)))
+    ids: dict[int, str] = dict(
+        zip(rows.topic[some].tolist(), (rows.topic_ids[number] for number in rows.topic_id[some].tolist()), strict=True)
+    )
+    return [rows.topic_names[number] or by_id.get(ids[number]) or ids[number] for number in numbers]
+
+
+def _gone(names: Sequence[str], partition: Longs, cluster_topics: Mapping[str, int] | None) -> Flags:
+    if cluster_topics is None:
+        return np.zeros(len(names), np.bool_)
+    counts = np.array([cluster_topics.get(name, 0) for name in names], np.int64)
+    gone: Flags = partition >= counts
+    return gone
+
+
+def _taken(column: Longs, item: Longs) -> Longs:
+    taken: Longs = np.append(column, ABSENT)[item]
+    return taken

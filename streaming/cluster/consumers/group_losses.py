@@ -1,0 +1,49 @@
+"""When retention will delete offsets of observed logs, and by which limits: the rule of `streaming.rules.group_loss` for a page."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.cluster.view.exported import Kept, Observed
+from streaming.common.arrays import Flags, Longs
+from streaming.rules.config_values import Source
+from streaming.rules.group_loss import Growth, Losses, losses, mean_rates
+from streaming.rules.segment_columns import ABSENT
+
+
+def losses_of(
+    observed: Observed, kept: Kept, items: Longs, offsets: Longs, now_ms: int, rates: NDArray[np.float64] | None = None
+) -> Losses:
+    """Compute when retention deletes offsets, `ABSENT` where that is not known.
+
+    Args:
+        items: the log of each offset, as an index in ``observed``.
+        offsets: at or above the log start.
+        rates: bytes a second at which each observed log grows now; if None, or `ABSENT` for a log, what its list of segments shows.
+    """
+    listed = kept.listed
+    where = kept.items[listed.items]  # of each listed log its index in `observed`
+    if not len(where) or not len(items):
+        return _nothing(len(items))
+    owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
+    known = np.flatnonzero(where[owner] == items)
+    mean = mean_rates(listed.logs, now_ms)
+    growth = Growth(
+        rate=mean if rates is None else np.where(rates[where] >= 0, rates[where], mean),
+        active_first_ms=observed.columns["active_first_timestamp"][where],
+    )
+    found, all_of = losses(listed.logs, growth, owner[known], offsets[known], now_ms), _nothing(len(items))
+    all_of.at_ms[known], all_of.end_offset[known], all_of.by_size[known] = found.at_ms, found.end_offset, found.by_size
+    return all_of
+
+
+def limits_assumed(kept: Kept, items: Longs) -> Flags:
+    """Of which logs, as indexes in `Observed`, the limits are assumed."""
+    assumed = np.array([limits is not None and limits.source is Source.ASSUMED for limits in kept.limits], np.bool_)
+    place = np.searchsorted(kept.items, items)
+    there = np.append(kept.items, ABSENT)[place] == items
+    found: Flags = np.append(assumed, False)[place] & there
+    return found
+
+
+def _nothing(count: int) -> Losses:
+    return Losses(at_ms=np.full(count, ABSENT), end_offset=np.full(count, ABSENT), by_size=np.zeros(count, np.bool_))

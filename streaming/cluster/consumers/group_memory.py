@@ -1,0 +1,166 @@
+"""What rounds remember of each partition of a group: since when it stands still, what it has read, and what it has lost.
+
+Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
+from streaming.cluster.consumers.group_places import carried, padded
+from streaming.cluster.consumers.group_rates import FadingRates, Rates
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.commit_table import CommitRows
+
+PAIR_BITS = 32
+"""A key of commits, without so many low bits, is the number of its pair of group and topic."""
+
+_COLUMNS = ("offset", "since_ms", "readable_ms", "watched_ms", "lost_ms", "start", "kept", "edition", "beyond")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Progress:
+    """What is known of each partition over the rounds so far.
+
+    ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
+    is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were deleted
+    before it had read them, `ABSENT` if none did. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet.
+    """
+
+    stopped_since_ms: Longs
+    stopped_earlier: Flags
+    lost_ms: Longs
+    rate: Rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counters:
+    """Totals of each pair of group and topic, by its number: they only grow."""
+
+    committed_records: Longs
+    lost_records: Longs
+    lost_offsets: Longs
+
+
+class GroupMemory:
+    """For one thread.
+
+    Args:
+        past: since when each of these commits stands, Unix milliseconds, `ABSENT` where that is not known: from the coordinators' logs,
+            for whoever looks once. Then a record is readable since it was appended, or since its own time where that was not seen. None
+            for whoever watches: what happened before the first round is not known.
+    """
+
+    def __init__(self, past: Callable[[CommitRows], Longs] | None = None) -> None:
+        self._past = past
+        self._key: Longs = np.empty(0, np.int64)
+        self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
+        self._rates = FadingRates()
+        self._last_ms = 0
+        self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
+
+    def begin(self, rows: CommitRows, steady_ms: int) -> Flags:
+        """A round begins, with these commits, at ``steady_ms`` of a clock that nobody sets. Returns which of them were beyond the end of
+        their log in the round before.
+        """
+        if not np.array_equal(rows.key, self._key):
+            of, there = carried(self._key, rows.key)
+            self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
+            self._rates.begin(of, there, steady_ms)
+            self._key = rows.key
+            pairs = int(rows.key[-1] >> PAIR_BITS) + 1 if len(rows) else 0
+            self._counters = {
+                name: np.pad(column, (0, max(pairs - len(column), 0))) if len(column) < pairs else column
+                for name, column in self._counters.items()
+            }
+        self._rates.begin_round(steady_ms)
+        was_beyond: Flags = (self._columns["beyond"] > 0) & (self._columns["offset"] == rows.offset)
+        return was_beyond
+
+    @property
+    def counters(self) -> Counters:
+        """The totals as they are now; nothing changes them later."""
+        return Counters(**{name: column.copy() for name, column in self._counters.items()})
+
+    def update(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> Progress:
+        """Take over what a round has found. Commits are dated by their coordinators, so how long one stands is seen by the present time; if
+        the clock is set back, nothing stands since a time to come.
+
+        Args:
+            places: the positions of the commits.
+            ends: of each commit.
+        """
+        losing = self._count(rows, lags, places, ends, steady_ms)
+        at = self._columns
+        new = at["since_ms"] == ABSENT
+        stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
+        moved = new | (at["offset"] != rows.offset)
+        for name in ("since_ms", "readable_ms", "watched_ms", "lost_ms"):
+            at[name] = np.minimum(at[name], now_ms)
+        at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
+        if self._past is not None:
+            since_ms = self._past(rows)
+            stored = np.where(since_ms >= 0, np.minimum(since_ms, now_ms), now_ms)
+        at["since_ms"] = np.where(new, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
+        self._last_ms = now_ms
+        at["offset"] = rows.offset
+        at["beyond"] = lags.beyond.astype(np.int64)
+        known, readable = lags.reason == KNOWN, lags.read_committed > 0
+        begins = readable & (at["readable_ms"] == ABSENT)
+        began_ms = np.full(len(rows), now_ms) if self._past is None else _dated(lags, now_ms)
+        at["readable_ms"] = np.where(known & ~readable, ABSENT, np.where(begins, began_ms, at["readable_ms"]))
+        at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
+        since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
+        earlier = (since != ABSENT) & (since <= at["watched_ms"]) & np.bool_(self._past is None)
+        return Progress(stopped_since_ms=since, stopped_earlier=earlier, lost_ms=at["lost_ms"], rate=self._rates.now(steady_ms))
+
+    def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> Flags:
+        """Count what lies between where each partition was read from in the round before and where it is read from now.
+
+        Returns which of them have lost something.
+        """
+        at, start = self._columns, lags.start
+        judged = np.isin(lags.reason, (KNOWN, CODES[LagReason.FILLING], CODES[LagReason.DAMAGED])) & (start <= ends.high_watermark)
+        kept, edition = kept_before(start, places, ends)
+        waits = (lags.reason == CODES[LagReason.FILLING]) & (kept == ABSENT) & (edition == ABSENT)
+        moved = judged & ~waits & (at["start"] != ABSENT) & (start > at["start"])
+        same = moved & (edition != ABSENT) & (edition == at["edition"])
+        passed = np.where(same, np.maximum(kept - at["kept"], 0), 0)
+        below = moved & (lags.below > 0)
+        whole = below & same & (rows.offset <= at["start"])
+        lost = np.where(below & ~whole, start - np.maximum(at["start"], rows.offset), 0)
+        self._add("committed_records", np.where(below, 0, passed))
+        self._add("lost_records", np.where(whole, passed, 0))
+        self._add("lost_offsets", lost)
+        self._rates.passed(np.where(below, 0, passed), steady_ms)
+        taken = judged & ~waits
+        at["start"] = np.where(taken, start, at["start"])
+        at["kept"] = np.where(taken, kept, at["kept"])
+        at["edition"] = np.where(taken, edition, at["edition"])
+        losing: Flags = (whole & (passed > 0)) | (lost > 0)
+        return losing
+
+    def _add(self, name: str, values: Longs) -> None:
+        some = np.flatnonzero(values)
+        np.add.at(self._counters[name], self._key[some] >> PAIR_BITS, values[some])
+
+
+def _dated(lags: Lags, now_ms: int) -> Longs:
+    """Since when the next record may be readable, by its own times; now where it has none."""
+    times = np.where(lags.next_append_ms >= 0, lags.next_append_ms, lags.next_timestamp_ms)
+    return np.where(times >= 0, times, now_ms)
+
+
+def kept_before(start: Longs, places: Places, ends: Ends) -> tuple[Longs, Longs]:
+    """Records of committed data before each start, and the edition of that count; `ABSENT` twice where it is not known."""
+    counted = ends.counted == KNOWN
+    at = (
+        (places.reason == KNOWN) & (places.offset == start),
+        counted & (start == ends.last_stable),
+        counted & (start == ends.high_watermark),
+    )
+    edition = np.select(at, (places.edition, ends.edition, ends.edition), ABSENT)
+    kept = np.select(at, (places.kept, ends.kept, ends.end_kept), ABSENT)
+    return kept, edition

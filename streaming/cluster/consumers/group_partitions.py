@@ -1,0 +1,211 @@
+"""The partitions of consumer groups as messages: rows of a snapshot, with their logs' limits, and the transactions that they wait for."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from streaming.broker.protocol.group_json import GroupPartition, HoldingTransaction, PendingOffset
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS
+from streaming.cluster.consumers.group_logs import TopicPartition, current_replicas
+from streaming.cluster.consumers.group_losses import losses_of
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.view.open_list import Late
+from streaming.cluster.view.view import View
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.kafka.groups.group_facts import PendingCommit
+from streaming.rules.config_values import Source
+
+NOT_COMMITTED = "not_committed"
+"""Why there is no lag of a partition of which a group has no offset but those of open transactions: its consumers wait all the same."""
+
+
+class GroupPartitions:
+    """Makes messages from one snapshot. For one thread.
+
+    Args:
+        logs: the logs, with their limits and open transactions.
+        topics: the names of topics, by their numbers in ``logs``.
+    """
+
+    def __init__(self, snapshot: GroupSnapshot, logs: View, topics: Sequence[str]) -> None:
+        self.snapshot = snapshot
+        self._logs = logs
+        self._replicas = current_replicas(logs.observed)
+        self._waits = _Waits(logs, topics)
+        named = zip(snapshot.logs.topics, snapshot.logs.partition.tolist(), strict=True)  # one is there twice if commits also name it by id
+        self._rates: dict[TopicPartition, float] = dict(zip(named, snapshot.byte_rate.tolist(), strict=True))
+        self._pending = pending_by_group(snapshot.pending)
+
+    def committed(self, rows: Sequence[int]) -> list[GroupPartition]:
+        """The partitions of some commits, by their indexes in the snapshot."""
+        plain = [_partition(self.snapshot, row, self._waiting(row)) for row in rows]
+        return [self._waits.added(each) for each in self._limited(plain)]
+
+    def uncommitted(self, group: str) -> list[GroupPartition]:
+        """The partitions of which a group has no offset but those of open transactions."""
+        waiting = self._pending.get(group, ())
+        partitions = uncommitted(self.snapshot, group, waiting)
+        topic_ids = {(each.topic, each.partition): each.topic_id for each in waiting}
+        return [
+            self._waits.added(
+                GroupPartition(
+                    topic=topic,
+                    partition=partition,
+                    topic_id=topic_ids[topic, partition],
+                    unknown=NOT_COMMITTED,
+                    pending=_pending_offsets(waiting, topic, partition),
+                )
+            )
+            for topic, partition in partitions
+        ]
+
+    def lost_with(self, partitions: Sequence[GroupPartition]) -> Longs:
+        """Up to which offset retention deletes what it deletes together with the next record of each, `ABSENT` for nothing."""
+        return self._losses(partitions)[0]
+
+    def _waiting(self, row: int) -> Sequence[PendingCommit]:
+        return self._pending.get(self.snapshot.rows.group_names[self.snapshot.rows.group[row]], ())
+
+    def _limited(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
+        """The partitions; those with a next record with the limits of their logs."""
+        _, by_size, items = self._losses(partitions)
+        kept = self._logs.kept
+        limited = []
+        for each, sized, item in zip(partitions, by_size.tolist(), items.tolist(), strict=True):
+            place = int(np.searchsorted(kept.items, item))
+            limits = kept.limits[place] if item >= 0 and place < len(kept.items) and kept.items[place] == item else None
+            if limits is not None:
+                each = replace(each, limits_assumed=limits.source is Source.ASSUMED, loss_by_size=sized)
+                if limits.deletes:
+                    each = replace(each, retention_ms=limits.retention_ms, retention_bytes=limits.retention_bytes)
+            limited.append(each)
+        return limited
+
+    def _losses(self, partitions: Sequence[GroupPartition]) -> tuple[Longs, Flags, Longs]:
+        """For each partition the end of what is lost with its next record, whether its size deletes it, and its log; `ABSENT` for none."""
+        snapshot, observed, rates = self.snapshot, self._logs.observed, self._rates
+        some = [at for at, each in enumerate(partitions) if each.next_offset >= 0 and (each.topic, each.partition) in self._replicas]
+        logs: list[TopicPartition] = [(partitions[at].topic, partitions[at].partition) for at in some]
+        items = np.full(len(partitions), ABSENT, np.int64)
+        items[some] = [self._replicas[log] for log in logs]
+        growth = np.full(len(observed.names), float(ABSENT))
+        growth[items[some]] = [rates.get(log, ABSENT) for log in logs]
+        offsets = np.array([partitions[at].next_offset for at in some], np.int64)
+        losses = losses_of(observed, self._logs.kept, items[some], offsets, snapshot.at_ms, growth)
+        ends, by_size = np.full(len(partitions), ABSENT, np.int64), np.zeros(len(partitions), np.bool_)
+        ends[some], by_size[some] = losses.end_offset, losses.by_size
+        return ends, by_size, items
+
+
+def uncommitted(snapshot: GroupSnapshot, group: str, waiting: Iterable[PendingCommit]) -> list[TopicPartition]:
+    """The partitions without a committed offset, of the group of which these commits wait."""
+    named = {(each.topic, each.partition) for each in waiting}
+    if not named:
+        return []
+    rows, logs = snapshot.rows, snapshot.logs
+    return sorted(named - {(logs.topics[logs.of_row[row]], int(rows.partition[row])) for row in snapshot.rows_of(group)})
+
+
+class _Waits:
+    """The open transactions that hold back records, or a group's own commits."""
+
+    def __init__(self, logs: View, topics: Sequence[str]) -> None:
+        self._open = logs.logs.open
+        names = [topics[topic] for topic in logs.logs["topic"].tolist()]
+        self._logs: list[TopicPartition] = list(zip(names, logs.logs["partition"].tolist(), strict=True))
+        leading_last = np.argsort(logs.logs["leader"], kind="stable").tolist()
+        self._item = {self._logs[number]: number for number in leading_last}
+
+    def added(self, of: GroupPartition) -> GroupPartition:
+        """The partition with what is known of the transactions that it waits for."""
+        item = self._item.get((of.topic, of.partition))
+        if of.held and item is not None:
+            of = replace(of, held_by=next(map(_holding, self._open.first_of([item])), None))
+        return replace(of, pending=[self._with_transaction(each) for each in of.pending]) if of.pending else of
+
+    def _with_transaction(self, pending: PendingOffset) -> PendingOffset:
+        item = self._item.get((OFFSETS_TOPIC, pending.coordinator))
+        late = next(iter(self._open.of([item], [pending.producer_id])), None) if item is not None else None
+        if late is None:
+            return pending
+        return replace(
+            pending,
+            since_ms=late.first_ms if late.first_ms >= 0 else pending.since_ms,
+            start_ms=late.start_ms,
+            first_offset=late.first_offset,
+            transactional_id=late.transactional_id,
+            verdict=late.verdict,
+            deadline_ms=late.deadline_ms,
+        )
+
+
+def _holding(late: Late) -> HoldingTransaction:
+    return HoldingTransaction(
+        producer_id=late.producer_id,
+        producer_epoch=late.producer_epoch,
+        first_offset=late.first_offset,
+        start_ms=late.start_ms,
+        last_append_ms=late.last_ms,
+        transactional_id=late.transactional_id,
+        state=late.state,
+        verdict=late.verdict,
+        deadline_ms=late.deadline_ms,
+    )
+
+
+def _pending_offsets(waiting: Iterable[PendingCommit], topic: str, partition: int) -> list[PendingOffset]:
+    return [
+        PendingOffset(producer_id=each.producer_id, offset=each.offset, coordinator=each.coordinator, since_ms=each.commit_ms)
+        for each in waiting
+        if (each.topic, each.partition) == (topic, partition)
+    ]
+
+
+def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommit]) -> GroupPartition:
+    rows, logs, lags = snapshot.rows, snapshot.logs, snapshot.found.lags
+    log, code = int(logs.of_row[row]), int(lags.reason[row])
+    topic, partition = logs.topics[log], int(rows.partition[row])
+    stopped = bool(snapshot.found.stopped[row])
+    return GroupPartition(
+        topic=topic,
+        partition=partition,
+        topic_id=rows.topic_ids[rows.topic_id[row]] or logs.topic_ids[log],
+        broker=int(logs.broker[log]),
+        committed=int(rows.offset[row]),
+        commit_ms=int(rows.commit_ms[row]),
+        expiration_ms=int(snapshot.found.expiration_ms[row]),
+        log_start=int(logs.log_start[log]),
+        high_watermark=int(logs.high_watermark[log]),
+        last_stable_offset=int(logs.last_stable[log]),
+        unknown="" if code == KNOWN else str(REASONS[code]),
+        lag_offsets=int(lags.offsets[row]),
+        lag_records_read_committed=int(lags.read_committed[row]),
+        lag_records_read_uncommitted=int(lags.read_uncommitted[row]),
+        lag_bytes=int(lags.bytes[row]),
+        next_offset=int(lags.next_offset[row]),
+        next_timestamp_ms=int(lags.next_timestamp_ms[row]),
+        next_append_ms=int(lags.next_append_ms[row]),
+        next_batch_bytes=int(lags.next_batch_bytes[row]),
+        next_segment=int(lags.next_segment[row]),
+        next_position=int(lags.next_position[row]),
+        lost_records=int(snapshot.found.lost_records[row]),
+        lost_offsets=int(lags.below[row]),
+        loss_ms=int(snapshot.found.loss_ms[row]),
+        limits_assumed=bool(snapshot.found.assumed[row]),
+        stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,
+        stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),
+        held=bool(lags.held[row]),
+        consumed_rate=float(snapshot.progress.rate[row]),
+        appended_rate=float(snapshot.appended_rate[log]),
+        pending=_pending_offsets(waiting, topic, partition),
+    )
+
+
+def pending_by_group(pending: Iterable[PendingCommit]) -> Mapping[str, list[PendingCommit]]:
+    """The commits of open transactions, by the names of their groups."""
+    groups: dict[str, list[PendingCommit]] = {}
+    for each in pending:
+        groups.setdefault(each.group, []).append(each)
+    return groups

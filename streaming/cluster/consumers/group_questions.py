@@ -1,0 +1,165 @@
+"""Which positions a round asks of each agent, and what the answers mean."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.broker.protocol.group_messages import POSITIONS_ASKED
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
+from streaming.cluster.consumers.group_logs import GroupLogs
+from streaming.cluster.consumers.group_places import NUMBERS, Answered
+from streaming.common.arrays import Flags, Longs
+
+MOST_ASKED = 16_384
+"""The most positions of commits that an agent is asked for at once; the others wait for the next round."""
+
+_NONE: Longs = np.empty(0, np.int64)
+_NO_FLAGS: Flags = np.empty(0, np.bool_)
+_POSITIVE = 2**63 - 1
+_MEANINGS = {"KNOWN": KNOWN, "BELOW": CODES[LagReason.REMOTE], "DAMAGED": CODES[LagReason.DAMAGED]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """What one agent is asked: the ends of some logs and then their last stable offsets, or where some commits are read from.
+
+    ``logs``: of the round in which it is asked. ``log`` and ``offset``: of each position; ``stable``: the last stable offset of its log.
+    ``ends``: the logs. ``key``: of the commits, each with the position ``of_row`` that it needs; ``deleted``: as in `Wanted`.
+    """
+
+    agent: str
+    logs: GroupLogs
+    asked: pa.Table
+    log: Longs
+    offset: Longs
+    stable: Longs
+    ends: Longs
+    key: Longs
+    of_row: Longs
+    deleted: Flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wanted:
+    """Positions that commits need, the most important first: the row of each, its offset, and whether that is below the log start."""
+
+    rows: Longs
+    offset: Longs
+    deleted: Flags
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, items: Longs | Flags) -> "Wanted":
+        """Some of them."""
+        return Wanted(rows=self.rows[items], offset=self.offset[items], deleted=self.deleted[items])
+
+
+def about_ends(logs: GroupLogs, ends: Longs) -> Iterator[Question]:
+    """What agents are asked about the ends of some logs."""
+    for agent, own in _by_agent(logs, ends, ends):
+        offset = np.concatenate([logs.high_watermark[own], logs.last_stable[own]])
+        yield _question(agent, logs, np.tile(own, 2), offset, ends=own)
+
+
+def about_commits(logs: GroupLogs, key: Longs, wanted: Wanted, most: Callable[[str], int]) -> Iterator[Question]:
+    """What agents are asked about the positions of some commits.
+
+    Args:
+        key: of all commits.
+        most: the most positions that an agent is asked for.
+    """
+    for agent, own in _by_agent(logs, np.arange(len(wanted)), logs.of_row[wanted.rows]):
+        yield _of_commits(agent, logs, key, wanted.take(own), most(agent))
+
+
+def _by_agent(logs: GroupLogs, items: Longs, log: Longs) -> Iterator[tuple[str, Longs]]:
+    """The items of each agent, by the logs that they belong to."""
+    names = sorted(set(logs.agents) - {""})
+    numbers = {name: number for number, name in enumerate(names)}
+    agent_of = np.array([numbers.get(agent, ABSENT) for agent in logs.agents], np.int64)
+    for agent, number in numbers.items():
+        own = items[agent_of[log] == number]
+        if len(own):
+            yield agent, own
+
+
+def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: int) -> Question:
+    log, offset, of_row = distinct(logs.of_row[wanted.rows], wanted.offset)
+    if len(log) > most:
+        first_row = np.full(len(log), len(wanted), np.int64)
+        np.minimum.at(first_row, of_row, np.arange(len(wanted)))
+        chosen = np.zeros(len(log), np.bool_)
+        chosen[np.argsort(first_row)[:most]] = True
+        kept = chosen[of_row]
+        wanted, of_row = wanted.take(kept), (np.cumsum(chosen) - 1)[of_row[kept]]
+        log, offset = log[chosen], offset[chosen]
+    return _question(agent, logs, log, offset, key=key[wanted.rows], of_row=of_row, deleted=wanted.deleted)
+
+
+def _question(
+    agent: str,
+    logs: GroupLogs,
+    log: Longs,
+    offset: Longs,
+    *,
+    ends: Longs = _NONE,
+    key: Longs = _NONE,
+    of_row: Longs = _NONE,
+    deleted: Flags = _NO_FLAGS,
+) -> Question:
+    columns = [
+        pa.array(logs.broker[log]),
+        pa.array(logs.topics, pa.string()).take(pa.array(log)),
+        pa.array(logs.topic_ids, pa.string()).take(pa.array(log)),
+        pa.array(logs.partition[log]),
+        pa.array(offset),
+        pa.array(logs.high_watermark[log]),
+    ]
+    asked = pa.Table.from_arrays(columns, names=POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
+    stable = logs.last_stable[log]
+    return Question(
+        agent=agent, logs=logs, asked=asked, log=log, offset=offset, stable=stable, ends=ends, key=key, of_row=of_row, deleted=deleted
+    )
+
+
+def distinct(log: Longs, offset: Longs) -> tuple[Longs, Longs, Longs]:
+    """The distinct pairs of log and offset, in two columns, and of each item the index of its pair."""
+    order = np.lexsort((offset, log))
+    logs, offsets = log[order], offset[order]
+    new = np.append(True, (logs[1:] != logs[:-1]) | (offsets[1:] != offsets[:-1]))[: len(order)]
+    of_item = np.empty(len(order), np.int64)
+    of_item[order] = np.cumsum(new) - 1
+    return logs[new], offsets[new], of_item
+
+
+def edition_numbers(names: pa.ChunkedArray) -> Longs:
+    """A number for each edition, by which it is compared; `ABSENT` for "" (there is no ladder). None is remembered: they come and go."""
+    encoded = pc.dictionary_encode(names.combine_chunks())
+    of = np.array([hash(name) & _POSITIVE if name else ABSENT for name in encoded.dictionary.to_pylist()], np.int64)
+    return of[np.asarray(encoded.indices)] if len(names) else np.empty(0, np.int64)
+
+
+def read_answer(question: Question, answer: pa.Table) -> Answered:
+    """The positions in the order of the question."""
+    edition = edition_numbers(answer["edition"])
+    reason = np.where(edition == ABSENT, CODES[LagReason.FILLING], _reasons(answer["state"]))
+    numbers = {name: answer[name].to_numpy().astype(np.int64) for name in NUMBERS}
+    following = numbers["next_offset"]
+    decided = (following >= 0) & (following < question.stable)
+    return Answered(reason=reason, edition=np.where(reason == KNOWN, edition, ABSENT), decided=decided, numbers=numbers)
+
+
+def part(found: Answered, items: Longs) -> Answered:
+    """Some of the positions."""
+    numbers = {name: column[items] for name, column in found.numbers.items()}
+    return Answered(reason=found.reason[items], edition=found.edition[items], decided=found.decided[items], numbers=numbers)
+
+
+def _reasons(states: pa.ChunkedArray) -> Codes:
+    encoded = pc.dictionary_encode(states.combine_chunks())
+    of = np.array([_MEANINGS.get(state.upper(), CODES[LagReason.FILLING]) for state in encoded.dictionary.to_pylist()], np.int8)
+    return of[np.asarray(encoded.indices)] if len(states) else np.empty(0, np.int8)

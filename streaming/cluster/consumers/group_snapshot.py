@@ -1,0 +1,104 @@
+"""What a round has found out about all consumer groups: pages and answers show the last one, and nothing changes it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Condition
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.cluster.consumers.group_labels import PairLabels
+from streaming.cluster.consumers.group_listing import LATE_ONES, Listing
+from streaming.cluster.consumers.group_logs import GroupLogs
+from streaming.cluster.consumers.group_memory import Counters, Progress
+from streaming.cluster.consumers.group_sums import Found, PairSums
+from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
+from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
+
+OLD_MS = 90_000
+"""A snapshot that is older is shown no more: rounds come every half a minute, whatever happens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupSnapshot:
+    """``at_ms``: when it was made, Unix milliseconds. ``coordinators``: the logs that the commits are of.
+
+    ``unread``: by topic of the coordinators, how many of its partitions are not read from a current replica. ``not_understood``: by the
+    same, records that say nothing. ``omitted``: groups that are not followed. ``appended_rate``: records a second that have lately been
+    appended to each log; ``byte_rate``: bytes a second at which it grows, `ABSENT` where that is not known.
+    """
+
+    at_ms: int
+    rows: CommitRows
+    logs: GroupLogs
+    found: Found
+    progress: Progress
+    pairs: PairSums
+    coordinators: tuple[CoordinatorLog, ...]
+    labels: PairLabels
+    counters: Counters
+    groups: Mapping[str, GroupFacts]
+    pending: tuple[PendingCommit, ...]
+    unread: Mapping[str, int]
+    not_understood: Mapping[str, int]
+    omitted: int
+    appended_rate: NDArray[np.float64]
+    byte_rate: NDArray[np.float64]
+
+    def rows_of(self, group: str) -> list[int]:
+        """The indexes of a group's commits."""
+        names = self.rows.group_names
+        if group not in names:
+            return []
+        found: list[int] = np.flatnonzero(self.rows.group == names.index(group)).tolist()
+        return found
+
+
+class GroupBoard:
+    """The last snapshot. One thread makes them, any may look.
+
+    Args:
+        listing: which partitions a page lists.
+        monotonic: seconds of a clock that nobody sets; None if that of the snapshots is such a clock.
+    """
+
+    def __init__(self, listing: Listing = LATE_ONES, monotonic: Callable[[], float] | None = None) -> None:
+        self.listing = listing
+        self._monotonic = monotonic
+        self._published_ms = 0
+        self._changed = Condition()
+        self._last: GroupSnapshot | None = None
+        self._announced = self._ended = 0
+
+    def announce(self) -> None:
+        """A newer snapshot will be there soon: who looks waits for it."""
+        with self._changed:
+            self._announced += 1
+
+    def begin(self) -> int:
+        """A round begins; returns the number of the last announcement that it fulfils."""
+        with self._changed:
+            return self._announced
+
+    def publish(self, snapshot: GroupSnapshot, number: int = 0) -> None:
+        """Show this one from now on; ``number`` is that of its `begin`."""
+        with self._changed:
+            self._last, self._published_ms = snapshot, self._steady_ms(snapshot.at_ms)
+        self.end(number)
+
+    def end(self, number: int) -> None:
+        """The round of this `begin` is over, whether it has a result or not."""
+        with self._changed:
+            self._ended = max(self._ended, number)
+            self._changed.notify_all()
+
+    def latest(self, now_ms: int, wait_seconds: float = 0.0) -> GroupSnapshot | None:
+        """The last snapshot; if a newer one is announced, this waits for it. None if there is none, or if it is old."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended >= self._announced, wait_seconds)
+            last = self._last
+            age_ms = self._steady_ms(now_ms) - self._published_ms
+        return None if last is None or age_ms > OLD_MS else last
+
+    def _steady_ms(self, now_ms: int) -> int:
+        return now_ms if self._monotonic is None else round(self._monotonic() * 1000)

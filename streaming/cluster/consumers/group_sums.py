@@ -1,0 +1,119 @@
+"""What the partitions of each pair of group and topic come to: sums, the oldest unread record, the soonest loss.
+
+Commits are sorted by key, so the partitions of a pair are neighbours. A sum is a lower bound if some partitions are not known, and `ABSENT`
+if none is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
+from streaming.cluster.consumers.group_memory import PAIR_BITS
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.commit_table import CommitRows
+
+UNTIMED = -2
+"""The time of an unread record that is not known, while others may be."""
+
+_FAR = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Found:
+    """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
+
+    ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``).
+    ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
+    """
+
+    lags: Lags
+    stopped: Flags
+    lost_records: Longs
+    loss_ms: Longs
+    assumed: Flags
+    expiration_ms: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairSums:
+    """One item for each pair. ``first``: the index of its first commit. ``number``: the pair's number, see `CommitRows.key`.
+
+    ``oldest_``: the earliest time of an unread record; `ABSENT` if there is none or no partition is known, `UNTIMED` if the time of one is
+    not known. ``known``: how many partitions are known. ``unknown``: by `REASONS`, shape (reasons, pairs).
+    """
+
+    first: Longs
+    number: Longs
+    partitions: Longs
+    known: Longs
+    unknown: Longs
+    lag_offsets: Longs
+    read_committed: Longs
+    read_uncommitted: Longs
+    bytes: Longs
+    oldest_append_ms: Longs
+    oldest_timestamp_ms: Longs
+    loss_ms: Longs
+    assumed: Longs
+    expiration_ms: Longs
+    last_commit_ms: Longs
+    stopped: Longs
+    held: Longs
+    beyond: Longs
+    below: Longs
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def pair_starts(rows: CommitRows) -> Longs:
+    """The index of the first commit of each pair of group and topic."""
+    pair = rows.key >> PAIR_BITS
+    return np.flatnonzero(np.append(True, pair[1:] != pair[:-1])) if len(rows) else np.empty(0, np.int64)
+
+
+def pair_sums(rows: CommitRows, found: Found) -> PairSums:
+    """Sum over the partitions of each pair."""
+    first = pair_starts(rows)
+    lags = found.lags
+    known = lags.reason == KNOWN
+
+    def total(values: Longs | Flags) -> Longs:
+        return _reduced(np.add, values.astype(np.int64), first)
+
+    def lower_bound(values: Longs) -> Longs:
+        there = values >= 0
+        return np.where(total(there) > 0, total(np.where(there, values, 0)), ABSENT)
+
+    def earliest(values: Longs) -> Longs:
+        least = _reduced(np.minimum, np.where(values == ABSENT, _FAR, values), first)
+        return np.where(least == _FAR, ABSENT, least)
+
+    unread = lags.next_offset >= 0
+    return PairSums(
+        first=first,
+        number=rows.key[first] >> PAIR_BITS,
+        partitions=np.diff(np.append(first, len(rows))),
+        known=total(known),
+        unknown=np.stack([total(lags.reason == code) for code in range(len(REASONS))]),
+        lag_offsets=lower_bound(lags.offsets),
+        read_committed=lower_bound(lags.read_committed),
+        read_uncommitted=lower_bound(lags.read_uncommitted),
+        bytes=lower_bound(lags.bytes),
+        oldest_append_ms=earliest(np.where(unread & (lags.next_append_ms < 0), UNTIMED, lags.next_append_ms)),
+        oldest_timestamp_ms=earliest(np.where(unread & (lags.next_timestamp_ms < 0), UNTIMED, lags.next_timestamp_ms)),
+        loss_ms=earliest(found.loss_ms),
+        assumed=total(found.assumed),
+        expiration_ms=earliest(found.expiration_ms),
+        last_commit_ms=_reduced(np.maximum, rows.commit_ms, first),
+        stopped=total(found.stopped),
+        held=total(lags.held),
+        beyond=total(lags.beyond),
+        below=total(lags.below > 0),
+    )
+
+
+def _reduced(function: np.ufunc, values: Longs, first: Longs) -> Longs:
+    reduced: Longs = function.reduceat(values, first) if len(first) else np.empty(0, np.int64)
+    return reduced

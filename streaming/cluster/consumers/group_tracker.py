@@ -1,0 +1,260 @@
+"""One round after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks nobody by itself."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.cluster.consumers.group_ends import EndMemory
+from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
+from streaming.cluster.consumers.group_labels import LabelMaker
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Committed, Ends, LagReason, Lags, Places, lags, starts
+from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
+from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
+from streaming.cluster.consumers.group_memory import GroupMemory, kept_before
+from streaming.cluster.consumers.group_places import PlaceMemory, carried
+from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
+from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_sums import Found, pair_sums
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.exported import Kept, Observed
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
+from streaming.kafka.groups.commit_store import CommitStore
+from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD
+
+UNREAD_MS = 60_000
+"""What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
+back is behind."""
+
+COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RoundView:
+    """What a round knows of the logs at its beginning.
+
+    ``kept``: what retention leaves of them. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the
+    agents that answer; ``reading``: the coordinators' logs, by agent and broker, that they have not read to the end. ``cluster_topics``:
+    how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``once``: there is no
+    round before it.
+    """
+
+    observed: Observed
+    kept: Kept
+    topic_ids: list[str]
+    agents: list[str]
+    heard: Collection[str]
+    now_ms: int
+    steady_ms: int  # of a clock that nobody sets
+    reading: Collection[tuple[str, int, str, int]] = ()
+    cluster_topics: Mapping[str, int] | None = None
+    topic_names: Mapping[str, str] = field(default_factory=dict)
+    damaged: Collection[int] = ()
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Round:
+    view: RoundView
+    commits: Commits
+    logs: GroupLogs
+    moved: Flags  # whether the end of each log is another one than in the round before
+    was_beyond: Flags
+
+
+class _Unread(NamedTuple):
+    """A high watermark that an agent has not read up to, and the round in which it was first so."""
+
+    high_watermark: int
+    since_ms: int
+
+
+class GroupTracker:
+    """For one thread: `begin`, then `answer` for each answer, then `ask` and the answers to that, then `finish`.
+
+    Args:
+        past: as for `GroupMemory`.
+    """
+
+    def __init__(self, export: Export, stopped_after_ms: int, past: Callable[[CommitRows], Longs] | None = None) -> None:
+        self.store = CommitStore()
+        self.left = 0
+        """The positions of so many commits have to wait for the next round."""
+        self._stopped_after_ms = stopped_after_ms
+        self._numbers, self._labels = LogNumbers(), LabelMaker(export)
+        self._ends, self._memory = EndMemory(), GroupMemory(past)
+        self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
+        self._unread: dict[LogName, _Unread] = {}
+
+    def begin(self, view: RoundView) -> list[Question]:
+        """A round begins. Returns what agents have to be asked first: where logs end."""
+        commits = self.store.table(currents(view))
+        rows = commits.rows
+        logs = group_logs(
+            rows,
+            self._numbers.of(rows),
+            view.observed,
+            view.topic_ids,
+            view.agents,
+            heard=view.heard,
+            cluster_topics=view.cluster_topics,
+            topic_names=view.topic_names,
+            damaged=view.damaged,
+        )
+        self._unread = {
+            (log.topic, log.partition): self._wait_for(log, view.steady_ms) for log in commits.logs if log.upto < log.high_watermark
+        }
+        self._ends.begin(logs, view.steady_ms)
+        self._places.begin(rows.key)
+        self._deleted.begin(rows.key)
+        was_beyond = self._memory.begin(rows, view.steady_ms) | np.bool_(view.once)
+        self._round = _Round(view=view, commits=commits, logs=logs, moved=self._ends.moved.copy(), was_beyond=was_beyond)
+        return list(about_ends(logs, self._ends.wanted(logs)))
+
+    def ask(self, most: Callable[[str], int] = lambda _: MOST_ASKED) -> list[Question]:
+        """What agents have to be asked then, each for so many positions of commits at most."""
+        rows, logs = self._round.commits.rows, self._round.logs
+        ends = self._ends.ends(logs).take(logs.of_row)
+        start = starts(rows.offset, ends.log_start)
+        here = self._places.wanted(start, ends, self._round.moved[logs.of_row])
+        below = np.where((rows.offset >= 0) & (rows.offset < ends.log_start), rows.offset, ABSENT)
+        gone = self._deleted.wanted(below, ends, np.zeros(len(rows), np.bool_))
+        wanted = Wanted(
+            rows=np.concatenate([here, gone]),
+            offset=np.concatenate([start[here], below[gone]]),
+            deleted=np.repeat([False, True], [len(here), len(gone)]),
+        )
+        questions = list(about_commits(logs, rows.key, wanted, most))
+        self.left = len(wanted) - sum(len(question.key) for question in questions)
+        return questions
+
+    def answer(self, question: Question, positions: pa.Table) -> None:
+        """Take an agent's answer. What comes in a later round still says where commits are, but not where logs end."""
+        found, count = read_answer(question, positions), len(question.ends)
+        key, current = self._round.commits.rows.key, question.logs is self._round.logs
+        rows, there = carried(key, question.key)
+        for memory, those in ((self._places, there & ~question.deleted), (self._deleted, there & question.deleted)):
+            of_row = question.of_row[those]
+            memory.answer(rows[those], question.offset[of_row], part(found, of_row))
+        if current and count:
+            halves = part(found, np.arange(count)), part(found, np.arange(count, 2 * count))
+            self._ends.answer(question.ends, self._round.logs, *halves, self._round.view.steady_ms)
+        elif current:
+            self._ends.doubt(question.log, found.edition)
+
+    def _wait_for(self, log: CoordinatorLog, steady_ms: int) -> _Unread:
+        """What is waited for of a coordinator's log: the high watermark of the round in which it was last read so far."""
+        before = self._unread.get((log.topic, log.partition))
+        if before is None or log.upto >= before.high_watermark:
+            return _Unread(log.high_watermark, steady_ms)
+        return before
+
+    def _late(self, view: RoundView) -> set[LogName]:
+        """The coordinators' logs of which a high watermark of long ago is not read yet. One that grows all the time is never read whole."""
+        return {log for log, unread in self._unread.items() if view.steady_ms - unread.since_ms > UNREAD_MS}
+
+    def refuse(self, question: Question) -> None:
+        """The agent is of a version that cannot answer."""
+        if question.logs is not self._round.logs:
+            return
+        self._ends.refuse(np.unique(question.log), LagReason.VERSION)
+
+    def finish(self) -> GroupSnapshot:
+        """The round is over: what it has found out."""
+        view, commits, logs = self._round.view, self._round.commits, self._round.logs
+        rows, places = commits.rows, self._places.places
+        ends = self._ends.ends(logs).take(logs.of_row)
+        observed = np.array([log.observed for log in commits.logs], np.bool_)
+        late = self._late(view)
+        unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
+        committed = Committed(
+            offset=rows.offset,
+            reason=commit_reasons(rows, logs, observed, unread, NOT_UNDERSTOOD),
+            beyond=self._round.was_beyond,
+            share=rows.share,
+            delivered=rows.delivered,
+        )
+        lag = lags(committed, ends, places)
+        progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
+        since = progress.stopped_since_ms
+        byte_rate = self._ends.byte_rates(view.steady_ms)
+        assumed = limits_assumed(view.kept, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
+        found = Found(
+            lags=lag,
+            stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
+            lost_records=_lost_records(rows, lag, ends, places, self._deleted.places),
+            loss_ms=_losses(view, logs, lag, byte_rate),
+            assumed=(lag.next_offset >= 0) & assumed,
+            expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.kept)),
+        )
+        pairs = pair_sums(rows, found)
+        return GroupSnapshot(
+            at_ms=view.now_ms,
+            rows=rows,
+            logs=logs,
+            found=found,
+            progress=progress,
+            pairs=pairs,
+            coordinators=commits.logs,
+            labels=self._labels.of(rows, logs, pairs),
+            counters=self._memory.counters,
+            groups=commits.groups,
+            pending=commits.pending,
+            unread=_unread(view, commits.logs, late),
+            not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
+            omitted=sum(log.omitted for log in commits.logs),
+            appended_rate=self._ends.rates(view.steady_ms),
+            byte_rate=byte_rate,
+        )
+
+
+def currents(view: RoundView) -> dict[LogName, Current]:
+    """The replicas of the coordinators' logs that count, as far as agents that answer have read them."""
+    observed, found = view.observed, {}
+    for item in (item for (topic, _), item in current_replicas(view.observed).items() if topic in COORDINATORS):
+        agent, partition = view.agents[int(observed.columns["agent"][item])], int(observed.columns["partition"][item])
+        high_watermark = int(observed.replica_offsets["high_watermark"][item])
+        log = (observed.names[item], partition)
+        broker = int(observed.columns["broker"][item])
+        if agent in view.heard and high_watermark >= 0 and (agent, broker, *log) not in view.reading:
+            found[log] = Current(agent, high_watermark, broker)
+    return found
+
+
+def _topics(logs: Collection[CoordinatorLog]) -> list[str]:
+    return sorted({log.topic for log in logs})
+
+
+def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[LogName]) -> dict[str, int]:
+    """By topic of the coordinators, how many partitions are not read to the high watermark from a current replica."""
+    read = {(log.topic, log.partition) for log in logs if log.observed} - {*late}
+    columns, known = view.observed.columns, view.cluster_topics or {}
+    there = {
+        (name, partition)
+        for name, partition in zip(view.observed.names, columns["partition"].tolist(), strict=True)
+        if name in COORDINATORS
+    }
+    there |= {(topic, partition) for topic in COORDINATORS for partition in range(known.get(topic, 0))}
+    return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
+
+
+def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places) -> Longs:
+    """Records that were deleted before they were read: 0 where none were, `ABSENT` where they are not on disk any more to be counted."""
+    kept, edition = kept_before(lag.start, places, ends)
+    counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (deleted.edition == edition) & (edition != ABSENT)
+    return np.where(lag.below == 0, 0, np.where(counted, np.maximum(kept - deleted.kept, 0), ABSENT))
+
+
+def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:
+    """When retention deletes the next unread record of each commit."""
+    unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
+    items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
+    found = np.full(len(lag.start), -1, np.int64)
+    rates = observed_rates(len(view.observed.names), logs, byte_rate)
+    found[unread] = losses_of(view.observed, view.kept, items, offsets, view.now_ms, rates).at_ms[of_row]
+    return found

@@ -1,0 +1,185 @@
+"""The answer about disks, from what is known of them: log dirs with their outlook, and rows by topic, partition, log dir or kind."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import streaming
+from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
+from streaming.cluster.usage.reckoning import Reckoning
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.common.arrays import Longs
+from streaming.common.formatting import format_count, format_list, format_name
+from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.rules import space_outlook
+from streaming.rules.config_values import Source
+
+MOST_UNREAD = 5
+"""How many unread files an answer names of each log dir."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Found:
+    """What was found on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names."""
+
+    dirs: Sequence[DirFacts]
+    replicas: Replicas
+    logs: LogsThere
+    leftovers: Sequence[LeftoverFiles]
+    doubts: Sequence[str]
+    now_ms: int
+    tried: LogsThere | None = None
+    what_if: Sequence[str] = ()
+
+
+def answer_of(found: Found, by: str, limit: int) -> DiskAnswer:
+    """The answer with the largest rows, at most ``limit``."""
+    in_force = reckoning = Reckoning(found.dirs, found.replicas, found.logs, found.now_ms)
+    if found.tried is not None:
+        found = replace(found, logs=found.tried)
+        reckoning = Reckoning(found.dirs, found.replicas, found.logs, found.now_ms)
+    rows = sorted(_ROWS[by](found, reckoning), key=lambda row: (-row.taken, row.topic, row.partition, row.broker, row.log_dir, row.kind))
+    return DiskAnswer(
+        at_ms=found.now_ms,
+        version=streaming.__version__,
+        by=by,
+        total=len(rows),
+        log_dirs=list(_log_dirs(found, reckoning)),
+        rows=rows[:limit],
+        leftovers=sorted(found.leftovers, key=lambda each: -each.taken),
+        what_if=list(found.what_if),
+        in_force=[] if reckoning is in_force else list(_log_dirs(found, in_force)),
+        doubts=[*found.doubts, *_doubts(found)],
+    )
+
+
+def _log_dirs(found: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
+    sums = reckoning.summed(reckoning.directory, len(found.dirs))
+    live = np.bincount(found.replicas.directory, found.replicas.live, minlength=len(found.dirs)).astype(int).tolist()
+    counts = _replicas(found)
+    systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in found.dirs if each.up))}
+    for number, each in enumerate(found.dirs):
+        if not each.up:
+            yield LogDirUse(broker=each.broker, log_dir=each.log_dir, up=False, problem=each.problem)
+            continue
+        full, uncleaned = reckoning.full_at(number), reckoning.full_at(number, compacted_grow=True)
+        known = sums.growth_day[number] >= 0 or not live[number]  # of an empty log dir it is known that nothing grows
+        yield LogDirUse(
+            broker=each.broker,
+            log_dir=each.log_dir,
+            file_system=systems[each.device],
+            taken=sum(taken for taken, _ in each.kinds.values()),
+            apparent=-1 if any(apparent < 0 for _, apparent in each.kinds.values()) else sum(size for _, size in each.kinds.values()),
+            kinds=[
+                KindUse(kind=kind, taken=taken, apparent=apparent) for kind, (taken, apparent) in each.kinds.items() if taken or apparent
+            ],
+            replicas=counts[number],
+            free=each.free,
+            capacity=each.capacity,
+            outlook=UNKNOWN if full is None or not known else FULL if full != space_outlook.NEVER else NEVER,
+            full_ms=_time(full) if known else -1,
+            full_uncleaned_ms=_time(uncleaned) if known else -1,
+            checkpoint_ms=each.checkpoint_ms,
+            unread=len(each.unread),
+            unread_of=[f"{path}: {why}" for path, why in list(each.unread.items())[:MOST_UNREAD]],
+            growth_day=sums.growth_day[number],
+            growth_unknown=sums.growth_unknown[number],
+            frees_now=sums.frees_now[number],
+            frees_day=sums.frees_day[number],
+            next_ms=sums.next_ms[number],
+        )
+
+
+def _replicas(found: Found) -> list[int]:
+    """The live replicas in each log dir, as kafka-log-dirs.sh counts them: without that of the metadata log."""
+    counted = found.replicas.live & np.array([topic != METADATA_TOPIC for topic in found.replicas.topics], np.bool_)
+    return [int(each) for each in np.bincount(found.replicas.directory, counted, minlength=len(found.dirs))]
+
+
+def _time(at_ms: float | None) -> int:
+    return -1 if at_ms is None or at_ms == space_outlook.NEVER else round(at_ms)
+
+
+def _by_group(found: Found, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow]) -> Iterator[DiskRow]:
+    """Rows of groups of replicas. ``group``: of each replica; ``heads``: the rows without their sums."""
+    replicas, count = found.replicas, len(heads)
+    sums = reckoning.summed(group[reckoning.items], count)
+    columns = {
+        name: np.bincount(group, getattr(replicas, name), minlength=count).astype(np.int64).tolist()
+        for name in ("taken", "apparent", "segments", "garbage")
+    }
+    lives = np.bincount(group, replicas.live, minlength=count).astype(int).tolist()
+    for item, head in enumerate(heads):
+        yield replace(
+            head,
+            replicas=lives[item],
+            taken=columns["taken"][item],
+            apparent=columns["apparent"][item],
+            segments=columns["segments"][item],
+            garbage=columns["garbage"][item],
+            growth_day=sums.growth_day[item],
+            growth_unknown=sums.growth_unknown[item],
+            frees_now=sums.frees_now[item],
+            frees_day=sums.frees_day[item],
+            next_ms=sums.next_ms[item],
+        )
+
+
+def _by_topic(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
+    names = list(dict.fromkeys(found.replicas.topics))
+    numbers = {name: number for number, name in enumerate(names)}
+    group = np.fromiter((numbers[name] for name in found.replicas.topics), np.int64, len(found.replicas.topics))
+    limits = {found.replicas.topics[item]: each for item, each in zip(found.logs.items.tolist(), found.logs.limits, strict=True)}
+    heads = [
+        DiskRow(
+            topic=name,
+            taken=0,
+            policy=limits[name].cleanup_policy or "none" if name in limits else "",
+            limits_assumed=name in limits and limits[name].source is Source.ASSUMED,
+        )
+        for name in names
+    ]
+    return _by_group(found, reckoning, group, heads)
+
+
+def _by_partition(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
+    replicas = found.replicas
+    places = zip(replicas.topics, replicas.partition.tolist(), replicas.directory.tolist(), strict=True)
+    heads = [
+        DiskRow(topic=topic, partition=partition, broker=found.dirs[number].broker, log_dir=found.dirs[number].log_dir, taken=0)
+        for topic, partition, number in places
+    ]
+    return _by_group(found, reckoning, np.arange(len(heads)), heads)
+
+
+def _by_dir(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
+    heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in found.dirs]
+    rows = _by_group(found, reckoning, found.replicas.directory, heads)
+    for row, each, replicas in zip(rows, found.dirs, _replicas(found), strict=True):
+        taken, apparent = (sum(sizes) for sizes in zip(*each.kinds.values(), strict=True)) if each.kinds else (0, 0)
+        yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
+
+
+def _by_kind(found: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:
+    for kind in DiskFileKind:
+        sizes = [each.kinds[kind.word] for each in found.dirs if kind.word in each.kinds]
+        if any(map(any, sizes)):
+            yield DiskRow(kind=kind.word, taken=sum(taken for taken, _ in sizes), apparent=sum(size for _, size in sizes))
+
+
+_ROWS = {"topic": _by_topic, "partition": _by_partition, "dir": _by_dir, "kind": _by_kind}
+
+
+def _doubts(found: Found) -> Iterator[str]:
+    for each in found.dirs:
+        if not each.up:
+            yield f"log dir {format_name(each.log_dir)} cannot be read: {each.problem}"
+        elif each.unread:
+            some = format_list([f"{format_name(path, 300)}: {why}" for path, why in each.unread.items()], 3)
+            yield f"{format_count(len(each.unread), 'file or directory')} in {format_name(each.log_dir)} cannot be read: {some}".replace(
+                "directorys", "directories"
+            )
+        elif each.free < 0:
+            yield f"the free space of {format_name(each.log_dir)} is not known"

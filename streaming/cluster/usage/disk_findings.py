@@ -1,0 +1,68 @@
+"""What is wrong with disks, as sentences: what is full soon, and what lies there for nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streaming.broker.protocol.disk_json import FULL, DiskAnswer, LeftoverFiles, LogDirUse
+from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
+
+ADVICE = {
+    "stray": "the cluster's metadata does not assign them to this broker, and Kafka neither serves nor deletes them. If the topic is "
+    "deleted or in sync elsewhere, they may be deleted by hand.",
+    "foreign": "topic not in the metadata: the cluster does not know the topic of these logs, or not with such a partition. A broker that "
+    "starts with them makes them strays. Check that the log dir is of this cluster; if the topic is deleted, they may be deleted by hand.",
+    "future": "a move between log dirs does not go on, and its copy stays. See kafka-log-dirs.sh --describe and the broker's log; start "
+    "the move again, or move the replica back. Never delete such a directory while the broker runs.",
+    "delete": "the broker deletes them a minute after the replica. If it runs, see its log; at its next start it deletes them.",
+    "deleted": "the broker unlinks them after a minute. If it runs, see its log; at its next start it unlinks them.",
+    "cleaner": "compaction was interrupted, and the broker removes what it left at its next start. Check that the cleaner runs.",
+}
+"""What to do about leftovers, by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong: ``what`` it is, a sentence, and what to do about it."""
+
+    what: str
+    advice: str
+
+
+def findings(answer: DiskAnswer, full_within_ms: int) -> Iterator[Finding]:
+    """What is wrong, the most severe first."""
+    for each in answer.log_dirs:
+        if is_full_within(each, answer.at_ms, full_within_ms):
+            yield Finding(full_sentence(each, answer.at_ms), FULL_ADVICE)
+    for kind, advice in ADVICE.items():
+        held = [each for each in answer.leftovers if each.kind == kind]
+        if held:
+            yield Finding(_leftovers(kind, held), advice)
+
+
+FULL_ADVICE = (
+    "When it is full, Kafka takes the log dir offline, or stops if it has no other. Lower the retention of what can do with less "
+    "(--what-if shows what that frees), move replicas away, or add disk."
+)
+
+
+def is_full_within(each: LogDirUse, now_ms: int, full_within_ms: int) -> bool:
+    """Whether a log dir is full, or will be within a time."""
+    return each.outlook == FULL and each.full_ms <= now_ms + full_within_ms
+
+
+def full_sentence(each: LogDirUse, now_ms: int) -> str:
+    """When a log dir is full."""
+    return f"{format_name(each.log_dir, 300)} is {full_phrase(each.full_ms, now_ms)}"
+
+
+def full_phrase(full_ms: int, now_ms: int) -> str:
+    """When something is full, to follow "is"."""
+    if full_ms <= now_ms:
+        return "full"
+    return f"full in {format_duration((full_ms - now_ms) / 1000)} ({format_time(full_ms)})"
+
+
+def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:
+    size = format_size(sum(each.taken for each in held))
+    some = format_list([format_name(each.path, 300) for each in held], 3)
+    return f"{kind}: {size} in {format_count(len(held), 'place')} that should be gone: {some}"

@@ -1,0 +1,84 @@
+"""What logs do to their disks: growth, what retention frees, and when each file system is full. Everything is computed for all at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.common.arrays import Longs
+from streaming.rules.growth import Floats, growth_of
+from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.space_outlook import NEVER, outlook_of
+
+DAY_MS = 86_400_000
+
+
+class Reckoning:
+    """Values of the live logs; ``directory`` is the number of the log dir of each.
+
+    ``growth`` is in bytes a millisecond, nan if it is not known. ``frees_now`` and ``frees_day`` are bytes, ``next_ms`` is `NEVER` if
+    nothing is freed. They are 0 and `NEVER` for a log whose segments cannot be told from those that wait for remote storage.
+    """
+
+    def __init__(self, dirs: Sequence[DirFacts], replicas: Replicas, there: LogsThere, now_ms: int) -> None:
+        self._dirs = dirs
+        self._now_ms = now_ms
+        logs = there.logs
+        self._delete_delay_ms = float(logs.limit("file_delete_delay_ms").max(initial=0)) if len(there.items) else 0.0
+        self.items = there.items
+        self.directory: Longs = replicas.directory[there.items]
+        self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
+        self._outlooks = [outlook_of(logs, self.growth, there.active_first_ms, now_ms, compacted_grow=grow) for grow in (False, True)]
+        outlook = self._outlooks[0]
+        self.frees_now: Longs = np.maximum(RetentionRule(logs).at(now_ms).reclaimable, 0)
+        self.frees_day: Longs = outlook.freed_by(now_ms + DAY_MS).astype(np.int64)
+        self.next_ms: Floats = outlook.next_gone()
+
+    def full_at(self, number: int, *, compacted_grow: bool = False) -> float | None:
+        """When the file system of a log dir is full, `NEVER` if not within a year; None if that is not known."""
+        found = self._dirs[number]
+        if not found.up or found.free < 0:
+            return None
+        shared = np.array([each.up and each.device == found.device for each in self._dirs], np.bool_)
+        mine: NDArray[np.bool_] = shared[self.directory] if len(self.directory) else np.empty(0, np.bool_)
+        waiting = sum(each.waiting for each, is_there in zip(self._dirs, shared, strict=True) if is_there)
+        return self._outlooks[compacted_grow].full_at(
+            mine, found.free, self._now_ms, waiting=waiting, unlinked_ms=self._now_ms + self._delete_delay_ms
+        )
+
+    def summed(self, group: Longs, count: int) -> "Sums":
+        """The sums over the logs of each group.
+
+        Args:
+            group: of each log.
+        """
+        unknown = np.isnan(self.growth)
+        following = np.full(count, NEVER)
+        np.minimum.at(following, group, self.next_ms)
+
+        def summed(values: NDArray[np.generic]) -> list[float]:
+            found: list[float] = np.bincount(group, values, minlength=count).tolist()
+            return found
+
+        known = summed(~unknown)
+        growth = summed(np.where(unknown, 0.0, self.growth))
+        return Sums(
+            growth_day=[round(each * DAY_MS) if some else -1 for each, some in zip(growth, known, strict=True)],
+            growth_unknown=[round(each) for each in summed(unknown)],
+            frees_now=[round(each) for each in summed(self.frees_now)],
+            frees_day=[round(each) for each in summed(self.frees_day)],
+            next_ms=[-1 if each == NEVER else round(each) for each in following.tolist()],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Sums over groups of logs, under the names of `streaming.broker.protocol.disk_json.DiskRow`; one item for each group."""
+
+    growth_day: list[int]
+    growth_unknown: list[int]
+    frees_now: list[int]
+    frees_day: list[int]
+    next_ms: list[int]

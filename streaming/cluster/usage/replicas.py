@@ -1,0 +1,60 @@
+"""What is known of log dirs and of the replicas in them, before anything is reckoned: from a disk, or from a job's table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.common.arrays import Longs
+from streaming.rules.limits import Limits
+from streaming.rules.segment_columns import Logs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirFacts:
+    """A log dir; sizes in bytes, -1 if they are not known.
+
+    ``kinds``: what is in it by kind, on the disk and by length. ``device``: of its file system. ``unread``: what could not be read of it,
+    by path with the reason. ``waiting``: what is deleted and will be unlinked within the delay for that.
+    """
+
+    broker: int
+    log_dir: str
+    up: bool
+    problem: str
+    device: int
+    free: int
+    capacity: int
+    checkpoint_ms: int
+    kinds: Mapping[str, tuple[int, int]]
+    unread: Mapping[str, str]
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Replicas:
+    """Directories of replicas, whatever their state: arrays have one item for each.
+
+    ``directory``: the number of the log dir. ``taken``: on the disk, and ``garbage`` the part of it that is no live log.
+    """
+
+    topics: Sequence[str]
+    partition: Longs
+    directory: Longs
+    taken: Longs
+    apparent: Longs
+    segments: Longs
+    garbage: Longs
+    live: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogsThere:
+    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known."""
+
+    items: Longs
+    logs: Logs
+    limits: Sequence[Limits]
+    first_ms: Longs
+    active_first_ms: Longs

@@ -1,0 +1,321 @@
+"""Which replicas have which kind of problem, and since when: decided once, in columns, for the problems and for the rows of every listing.
+
+Only what is shown of it gets words, in `streaming.cluster.verdicts.log_problems` and `streaming.cluster.verdicts.transaction_problems`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.cluster_problems import REPLICATION, counts_of, lacking_partitions
+from streaming.cluster.verdicts.kinds import KINDS, ORDER, ProblemKind
+from streaming.cluster.view.elections import Elected
+from streaming.cluster.view.open_list import Late
+from streaming.cluster.view.replica_health import overdue_replicas
+from streaming.cluster.view.table import Replica
+from streaming.cluster.view.view import View
+from streaming.common.arrays import Flags, Longs
+from streaming.rules.leaders import LEADER_UNKNOWN
+from streaming.rules.retention_rule import BLOCKED
+from streaming.rules.transaction_verdicts import TransactionVerdict
+
+RECENT_MS = 3_600_000
+"""An unclean election is a problem of now for so long, and a log that took nothing for so long does not roll."""
+
+ACTIVE = "active_segment"
+"""A reason that blocks nothing: a segment that still takes appends is deleted once it is rolled, and this is how Kafka works."""
+
+_PASSES = ("high_watermark", "remote_copy")
+"""Reasons that are there for a moment at most rolls of a segment."""
+
+_UNKNOWN, _NONE = -1, -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cases:
+    """The replicas with one kind of problem.
+
+    ``items``: their indexes in `streaming.cluster.view.exported.Observed`; ``since_ms``: since when each has it, -1 if that is not known;
+    ``reason``: a word that tells the problem from others of its kind, "" for none.
+    """
+
+    kind: ProblemKind
+    items: Longs
+    since_ms: Longs
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The worst that is wrong with one thing, None if nothing is; and since when, -1 if that is not known."""
+
+    kind: ProblemKind | None = None
+    since_ms: int = -1
+
+    @property
+    def name(self) -> str:
+        """The name of the kind, "" for none."""
+        return "" if self.kind is None else self.kind.name
+
+    @property
+    def severity(self) -> str:
+        """As the problem has it that is about the same thing, "" if there is none."""
+        return "" if self.kind is None else self.kind.severity
+
+
+NOTHING = Verdict()
+"""Nothing is wrong."""
+
+RETENTION_KINDS = frozenset(
+    {
+        kinds.RETENTION_OVERDUE,
+        kinds.RETENTION_BLOCKED,
+        kinds.IN_FUTURE,
+        kinds.COMPACTION_STALLED,
+        kinds.SEGMENT_TOO_OLD,
+        kinds.LIMITS_ASSUMED,
+    }
+)
+"""Kinds that are about what is kept of a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowVerdicts:
+    """The worst verdict of each exported log, in the order of `streaming.cluster.view.exported.Logs`.
+
+    ``place``: the place of its kind in `streaming.cluster.verdicts.kinds.KINDS`, -1 where nothing is wrong.
+    """
+
+    place: Longs
+    since_ms: Longs
+
+    def of_rows(self, rows: Sequence[int]) -> list[Verdict]:
+        """The verdicts of some logs."""
+        some = list(rows)
+        both = zip(self.place[some].tolist(), self.since_ms[some].tolist(), strict=True)
+        return [NOTHING if place == _NONE else Verdict(kind=KINDS[place], since_ms=since_ms) for place, since_ms in both]
+
+    @property
+    def severity(self) -> Longs:
+        """How severe each is, to sort by: the place in `streaming.broker.protocol.problem_json.SEVERITIES`, -1 where nothing is wrong."""
+        places = np.array([*(SEVERITIES.index(each.severity) for each in KINDS), _NONE], np.int64)
+        return places[self.place]
+
+
+def all_cases(of: Circumstances) -> tuple[Cases, ...]:
+    """Everything that is wrong with replicas."""
+    every = (
+        *_damaged(of),
+        _elected(of),
+        *_blocked(of),
+        _overdue(of),
+        _uncompacted(of),
+        _ahead(of),
+        _silent(of),
+        _not_rolled(of),
+        _assumed(of),
+        *_transactions(of),
+        *_lacking(of),
+        _unreadable(of),
+    )
+    return tuple(each for each in every if len(each.items))
+
+
+def row_verdicts(view: View, cases: Sequence[Cases], only: frozenset[ProblemKind] = frozenset(KINDS)) -> RowVerdicts:
+    """The worst of some kinds for each exported log; of one kind the oldest."""
+    count = len(view.observed.names)
+    place, since_ms = np.full(count, _NONE, np.int64), np.full(count, _UNKNOWN, np.int64)
+    for each in sorted(cases, key=lambda one: ORDER[one.kind.name], reverse=True):
+        if each.kind not in only:
+            continue
+        own = ORDER[each.kind.name]
+        again = place[each.items] == own
+        before = since_ms[each.items]
+        older = np.where(before < 0, each.since_ms, np.where(each.since_ms < 0, before, np.minimum(before, each.since_ms)))
+        since_ms[each.items] = np.where(again, older, each.since_ms)
+        place[each.items] = own
+    items = exported_items(view)
+    return RowVerdicts(place=place[items], since_ms=since_ms[items])
+
+
+def transaction_verdict(of: Circumstances, late: Late) -> Verdict:
+    """The verdict of one open transaction."""
+    broker = int(of.shown.logs["broker"][late.log])
+    if late.verdict == TransactionVerdict.OVERDUE.label:
+        kind = kinds.OVERDUE if overdue_coordinators(of) else None
+    elif late.verdict == TransactionVerdict.HANGING.label:
+        kind = kinds.HANGING
+    else:
+        kind = kinds.STUCK if late.stuck and of.shown.logs["stuck_transactions"][late.log] > 0 else None
+    return NOTHING if kind is None or broker in of.not_current else Verdict(kind=kind, since_ms=late.start_ms)
+
+
+def exported_items(view: View) -> NDArray[np.intp]:
+    """The index in `Observed` of each exported log."""
+    slots = view.observed.columns["slot"]
+    order = np.argsort(slots)
+    return order[np.searchsorted(slots[order], view.logs.columns["slot"])]
+
+
+def recent_elections(of: Circumstances) -> list[Elected]:
+    """The partitions that an unclean election of now concerns."""
+    return [each for each in of.shown.elected if of.now_ms - each.last_ms < RECENT_MS]
+
+
+def overdue_coordinators(of: Circumstances) -> dict[int, int]:
+    """How many transactions each coordinator should have ended, for brokers whose numbers are current."""
+    overdue = of.shown.observed.coordinators.overdue
+    return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in of.not_current}
+
+
+def _cases(kind: ProblemKind, items: Longs | NDArray[np.intp], since_ms: Longs | None = None, reason: str = "") -> Cases:
+    unknown = np.full(len(items), _UNKNOWN, np.int64)
+    return Cases(kind=kind, items=items.astype(np.int64), since_ms=unknown if since_ms is None else since_ms, reason=reason)
+
+
+def _damaged(of: Circumstances) -> Iterator[Cases]:
+    """By the tail any replica, by the scrub none that follows: the log dir has a problem of its own then."""
+    observed = of.shown.observed
+    damaged: Flags = observed.columns["corrupt_batches"] > 0
+    follows: Flags = ~observed.roles.leads & (observed.roles.leader != LEADER_UNKNOWN)
+    for replica in of.shown.scrubbed:
+        items = items_of(of, replica)
+        damaged[items] |= ~follows[items]
+    topics = [observed.names[item] for item in np.flatnonzero(damaged).tolist()]
+    damaged[damaged] = np.fromiter(map(of.export.has_topic, topics), np.bool_, len(topics))
+    yield _cases(kinds.LOG_CORRUPT, np.flatnonzero(damaged & ~follows))
+    yield _cases(kinds.REPLICA_CORRUPT, np.flatnonzero(damaged & follows))
+
+
+def items_of(of: Circumstances, replica: Replica) -> NDArray[np.intp]:
+    """The observed logs of a replica: none if it is not observed, two for a moment if its topic was created anew."""
+    columns, names = of.shown.observed.columns, of.shown.observed.names
+    hosted = np.flatnonzero((columns["broker"] == replica.broker) & (columns["partition"] == replica.partition))
+    return hosted[[names[item] == replica.topic for item in hosted.tolist()]] if len(hosted) else hosted
+
+
+def _elected(of: Circumstances) -> Cases:
+    since = {(each.topic, each.partition): each.last_ms for each in recent_elections(of)}
+    items = _of_partitions(of, since)
+    return _cases(kinds.UNCLEAN, np.array([*items], np.int64), np.array([since[each] for each in items.values()], np.int64))
+
+
+def _of_partitions(of: Circumstances, partitions: dict[tuple[str, int], int]) -> dict[int, tuple[str, int]]:
+    """The exported logs of some partitions."""
+    if not partitions:
+        return {}
+    columns, names = of.shown.observed.columns, of.shown.observed.names
+    numbered = np.isin(columns["partition"], [partition for _, partition in partitions])
+    exported = exported_items(of.shown)
+    named = {item: (names[item], int(columns["partition"][item])) for item in exported[numbered[exported]].tolist()}
+    return {item: each for item, each in named.items() if each in partitions}
+
+
+def _blocked(of: Circumstances) -> Iterator[Cases]:
+    logs = of.shown.logs
+    known = _current(of, logs["broker"]) & _limits_known(of)
+    lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], exported_items(of.shown)
+    for code, reason in enumerate(BLOCKED):
+        some = known & (logs["blocked"] == code)
+        if reason in _PASSES:
+            some &= lag > patience
+        if reason != ACTIVE:
+            since_ms = np.where(lag[some] > 0, of.now_ms - lag[some], _UNKNOWN)
+            yield _cases(kinds.RETENTION_BLOCKED, items[some], since_ms, reason)
+
+
+def _overdue(of: Circumstances) -> Cases:
+    kept = of.shown.kept
+    overdue = kept.columns["retention_overdue_ms"]
+    some = overdue_replicas(kept) & (overdue > of.thresholds.overdue_after_ms)
+    some &= _current(of, of.shown.observed.columns["broker"][kept.items])
+    return _cases(kinds.RETENTION_OVERDUE, kept.items[some], of.now_ms - overdue[some])
+
+
+def _uncompacted(of: Circumstances) -> Cases:
+    """Logs whose dirty part was above the limit three hours ago: what was closed since then does not count here."""
+    kept = of.shown.kept
+    limit = kept.columns["dirty_limit_millionths"]
+    some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit) & (kept.columns["long_dirty_millionths"] > limit)
+    some &= _current(of, of.shown.observed.columns["broker"][kept.items])
+    return _cases(kinds.COMPACTION_STALLED, kept.items[some])
+
+
+def _ahead(of: Circumstances) -> Cases:
+    some = of.shown.logs["max_timestamp_ahead_ms"] > of.thresholds.ahead_limit_ms
+    return _cases(kinds.IN_FUTURE, exported_items(of.shown)[some])
+
+
+def _silent(of: Circumstances) -> Cases:
+    last, items = of.shown.logs["last_append_ms"], exported_items(of.shown)
+    if not of.thresholds.silent_after_ms:
+        return _cases(kinds.SILENT, items[:0])
+    some = (last >= 0) & (of.now_ms - last > of.thresholds.silent_after_ms) & _current(of, of.shown.logs["broker"])
+    names = of.shown.observed.names
+    some[some] = [not names[item].startswith("__") for item in items[some].tolist()]
+    return _cases(kinds.SILENT, items[some], last[some])
+
+
+def _not_rolled(of: Circumstances) -> Cases:
+    logs = of.shown.logs
+    limit, first, created = (
+        logs[f"{name}"] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms")
+    )
+    half = np.where(limit > 0, np.minimum(limit, 1 << 60), 1 << 60)
+    some = (first >= 0) & (created >= 0) & (of.now_ms - np.maximum(first, created) > 2 * half)
+    some &= (of.now_ms - logs["last_append_ms"] < RECENT_MS) & _current(of, logs["broker"]) & _limits_known(of)
+    return _cases(kinds.SEGMENT_TOO_OLD, exported_items(of.shown)[some], first[some])
+
+
+def _assumed(of: Circumstances) -> Cases:
+    limits = of.shown.logs.limits
+    assumed = np.fromiter((each is not None and each.deletes and each.assumed for each in limits), np.bool_, len(limits))
+    return _cases(kinds.LIMITS_ASSUMED, exported_items(of.shown)[assumed])
+
+
+def _transactions(of: Circumstances) -> Iterator[Cases]:
+    """Logs with such transactions, however many of these are listed."""
+    logs, items = of.shown.logs, exported_items(of.shown)
+    current = _current(of, logs["broker"])
+    for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
+        some = current & (logs[column] > 0)
+        start = logs["oldest_open_start_ms"][some]
+        yield _cases(kind, items[some], np.where(start >= 0, start, _UNKNOWN))
+    if overdue_coordinators(of):
+        open_list = logs.open
+        late = np.unique(open_list.owner[open_list.verdict == TransactionVerdict.OVERDUE])
+        late = late[current[late]]
+        yield _cases(kinds.OVERDUE, items[late], logs["oldest_open_start_ms"][late])
+
+
+def _lacking(of: Circumstances) -> Iterator[Cases]:
+    """Partitions without a leader or with too few replicas, as far as the metadata names them."""
+    counts = counts_of(of)
+    if counts is None:
+        return
+    for kind, name in REPLICATION:
+        named = {(each.topic, each.partition): _UNKNOWN for each in lacking_partitions(of, counts, name)}
+        yield _cases(kind, np.array([*_of_partitions(of, named)], np.int64))
+
+
+def _unreadable(of: Circumstances) -> Cases:
+    named = [log for agent in of.up for log in agent.unreadable_logs if of.export.has_topic(log.topic)]
+    items = [item for log in named for item in items_of(of, Replica(log.broker, log.topic, log.partition)).tolist()]
+    return _cases(kinds.LOG_UNREADABLE, np.unique(np.array(items, np.int64)))
+
+
+def _limits_known(of: Circumstances) -> Flags:
+    """Which exported logs have limits that are known, and not assumed."""
+    limits = of.shown.logs.limits
+    return np.fromiter((each is not None and not each.assumed for each in limits), np.bool_, len(limits))
+
+
+def _current(of: Circumstances, brokers: Longs) -> Flags:
+    """Which logs are on brokers whose numbers are current."""
+    current: Flags = ~np.isin(brokers, list(of.not_current))
+    return current

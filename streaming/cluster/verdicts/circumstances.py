@@ -1,0 +1,201 @@
+"""What problems are found in: a view of the table, what agents report, consumer groups, and from when on something is a problem."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.group_judge import JudgedGroups
+from streaming.cluster.verdicts.kinds import ProblemKind
+from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
+from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.full_times import ByDir
+from streaming.cluster.view.host_families import is_checkpointed
+from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus
+from streaming.cluster.view.view import View
+from streaming.common.settings import Settings
+from streaming.kafka.formats.metadata_brokers import Phase
+
+NOT_WRITING_MS = 60_000
+"""A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
+
+_MOST_NAMED = 5
+_NO_COMMAND = Command()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """From when on something is a problem: the options of these names. Times in milliseconds, 0 for never."""
+
+    overdue_after_ms: int
+    ahead_limit_ms: int
+    silent_after_ms: int
+    lagging_after_ms: int
+    starting_after_ms: int
+    scrub_overdue_after_ms: int
+    free_ratio: float
+
+
+def thresholds_of(settings: Settings) -> Thresholds:
+    """The thresholds by the settings."""
+
+    def milliseconds(duration: timedelta) -> int:
+        return duration // timedelta(milliseconds=1)
+
+    return Thresholds(
+        overdue_after_ms=milliseconds(settings.overdue_after),
+        ahead_limit_ms=milliseconds(settings.ahead_limit),
+        silent_after_ms=milliseconds(settings.silent_after),
+        lagging_after_ms=milliseconds(settings.lagging_after),
+        starting_after_ms=milliseconds(settings.starting_after),
+        scrub_overdue_after_ms=milliseconds(settings.scrub_overdue_after),
+        free_ratio=settings.free_ratio,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
+class Circumstances:
+    """Everything that problems are found in, at one moment.
+
+    ``topics``: the names of topics, by their numbers in the view. ``lags``: as `streaming.cluster.view.observer.Observer.lags` has them.
+    ``groups``: what consumer groups suffer from, None if nothing is known of any. ``live``: false if log dirs were read once, maybe of
+    brokers that are stopped; then nothing is expected to be written. ``stale``: the agents were asked so long ago that what they reported
+    counts no more. ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
+    """
+
+    shown: View
+    topics: Sequence[str]
+    now_ms: int
+    agents: Sequence[AgentStatus] = ()
+    lags: Mapping[str, tuple[int | None, float]] = field(default_factory=dict)
+    groups: JudgedGroups | None = None
+    thresholds: Thresholds = field(default_factory=lambda: thresholds_of(Settings()))
+    commands: Commands = field(default_factory=Commands)
+    export: Export = EVERYTHING
+    live: bool = True
+    stale: bool = False
+    full: ByDir = field(default_factory=dict)
+    min_isr: Callable[[int], int] = lambda _: 1
+
+    @cached_property
+    def up(self) -> list[AgentStatus]:
+        """The agents that answer."""
+        return [] if self.stale else [each for each in self.agents if each.up]
+
+    @cached_property
+    def brokers(self) -> list[BrokerStatus]:
+        """What the agents that answer report of brokers."""
+        return [status for each in self.up for status in each.broker_statuses]
+
+    @cached_property
+    def log_dirs(self) -> list[LogDirStatus]:
+        """What the agents that answer report of log dirs."""
+        return [status for each in self.up for status in each.log_dirs]
+
+    @cached_property
+    def phases(self) -> dict[int, BrokerPhase]:
+        """The phase of each broker for which it is known."""
+        remembered = [status for each in self.agents if not each.up for status in each.broker_statuses]
+        return {each.broker: each for each in broker_phases(self.brokers, remembered)}
+
+    def runs(self, broker: int) -> bool:
+        """Whether nothing shows that a broker does not run."""
+        phase = self.phases.get(broker)
+        return phase is None or phase.phase is Phase.RUNNING
+
+    @cached_property
+    def appended_ms(self) -> dict[int, int]:
+        """When each broker's copy of the metadata log last grew, where an idle controller makes it grow all the time."""
+        return {each.broker: each.appended_ms for each in self.brokers if each.metadata_offset >= 0 and each.appended_ms >= 0}
+
+    @cached_property
+    def checkpointed_ms(self) -> dict[int, int]:
+        """When each broker last wrote a checkpoint into any of its log dirs."""
+        found: dict[int, int] = {}
+        for each in self.log_dirs:
+            if each.up and is_checkpointed(each):
+                found[each.broker] = max(found.get(each.broker, -1), each.checkpoint_ms)
+        return found
+
+    @cached_property
+    def not_writing(self) -> frozenset[int]:
+        """Brokers that are said to run, and have written neither a checkpoint nor metadata for a minute."""
+        return frozenset(
+            broker
+            for broker, at in self.checkpointed_ms.items()
+            if self.live and self._is_old(at) and self._is_old(self.appended_ms.get(broker, -1)) and self.runs(broker)
+        )
+
+    @cached_property
+    def idle(self) -> frozenset[int]:
+        """Of log dirs that were read once, the brokers that wrote no checkpoint for a minute: they are down, so nothing is done there."""
+        return frozenset(() if self.live else (broker for broker, at in self.checkpointed_ms.items() if self._is_old(at)))
+
+    def if_idle(self, broker: int) -> str:
+        """What is added to a sentence about what a broker does not do, if it is down."""
+        return f"; broker {broker} is down, and goes on with that when it is started" if broker in self.idle else ""
+
+    def _is_old(self, at_ms: int) -> bool:
+        return self.now_ms - at_ms > NOT_WRITING_MS
+
+    @cached_property
+    def not_current(self) -> frozenset[int]:
+        """Brokers whose numbers are old, so that nothing is said of their partitions that depends on time."""
+        if not self.live:
+            return frozenset()
+        found = set(self.not_writing)
+        for agent in self.agents:
+            if not agent.up or agent.catching_up or self.lags.get(agent.name, (None, 0.0))[1] > FAR_LAG_S:
+                found.update(agent.brokers)
+        return frozenset(found | {broker for broker in self.phases if not self.runs(broker)})
+
+
+def found(
+    kind: ProblemKind,
+    detail: str = "",
+    *,
+    broker: int = -1,
+    topic: str = "",
+    partition: int = -1,
+    group: str = "",
+    log_dir: str = "",
+    agent: str = "",
+    since_ms: int = -1,
+    holds_back: str = "",
+    command: Command = _NO_COMMAND,
+    **labels: object,
+) -> Problem:
+    """A problem of a kind; ``detail`` follows its summary, and ``labels`` are those of the summary that no field has."""
+    about = kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
+    return Problem(
+        kind=kind.name,
+        severity=kind.severity,
+        what=f"{about}: {detail}" if detail else about,
+        summary=about,
+        broker=broker,
+        topic=topic,
+        partition=partition,
+        group=group,
+        log_dir=log_dir,
+        agent=agent,
+        since_ms=since_ms,
+        holds_back=holds_back or kind.costs,
+        command=command.line,
+        no_command=command.reason,
+        runbook=kind.alert,
+    )
+
+
+def partitions_named(partitions: Sequence[int]) -> str:
+    """Partitions of one topic: ``partition 3``, ``partitions 0, 1, 2, 3, 4 and 7 more``."""
+    some = ", ".join(map(str, partitions[:_MOST_NAMED]))
+    more = f" and {len(partitions) - _MOST_NAMED:,} more" if len(partitions) > _MOST_NAMED else ""
+    return f"partition{'' if len(partitions) == 1 else 's'} {some}{more}"
+
+
+def only(partitions: Sequence[int]) -> int:
+    """The partition if it is one alone, else -1."""
+    return partitions[0] if len(partitions) == 1 else -1

@@ -1,0 +1,144 @@
+"""Problems of the cluster by its metadata: brokers, the controller, partitions without a leader or with too few replicas."""
+
+from collections.abc import Callable, Iterator
+
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
+from streaming.cluster.view.broker_status import newest
+from streaming.cluster.view.cluster_counts import judged_counts
+from streaming.common.formatting import format_count, format_duration
+from streaming.kafka.formats.metadata_brokers import Phase
+
+NO_CONTROLLER_MS = 30_000
+"""An active controller writes to the metadata log twice a second."""
+
+STOPPED_FOR_MS = 1_800_000
+"""Who stopped a broker knows; after so long others should know, too."""
+
+_MOST_DESCRIBED = 5
+
+
+def cluster_problems(of: Circumstances) -> Iterator[Problem]:
+    """Problems of brokers, of the controller, and of topics' replicas."""
+    yield from _controller(of)
+    yield from _phases(of)
+    yield from _silent_brokers(of)
+    yield from _replicas(of)
+
+
+def _controller(of: Circumstances) -> Iterator[Problem]:
+    last = max(of.appended_ms.values(), default=-1)
+    running = any(_may_append(of, broker) for broker in of.appended_ms)
+    if of.live and running and of.now_ms - last > NO_CONTROLLER_MS:
+        yield found(
+            kinds.QUORUM_LOST,
+            f"the metadata log has not grown on any broker for {format_duration((of.now_ms - last) / 1000)}",
+            since_ms=last,
+        )
+
+
+def _may_append(of: Circumstances, broker: int) -> bool:
+    """Whether a broker's copy of the metadata log should grow: its process runs, for all that is known, and writes."""
+    phase = of.phases.get(broker)
+    ended = phase is not None and phase.phase in (Phase.DOWN, Phase.STOPPING)
+    written = of.checkpointed_ms.get(broker)
+    return not ended and (written is None or of.now_ms - written <= NOT_WRITING_MS)
+
+
+def _phases(of: Circumstances) -> Iterator[Problem]:
+    answering = {broker for each in of.up for broker in each.brokers}
+    for each in of.phases.values():
+        since_ms = -1 if each.since is None else round(each.since * 1000)
+        age_ms = of.now_ms - since_ms if since_ms >= 0 else None
+        if each.phase is Phase.DOWN:
+            host = "answers: the host is up" if each.broker in answering else "does not answer, either"
+            detail = "it sends no heartbeats, and was not shut down" + (f"; segtail's agent there {host}" if of.live else "")
+            yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms)
+        elif each.phase is Phase.STARTING and age_ms is not None and age_ms > of.thresholds.starting_after_ms:
+            detail = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing"
+            yield found(kinds.BROKER_STARTING, detail, broker=each.broker, since_ms=since_ms)
+        elif each.phase is Phase.STOPPING and (age_ms is None or age_ms > STOPPED_FOR_MS):
+            detail = "it was shut down in an orderly way, or is away and has no replica; the command is for one that is gone for good"
+            yield found(kinds.BROKER_STOPPED, detail, broker=each.broker, since_ms=since_ms, command=of.commands.unregister(each.broker))
+
+
+def _silent_brokers(of: Circumstances) -> Iterator[Problem]:
+    for broker in sorted(of.not_writing):
+        at = of.checkpointed_ms[broker]
+        detail = (
+            f"no checkpoint in any of its log dirs for {format_duration((of.now_ms - at) / 1000)}: it is down, it hangs, or its disks do"
+        )
+        yield found(kinds.BROKER_NOT_WRITING, detail, broker=broker, since_ms=at)
+    newest_ms = max(of.appended_ms.values(), default=-1)
+    for broker, at in of.appended_ms.items():
+        lags = of.now_ms - at > 2 * NO_CONTROLLER_MS and of.now_ms - newest_ms <= NO_CONTROLLER_MS
+        if of.live and lags and of.runs(broker):
+            detail = f"none for {format_duration((of.now_ms - at) / 1000)}, while other brokers do"
+            yield found(kinds.BROKER_METADATA_STALLED, detail, broker=broker, since_ms=at)
+
+
+REPLICATION: tuple[tuple[kinds.ProblemKind, str], ...] = (
+    (kinds.OFFLINE, "offline"),
+    (kinds.UNDER_MIN_ISR, "under_min_isr"),
+    (kinds.UNDER_REPLICATED, "under_replicated"),
+)
+"""Kinds of problems with replicas, and the field of `TopicCounts` that counts such partitions."""
+
+
+def counts_of(of: Circumstances) -> PartitionCounts | None:
+    """All partitions of the cluster, counted by topic, by the newest copy of the metadata log; None if there is none."""
+    latest = newest(each for each in of.brokers if each.counts)
+    return None if latest is None else judged_counts(latest.counts, of.min_isr(latest.broker))
+
+
+def lacking_partitions(of: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
+    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it."""
+    among = {"under_replicated": ("under_replicated", "under_min_isr")}.get(name, (name,))
+    topics = {each.topic for each in counts.topics if getattr(each, name) and of.export.has_topic(each.topic)}
+    named = (each for each in counts.affected if each.topic in topics and each.problem in among)
+    return sorted(named, key=lambda each: (each.topic, each.partition))
+
+
+_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition], str]]] = {
+    "offline": ("--unavailable-partitions", lambda each: _who_must_return(each)),
+    "under_min_isr": ("--under-min-isr-partitions", lambda each: _who_lacks(each)),
+    "under_replicated": ("--under-replicated-partitions", lambda each: _who_lacks(each)),
+}
+"""The option of Kafka's tool that lists such partitions, and what is written about each of them."""
+
+
+def _replicas(of: Circumstances) -> Iterator[Problem]:
+    counts = counts_of(of)
+    if counts is None:
+        return
+    for kind, name in REPLICATION:
+        option, described = _TOOLS[name]
+        command = of.commands.describe_topics(option)
+        lacking = lacking_partitions(of, counts, name)
+        for topic in counts.topics:
+            count: int = getattr(topic, name)
+            if count and of.export.has_topic(topic.topic):
+                those = [each for each in lacking if each.topic == topic.topic]
+                partition = those[0].partition if count == 1 and those else -1
+                yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command)
+
+
+def _detail(count: int, those: list[AffectedPartition], described: Callable[[AffectedPartition], str]) -> str:
+    if not those:
+        return format_count(count, "partition")
+    shown = "; ".join(f"{partitions_named([each.partition])}, {described(each)}" for each in those[:_MOST_DESCRIBED])
+    return shown + (f"; {count - _MOST_DESCRIBED:,} more" if count > _MOST_DESCRIBED else "")
+
+
+def _who_must_return(partition: AffectedPartition) -> str:
+    brokers = ", ".join(map(str, partition.electable))
+    if not brokers:
+        return "no replica holds everything"
+    return f"{'one of the brokers' if len(partition.electable) > 1 else 'broker'} {brokers} must come back so that nothing is lost"
+
+
+def _who_lacks(partition: AffectedPartition) -> str:
+    in_sync, out_of_sync = (", ".join(map(str, some)) or "none" for some in (partition.in_sync, partition.out_of_sync))
+    return f"in sync {in_sync}, not in sync {out_of_sync}"

@@ -1,0 +1,117 @@
+"""The command lines of Kafka's own tools that help, to be copied into a shell; or why there is none."""
+
+import shlex
+from dataclasses import dataclass
+
+from streaming.common.short_names import is_short_form
+
+ANY_SERVER = "HOST:PORT"
+_LONGEST_NAME = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """``line`` is "" if there is no command; then ``reason`` says why."""
+
+    line: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """The commands for one cluster.
+
+    ``server``: ``HOST:PORT`` of a broker, "" if none is known. ``redacted``: names of groups and transactional ids are not Kafka's own.
+    """
+
+    server: str = ""
+    redacted: bool = False
+
+    def keep_longer(self, topic: str, name: str, limit: int) -> Command:
+        """Double a limit of a topic; -1 is no limit."""
+        if limit < 0:
+            return Command(reason="its limits are not known")
+        words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config {name}={2 * limit}"
+        return self._line(f"kafka-configs.sh --bootstrap-server {self._server} {words}", topic)
+
+    def abort(self, topic: str, partition: int, first_offset: int) -> Command:
+        """End a hanging transaction (`TransactionsCommand.AbortTransactionCommand`).
+
+        Never use it for any other transaction: the aborted data is lost without its producer's knowledge, and its coordinator would not
+        know.
+        """
+        words = f"abort {option('--topic', topic)} --partition {partition} --start-offset {first_offset}"
+        return self._line(f"kafka-transactions.sh --bootstrap-server {self._server} {words}", topic)
+
+    def describe_transaction(self, transactional_id: str) -> Command:
+        """Ask the coordinator of a transaction."""
+        words = f"describe {option('--transactional-id', transactional_id)}"
+        return self._line(f"kafka-transactions.sh --bootstrap-server {self._server} {words}", transactional_id, private=True)
+
+    def describe_topics(self, which: str) -> Command:
+        """List the partitions with a problem, by the option of Kafka's tool that selects them."""
+        return Command(f"kafka-topics.sh --bootstrap-server {self._server} --describe {which}")
+
+    def unregister(self, broker: int) -> Command:
+        """Let the cluster forget a broker that is gone for good."""
+        return Command(f"kafka-cluster.sh unregister --bootstrap-server {self._server} --id {broker}")
+
+    def why(self, group: str) -> Command:
+        """Ask segtail what a group waits for."""
+        return self._line(f"segtail why {'-- ' if group.startswith('-') else ''}{shlex.quote(group)}", group, private=True, short=True)
+
+    def verify(self, directory: str) -> Command:
+        """Read a log as a broker would, and say where it is damaged."""
+        return self._line(f"segtail dump --verify {'-- ' if directory.startswith('-') else ''}{shlex.quote(directory)}", directory)
+
+    def list_directory(self, directory: str) -> Command:
+        """Try to read a directory as this user."""
+        return self._line(f"ls -l {'-- ' if directory.startswith('-') else ''}{shlex.quote(directory)}", directory)
+
+    @property
+    def _server(self) -> str:
+        return shlex.quote(self.server) if self.server else ANY_SERVER
+
+    def _line(self, line: str, *names: str, private: bool = False, short: bool = False) -> Command:
+        """The command, unless one of the names in it cannot be copied safely.
+
+        ``private``: one of them is redacted if any is. ``short``: the command takes short forms of names, which Kafka's tools do not.
+        """
+        if self.redacted and private:
+            return Command(reason="names are redacted here")
+        for name in names:
+            if not name.isprintable():  # bidirectional characters are not, either
+                return Command(reason="a name holds control characters")
+            if not name or len(name) > _LONGEST_NAME:
+                return Command(reason="a name is empty" if not name else f"a name has {len(name):,} characters")
+            if not short and is_short_form(name):
+                return Command(reason="a name is too long to be shown whole, as Kafka's tools need it")
+        return Command(line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCommands(Commands):
+    """The commands for one consumer group."""
+
+    group: str
+
+    def reset_to_earliest(self, topic: str, partition: int) -> Command:
+        """Let the group begin at the log start."""
+        return self._reset(topic, partition, "--to-earliest")
+
+    def reset_to_latest(self, topic: str, partition: int) -> Command:
+        """Let the group begin at the end."""
+        return self._reset(topic, partition, "--to-latest")
+
+    def reset_to(self, topic: str, partition: int, offset: int) -> Command:
+        """Let the group begin at an offset."""
+        return self._reset(topic, partition, f"--to-offset {offset}")
+
+    def _reset(self, topic: str, partition: int, to: str) -> Command:
+        words = f"{option('--group', self.group)} {option('--topic', f'{topic}:{partition}')} --reset-offsets {to} --execute"
+        return self._line(f"kafka-consumer-groups.sh --bootstrap-server {self._server} {words}", self.group, topic, private=True)
+
+
+def option(name: str, value: str) -> str:
+    """An option with its value, quoted for a shell. A value that begins like an option is written so that no tool takes it for one."""
+    return f"{name}={shlex.quote(value)}" if value.startswith("-") else f"{name} {shlex.quote(value)}"

@@ -1,0 +1,158 @@
+"""What is to be said of one consumer group: a sentence for each judgement, with the command that mends it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.group_judge import CALM, CRITICAL, GroupBounds, Judgement
+from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
+
+_NO_COMMAND = Command()
+_NO_LAG = ("topic_gone", "not_committed")
+"""Why there is no lag, where that is known."""
+
+NO_OFFSETS = "it has no committed offsets, or none any more"
+"""What is said of a group without any partition."""
+
+NOT_ON_DISK = f"{NO_OFFSETS}, but it has members: what they have read is not on disk"
+"""What is said of such a group while it has consumers: they may be stuck before their first commit, or commit elsewhere."""
+
+JudgedPartition = tuple[GroupPartition, Sequence[Judgement]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFindings:
+    """Makes the findings about one group.
+
+    Args:
+        commands: for its cluster, and for the group.
+        total: what is left in all of its partitions.
+    """
+
+    summary: GroupSummary
+    commands: GroupCommands
+    bounds: GroupBounds
+    now_ms: int
+    total: int = 0
+
+    def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
+        """All findings, the worst first; of those that are as bad the largest lag first.
+
+        Args:
+            about: what is to be said of the group as a whole.
+        """
+        every = [(judgement, self.of_group(judgement)) for judgement in about]
+        for partition, judgements in partitions:
+            every += [(judgement, self.of_partition(partition, judgement)) for judgement in judgements]
+        if not every and not self.summary.partitions:
+            every.append(self._without_offsets())
+        every.sort(key=lambda each: (each[0].severity, each[0].verdict, -each[1].lag, each[1].topic, each[1].partition))
+        return [finding for _, finding in every]
+
+    def of_group(self, judgement: Judgement) -> GroupFinding:
+        """What is said of the group as a whole."""
+        return _finding(judgement, text=Sentences(self.now_ms).no_members(self.summary), lag=self.total)
+
+    def of_partition(self, of: GroupPartition, judgement: Judgement) -> GroupFinding:
+        """What is said of one of its partitions."""
+        text, command = self._words(of, judgement)
+        return _finding(
+            judgement, topic=of.topic, partition=of.partition, lag=of.lag, text=text, command=command.line, no_command=command.reason
+        )
+
+    def _words(self, of: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
+        words, commands, members = Sentences(self.now_ms), self.commands, self.summary.members > 0
+        match judgement.verdict:
+            case GroupVerdict.LOST if not of.lost_offsets:
+                return words.went_on(judgement.since_ms), _NO_COMMAND
+            case GroupVerdict.LOST:
+                return words.lost(of, members=members), commands.reset_to_earliest(of.topic, of.partition)
+            case GroupVerdict.WILL_LOSE:
+                return words.will_lose(of), _keep_longer(of, commands)
+            case GroupVerdict.DAMAGED:
+                return self._damaged(of, words)
+            case GroupVerdict.TOO_LARGE:
+                return words.too_large(of, self.bounds.fetch_bytes), _NO_COMMAND
+            case GroupVerdict.HELD:
+                return words.held(of), _abort(of, commands)
+            case GroupVerdict.BEYOND_END:
+                return words.beyond_end(of, members=members), commands.reset_to_latest(of.topic, of.partition)
+            case GroupVerdict.PENDING:
+                waiting = [each for each in of.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms] or of.pending
+                return words.pending(waiting[0], len(waiting)), _NO_COMMAND
+            case GroupVerdict.STOPPED:
+                return words.stopped(of), _NO_COMMAND
+            case GroupVerdict.SLOWER:
+                return words.slower(of), _NO_COMMAND
+            case GroupVerdict.SKEWED:
+                return words.skewed(of.lag, self.total), _NO_COMMAND
+        return self._calm(of, judgement.verdict, words), _NO_COMMAND
+
+    def _damaged(self, of: GroupPartition, words: Sentences) -> tuple[str, Command]:
+        batch = of.batch
+        assert batch is not None
+        after = batch.last_offset + 1
+        skip = self.commands.reset_to(of.topic, of.partition, after) if after > 0 else Command(reason=_NOWHERE)
+        return words.damaged(of, batch, members=self.summary.members > 0 and bool(skip.line)), skip
+
+    def _calm(self, of: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
+        if of.unknown in _NO_LAG:
+            return words.no_lag(of)
+        if verdict is GroupVerdict.UNKNOWN:
+            return words.unknown(of)
+        if verdict is GroupVerdict.ONLY_MARKERS:
+            return words.only_markers(of)
+        if verdict is GroupVerdict.CATCHING_UP:
+            return words.catching_up(of)
+        return words.left(of) if of.lag else words.nothing_left()
+
+    def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
+        reads = reads_without_offsets(self.summary)
+        judgement = Judgement(CALM, GroupVerdict.UNKNOWN if reads else GroupVerdict.FINE)
+        return judgement, _finding(judgement, text=NOT_ON_DISK if reads else NO_OFFSETS)
+
+
+_NOWHERE = "where the batch after it begins is not known"
+
+
+def with_damage(judged: JudgedPartition) -> JudgedPartition:
+    """The partition; if its next batch was found damaged, with that judgement, and without what is said of a batch that is only large."""
+    of, judgements = judged
+    if of.batch is None or of.batch.sound:
+        return judged
+    others = [each for each in judgements if each.verdict.is_finding and each.verdict is not GroupVerdict.TOO_LARGE]
+    return of, sorted([Judgement(CRITICAL, GroupVerdict.DAMAGED), *others])
+
+
+def with_verdict(of: GroupPartition, worst: Judgement) -> GroupPartition:
+    """The partition with the worst judgement about it."""
+    return replace(of, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
+
+
+def reads_without_offsets(summary: GroupSummary) -> bool:
+    """Whether a group has consumers, but no offset shows what they read. Members of other protocols, such as connect, commit none."""
+    return not summary.partitions and summary.members > 0 and summary.protocol == "consumer"
+
+
+def _finding(judgement: Judgement, **fields: object) -> GroupFinding:
+    return GroupFinding(verdict=judgement.verdict.label, severity=judgement.word, since_ms=judgement.since_ms, **fields)  # type: ignore[arg-type]
+
+
+def _keep_longer(of: GroupPartition, commands: GroupCommands) -> Command:
+    """A higher limit, of the two the one that deletes the next record."""
+    if of.loss_by_size:
+        return commands.keep_longer(of.topic, "retention.bytes", of.retention_bytes)
+    return commands.keep_longer(of.topic, "retention.ms", of.retention_ms)
+
+
+def _abort(of: GroupPartition, commands: GroupCommands) -> Command:
+    holding = of.held_by
+    if holding is None:
+        return Command(reason="the transaction is not known")
+    if holding.verdict in ("", "unknown", "unclaimed"):
+        return Command(reason="whether a coordinator will end the transaction is not known here: see `segtail transactions`")
+    if holding.verdict != "hanging":
+        return Command(reason=ENDED_BY_ITSELF.get(holding.verdict, ENDED_BY_ITSELF["open"]))
+    return commands.abort(of.topic, of.partition, holding.first_offset)

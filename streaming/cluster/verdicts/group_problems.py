@@ -1,0 +1,111 @@
+"""Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
+from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.group_findings import GroupFindings
+from streaming.cluster.verdicts.group_judge import CALM, PROBLEMS, JudgedGroups
+from streaming.common.formatting import format_count
+
+MOST_PROBLEMS = 10_000
+"""So many are put into words, the most severe ones with the largest lags."""
+
+
+class _Subject(NamedTuple):
+    """What a problem is about; severities and verdicts are sorted as they stand here."""
+
+    severity: int
+    verdict: GroupVerdict
+    group: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The commits that a problem is about, that with the largest lag first, and partitions without a commit."""
+
+    about: _Subject
+    rows: Sequence[int]
+    lag: int
+    uncommitted: Sequence[int] = ()
+
+
+def group_problems(of: Circumstances) -> Iterator[Problem]:
+    """Problems of consumer groups."""
+    judged = of.groups
+    if judged is None:
+        return
+    chosen = sorted(_subjects(judged, of), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
+    messages = GroupPartitions(judged.snapshot, of.shown, of.topics)
+    firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
+    for each in chosen:
+        yield _problem(of, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
+
+
+def _subjects(judged: JudgedGroups, of: Circumstances) -> Iterator[_Rows]:
+    rows, logs = judged.snapshot.rows, judged.snapshot.logs
+    lags = judged.lag
+    for verdict in PROBLEMS:
+        codes = judged.severity[verdict]
+        by_subject: dict[_Subject, list[int]] = {}
+        for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
+            about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]])
+            by_subject.setdefault(about, []).append(row)
+        without = _uncommitted(judged, verdict)
+        for about in by_subject.keys() | without.keys():
+            if of.export.has_consumer(about.group):
+                those = sorted(by_subject.get(about, ()), key=lambda row: (-lags[row], rows.partition[row]))
+                yield _Rows(about, those, sum(max(int(lags[row]), 0) for row in those), without.get(about, ()))
+
+
+def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict) -> dict[_Subject, list[int]]:
+    partitions: dict[_Subject, list[int]] = {}
+    for group, logs in judged.uncommitted.items():
+        for (topic, partition), judgement in logs.items():
+            if judgement.verdict is verdict and judgement.severity < CALM:
+                partitions.setdefault(_Subject(judgement.severity, verdict, group, topic), []).append(partition)
+    return partitions
+
+
+def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
+    log = each.about.topic, each.uncommitted[0]
+    return next(of for of in messages.uncommitted(each.about.group) if (of.topic, of.partition) == log)
+
+
+def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
+    about, rows = each.about, judged.snapshot.rows
+    kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
+    waiting = judged.uncommitted.get(about.group, {})
+    judgements = [judged.judgement(about.verdict, row) for row in each.rows]
+    judgements += [waiting[about.topic, partition] for partition in each.uncommitted]
+    words = GroupFindings(
+        summary=GroupSummary(group=about.group, members=-1 if facts is None else facts.members),
+        commands=GroupCommands(group=about.group, server=of.commands.server, redacted=of.commands.redacted),
+        bounds=judged.bounds,
+        now_ms=judged.now_ms,
+    )
+    finding = words.of_partition(first, judgements[0])
+    partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]
+    more = f"; likewise {partitions_named(sorted(partitions[1:]))}" if len(partitions) > 1 else ""
+    command = Command(finding.command, finding.no_command)
+    problem = found(
+        kind,
+        f"{partitions_named(partitions[:1])}, {finding.text.rstrip('.')}{more}",
+        broker=first.broker,
+        topic=about.topic,
+        partition=only(partitions),
+        group=about.group,
+        since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
+        holds_back=kind.costs or (f"{format_count(each.lag, 'record')} still to be read there." if each.lag else ""),
+        command=command if command != Command() else of.commands.why(about.group),
+    )
+    return replace(problem, severity=judgements[0].word)

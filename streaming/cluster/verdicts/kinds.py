@@ -1,0 +1,242 @@
+"""The kinds of problems, with the sentences that they share with the alerts of conf/alerts: how bad, in one line, and what it costs.
+
+Whoever is paged by an alert finds the same words on the page and in the terminal; `tests/verdicts/test_kinds.py` compares them.
+"""
+
+from dataclasses import dataclass
+
+from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING
+from streaming.common.formatting import format_name
+
+_NAMES = ("topic", "group", "log_dir", "agent")
+"""Labels whose values others have chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemKind:
+    """One kind of problem, which the alert named ``alert`` reports, too.
+
+    ``summary``: the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it. ``costs``: a sentence of the
+    alert's description, "" if that has none that holds in every case.
+    """
+
+    name: str
+    severity: str
+    alert: str
+    summary: str
+    costs: str = ""
+
+    def about(self, **labels: object) -> str:
+        """The summary about one thing: names are written so that they can neither hide nor pretend anything."""
+        return self.summary.format(**{label: format_name(str(value)) if label in _NAMES else value for label, value in labels.items()})
+
+
+def _kind(name: str, severity: str, alert: str, summary: str, costs: str = "") -> ProblemKind:
+    return ProblemKind(name=name, severity=severity, alert=alert, summary=summary, costs=costs)
+
+
+_NOT_ADVANCING = "Read_committed consumers of their partitions do not advance."
+
+QUORUM_LOST = _kind("quorum_lost", CRITICAL, "QuorumLost", "The cluster has no active controller")
+OFFLINE = _kind(
+    "partition_offline",
+    CRITICAL,
+    "OfflinePartition",
+    "Partitions of topic {topic} have no leader",
+    "Nobody can write to or read from them.",
+)
+UNCLEAN = _kind(
+    "unclean_election",
+    CRITICAL,
+    "UncleanElection",
+    "Records of topic {topic} are lost by an unclean leader election",
+    "Records that it lacks are gone, at the latest once the old leader is back and cuts its log off.",
+)
+LOG_CORRUPT = _kind(
+    "log_corrupt",
+    CRITICAL,
+    "LogCorrupt",
+    "A log of topic {topic} is corrupt on broker {broker}",
+    "Reads of the damaged bytes from this broker fail.",
+)
+HANGING = _kind("transaction_hanging", CRITICAL, "TransactionHanging", "Hanging transactions in topic {topic}")
+BROKER_DOWN = _kind("broker_down", CRITICAL, "BrokerDown", "Broker {broker} is down")
+BROKER_NOT_WRITING = _kind("broker_not_writing", CRITICAL, "BrokerNotWriting", "Broker {broker} does not write")
+BROKER_METADATA_STALLED = _kind(
+    "broker_metadata_stalled",
+    CRITICAL,
+    "BrokerMetadataStalled",
+    "Broker {broker} reads no metadata",
+    "It does not learn which partitions it leads, which topics are new, and which options have changed.",
+)
+LOG_DIR_OFFLINE = _kind(
+    "log_dir_offline",
+    CRITICAL,
+    "LogDirOffline",
+    "Broker {broker} has given up log dir {log_dir}",
+    "The replicas in it are out of sync or without a leader.",
+)
+LOG_DIR_FULL = _kind(
+    "log_dir_full",
+    CRITICAL,
+    "LogDirFillingUp",
+    "Log dir {log_dir} of broker {broker} is filling up",
+    "When it is full, Kafka takes the log dir offline, or stops.",
+)
+UNDER_MIN_ISR = _kind(
+    "under_min_isr",
+    CRITICAL,
+    "UnderMinIsr",
+    "Topic {topic} has too few in-sync replicas",
+    "Producers with acks=all fail there.",
+)
+GROUP_WILL_LOSE = _kind("group_will_lose", CRITICAL, "GroupWillLoseData", "Group {group} will lose records of topic {topic}")
+OVERDUE = _kind(
+    "transaction_overdue",
+    CRITICAL,
+    "TransactionOverdue",
+    "A coordinator does not abort transactions that have timed out",
+    "Their coordinator should have aborted them within seconds.",
+)
+STUCK = _kind("transaction_stuck", CRITICAL, "TransactionStuck", "Stuck transactions in topic {topic}", _NOT_ADVANCING)
+LOG_DIR_UNREADABLE = _kind(
+    "log_dir_unreadable",
+    CRITICAL,
+    "LogDirUnreadable",
+    "segtail cannot read log dir {log_dir} of broker {broker}",
+    "segtail knows nothing of the partitions in it.",
+)
+LOG_UNREADABLE = _kind(
+    "log_unreadable",
+    CRITICAL,
+    "LogUnreadable",
+    "segtail cannot read {value} logs of broker {broker}",
+    "Their metrics do not change.",
+)
+METADATA_UNREADABLE = _kind(
+    "metadata_unreadable",
+    CRITICAL,
+    "MetadataUnreadable",
+    "segtail cannot read the metadata of any broker",
+    "OfflinePartition, UnderMinIsr, UnderReplicated, BrokerDown, QuorumLost and TransactionHanging cannot fire.",
+)
+AGENT_DOWN = _kind("agent_down", CRITICAL, "AgentDown", "segtail's agent {agent} {does}")
+GROUP_LOST = _kind("group_lost", WARNING, "GroupLostData", "Group {group} has lost records of topic {topic}")
+GROUP_HELD = _kind(
+    "group_held",
+    WARNING,
+    "GroupHeldUp",
+    "Group {group} waits for an open transaction in topic {topic}",
+    "The group is not at fault.",
+)
+GROUP_PENDING = _kind(
+    "group_pending",
+    WARNING,
+    "GroupPendingCommits",
+    "Offsets of group {group} for topic {topic} wait for a transaction that does not end",
+    "Until they end, consumers of these partitions get no offset to begin at.",
+)
+GROUP_STOPPED = _kind("group_stopped", WARNING, "GroupStopped", "Group {group} has stopped in topic {topic}")
+STALLED = _kind(
+    "last_stable_offset_stalled",
+    WARNING,
+    "LastStableOffsetStalled",
+    "The last stable offset of topic {topic} does not move",
+    "Read_committed consumers see no newer records.",
+)
+RETENTION_OVERDUE = _kind("retention_overdue", WARNING, "RetentionOverdue", "Broker {broker} does not delete old segments of topic {topic}")
+RETENTION_BLOCKED = _kind(
+    "retention_blocked", WARNING, "RetentionBlocked", "Retention of topic {topic} is blocked on broker {broker} ({reason})"
+)
+IN_FUTURE = _kind(
+    "timestamps_in_future",
+    WARNING,
+    "TimestampsInFuture",
+    "Records in topic {topic} are dated in the future",
+    "Retention by time keeps their segments, and all behind them, until that date and the limit have passed.",
+)
+COMPACTION_STALLED = _kind("compaction_stalled", WARNING, "CompactionStalled", "Topic {topic} is not compacted on broker {broker}")
+UNDER_REPLICATED = _kind(
+    "under_replicated",
+    WARNING,
+    "UnderReplicated",
+    "Topic {topic} is under-replicated",
+    "Another failure may make them unavailable.",
+)
+BROKER_STARTING = _kind("broker_starting", WARNING, "BrokerStarting", "Broker {broker} does not finish its start")
+BROKER_STOPPED = _kind("broker_stopped", WARNING, "BrokerStopped", "Broker {broker} is shut down", "Replicas on it fall behind meanwhile.")
+REPLICA_CORRUPT = _kind(
+    "replica_corrupt",
+    WARNING,
+    "ReplicaCorrupt",
+    "A follower's log of topic {topic} is corrupt on broker {broker}",
+    "Nobody reads them before that replica leads.",
+)
+SCRUB_CORRUPT = _kind(
+    "scrub_corrupt",
+    WARNING,
+    "ScrubCorrupt",
+    "Closed segments are damaged on broker {broker}, log dir {log_dir}",
+    "Reads of them from this replica fail; the other replicas may be whole.",
+)
+SCRUB_UNREADABLE = _kind(
+    "scrub_unreadable",
+    WARNING,
+    "ScrubUnreadable",
+    "Closed segments cannot be read on broker {broker}, log dir {log_dir}",
+    "The broker gets the same errors when it reads there, and gives the log dir up.",
+)
+SCRUB_OVERDUE = _kind(
+    "scrub_overdue",
+    WARNING,
+    "ScrubOverdue",
+    "The scrub does not finish log dir {log_dir} of broker {broker}",
+    "Bit rot in its closed segments may be older than that.",
+)
+SILENT = _kind("partition_silent", WARNING, "PartitionSilent", "Nothing is written to partitions of topic {topic}")
+LAGGING = _kind(
+    "behind",
+    WARNING,
+    "ObserverLagging",
+    "The metrics of broker {broker} are behind its logs",
+    "Its rates show backlog, and alerts about its partitions stay quiet until segtail has caught up.",
+)
+BLIND = _kind("blind", WARNING, "ObserverBlind", "segtail does not see everything ({reason})", "Alerts that need this stay quiet.")
+LOG_DIR_UNWATCHED = _kind(
+    "log_dir_unwatched",
+    WARNING,
+    "LogDirUnwatched",
+    "segtail does not watch all log dirs of broker {broker}",
+    "segtail knows the logs in them only from the metadata.",
+)
+SEGMENT_TOO_OLD = _kind(
+    "segment_too_old",
+    INFO,
+    "ActiveSegmentTooOld",
+    "Segments of topic {topic} do not roll on broker {broker}",
+    "Until it rolls, its old records stay beyond their retention, and none of them is compacted.",
+)
+LIMITS_ASSUMED = _kind(
+    "limits_assumed",
+    INFO,
+    "ObserverConfigAssumed",
+    "The retention limits of broker {broker} are assumed",
+    "RetentionOverdue, RetentionBlocked and ActiveSegmentTooOld are silent for them.",
+)
+
+KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, ProblemKind))
+"""All kinds, the most severe first: this is the order of problems of one severity, too."""
+
+ORDER = {each.name: place for place, each in enumerate(KINDS)}
+
+NO_KIND = {
+    "AbortRatioHigh": "it compares what ended within a quarter of an hour",
+    "BytesSkipped": "it reports bytes that were missed lately; they stay in a counter for ever",
+    "HotPartition": "it compares rates of a quarter of an hour, of all partitions of a topic",
+    "LogTruncated": "it reports what was cut off lately; the count stays for ever",
+    "ObserverDown": "who is down says nothing",
+    "ObserverRestarting": "it counts restarts within a quarter of an hour",
+    "SeriesDropped": "it is about pages that were made lately: see the costs of a scrape",
+    "Watchdog": "it reports that alerts arrive",
+}
+"""The alerts that no problem goes with, because one moment does not show what they report; with the reason."""

@@ -1,0 +1,176 @@
+"""Problems of single logs in words: damaged bytes, records lost by elections, retention and compaction that do not go on, odd timestamps.
+
+Which logs have them is decided in `streaming.cluster.verdicts.cases`; here they are taken together for a topic on a broker, or for a topic.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
+from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
+from streaming.common.arrays import Longs
+from streaming.common.formatting import format_age, format_count, format_duration, format_size, format_time
+
+WHY_BLOCKED = {
+    "future_timestamp": "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",
+    "high_watermark": "The first segment is not replicated to its end: some in-sync replica does not follow.",
+    "remote_copy": "The first segment waits for its copy in remote storage.",
+    "head_of_line": "A later segment is past the limit, but the first one has younger records and must be deleted before it.",
+    "active_segment": "The only segment still takes appends: it is deleted once it is rolled, and this is how Kafka works.",
+}
+"""Why data past its limit stays, in the words of the alert RetentionBlocked."""
+
+_Words = Callable[[Circumstances, Longs, int], str]
+"""What is said of some replicas, by their indexes in `Observed`, which have a problem since a time; -1 if that is not known."""
+
+
+def log_problems(of: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
+    """Problems of single logs, together for a topic on a broker, or for a topic."""
+    for each in cases:
+        if each.kind in (kinds.LOG_CORRUPT, kinds.REPLICA_CORRUPT):
+            yield from _damaged(of, each)
+        elif each.kind is kinds.RETENTION_BLOCKED:
+            yield from _blocked(of, each)
+        elif each.kind is kinds.LIMITS_ASSUMED:
+            yield from _assumed(of, each)
+        elif each.kind in _WORDS:
+            yield from _in_words(of, each)
+    yield from _damaged_elsewhere(of)
+    yield from _unclean(of)
+
+
+def _in_words(of: Circumstances, cases: Cases) -> Iterator[Problem]:
+    for broker, topic, places in _by_topic(of, cases):
+        items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
+        partitions = _partitions(of, items)
+        detail = f"{partitions_named(partitions)}{_WORDS[cases.kind](of, items, since_ms)}"
+        yield found(cases.kind, detail, broker=broker, topic=topic, partition=only(partitions), since_ms=since_ms)
+
+
+def _damaged(of: Circumstances, cases: Cases) -> Iterator[Problem]:
+    observed = of.shown.observed
+    for broker, topic, places in _by_topic(of, cases):
+        items = cases.items[places]
+        partitions = _partitions(of, items)
+        first = items[np.argmin(observed.columns["partition"][items])]
+        log_dir = observed.log_dirs[int(observed.columns["log_dir"][first])][1]
+        yield found(
+            cases.kind,
+            f"{partitions_named(partitions)}; the command reads the first of them",
+            broker=broker,
+            topic=topic,
+            partition=only(partitions),
+            command=of.commands.verify(f"{log_dir}/{topic}-{partitions[0]}"),
+        )
+
+
+def _damaged_elsewhere(of: Circumstances) -> Iterator[Problem]:
+    """Logs in which the scrub has found something, and which are not read yet: whether they lead is not known."""
+    for replica in sorted(of.shown.scrubbed):
+        if of.export.has_topic(replica.topic) and not len(items_of(of, replica)):
+            detail = f"{partitions_named([replica.partition])}, by the scrub"
+            yield found(kinds.LOG_CORRUPT, detail, broker=replica.broker, topic=replica.topic, partition=replica.partition)
+
+
+def _unclean(of: Circumstances) -> Iterator[Problem]:
+    recent = recent_elections(of)
+    for topic in dict.fromkeys(each.topic for each in recent):
+        those = [each for each in recent if each.topic == topic]
+        partitions = sorted(each.partition for each in those)
+        last = max(each.last_ms for each in those)
+        lost = [each.acknowledged for each in those if each.acknowledged >= 0]
+        count = f"; {format_count(sum(lost), 'acknowledged offset')} lost at least" if lost else "; how many offsets are lost is not known"
+        detail = f"{partitions_named(partitions)}, {format_age((of.now_ms - last) / 1000)}{count}"
+        yield found(kinds.UNCLEAN, detail, topic=topic, partition=only(partitions), since_ms=last)
+
+
+def _blocked(of: Circumstances, cases: Cases) -> Iterator[Problem]:
+    for broker, topic, places in _by_topic(of, cases):
+        items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
+        partitions = _partitions(of, items)
+        size = int(of.shown.observed.replica_offsets["size_bytes"][items].sum())
+        late = f", past the limit for {format_duration((of.now_ms - since_ms) / 1000)}" if since_ms >= 0 else ""
+        yield found(
+            cases.kind,
+            f"{partitions_named(partitions)}{late}",
+            broker=broker,
+            topic=topic,
+            partition=only(partitions),
+            since_ms=since_ms,
+            holds_back=f"{WHY_BLOCKED[cases.reason]} {format_size(size)} are in these logs.",
+            reason=cases.reason,
+        )
+
+
+def _assumed(of: Circumstances, cases: Cases) -> Iterator[Problem]:
+    brokers, counts = np.unique(of.shown.observed.columns["broker"][cases.items], return_counts=True)
+    for broker, count in zip(brokers.tolist(), counts.tolist(), strict=True):
+        detail = f"of {format_count(count, 'partition')}, because the broker's server.properties or the topics' settings are not known"
+        yield found(kinds.LIMITS_ASSUMED, detail, broker=broker)
+
+
+def _overdue(of: Circumstances, items: Longs, since_ms: int) -> str:
+    size = int(_kept(of, "retention_reclaimable_bytes", items).sum())
+    could = f"{format_size(size)} could go, the first of it for {format_duration((of.now_ms - since_ms) / 1000)}"
+    return f"; {could}{of.if_idle(int(of.shown.observed.columns['broker'][items[0]]))}"
+
+
+def _uncompacted(of: Circumstances, items: Longs, _since_ms: int) -> str:
+    size = int(np.maximum(_kept(of, "dirty_bytes", items), 0).sum())
+    return f"; {format_size(size)} wait, for more than three hours"
+
+
+def _ahead(of: Circumstances, items: Longs, _since_ms: int) -> str:
+    furthest = int(_kept(of, "max_timestamp_ahead_ms", items).max())
+    return f", up to {format_time(of.now_ms + furthest)}"
+
+
+def _silent(of: Circumstances, _items: Longs, since_ms: int) -> str:
+    return f", the longest for {format_duration((of.now_ms - since_ms) / 1000)}"
+
+
+def _not_rolled(_of: Circumstances, _items: Longs, since_ms: int) -> str:
+    return f", the oldest active segment begins at {format_time(since_ms)}"
+
+
+_WORDS: dict[kinds.ProblemKind, _Words] = {
+    kinds.RETENTION_OVERDUE: _overdue,
+    kinds.COMPACTION_STALLED: _uncompacted,
+    kinds.IN_FUTURE: _ahead,
+    kinds.SILENT: _silent,
+    kinds.SEGMENT_TOO_OLD: _not_rolled,
+}
+
+_OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.SILENT})
+"""Kinds that are about a topic, on whichever brokers its logs are."""
+
+
+def _by_topic(of: Circumstances, cases: Cases) -> Iterator[tuple[int, str, Longs]]:
+    """The replicas of each topic, on each broker unless the kind is about whole topics: broker or -1, topic, places among the cases."""
+    observed = of.shown.observed
+    brokers = np.full(len(cases.items), -1) if cases.kind in _OF_TOPICS else observed.columns["broker"][cases.items]
+    topics: dict[tuple[int, str], list[int]] = {}
+    for place, (broker, item) in enumerate(zip(brokers.tolist(), cases.items.tolist(), strict=True)):
+        topics.setdefault((broker, observed.names[item]), []).append(place)
+    for (broker, topic), places in topics.items():
+        yield broker, topic, np.array(places, np.int64)
+
+
+def _kept(of: Circumstances, name: str, items: Longs) -> Longs:
+    """A column of `Kept` for some of its replicas."""
+    kept = of.shown.kept
+    values: Longs = kept.columns[name][np.searchsorted(kept.items, items)]
+    return values
+
+
+def _oldest(since_ms: Longs) -> int:
+    known = since_ms[since_ms >= 0]
+    return int(known.min()) if len(known) else -1
+
+
+def _partitions(of: Circumstances, items: Longs) -> list[int]:
+    partitions: list[int] = sorted(of.shown.observed.columns["partition"][items].tolist())
+    return partitions

@@ -1,0 +1,129 @@
+"""Problems of the watching itself: agents that are down or behind, logs that cannot be read, and what segtail cannot know."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.problems import Reason
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.circumstances import Circumstances, found
+from streaming.cluster.view.host_families import unobserved
+from streaming.cluster.view.observer import AgentStatus, watched_by
+from streaming.common.formatting import format_duration, format_name, format_size
+
+_NOT_USED = frozenset({"same_name", "other_cluster", "stuck", "twin_consumer", "unauthorized", "untrusted", "protocol", "failed", "busy"})
+"""Reasons of agents that answer, and are not used all the same."""
+
+UNKNOWN = {
+    "metadata_unreadable": "The metadata log of broker {broker} cannot be read: segtail lacks its copy of leaders, replicas, topics and "
+    "options.",
+    "snapshot_unreadable": "The newest snapshot of the metadata of broker {broker} may not be read (its mode is 0400): after its next "
+    "start the agent knows nothing of the cluster.",
+    "coordinators_unreadable": "Partitions of __transaction_state that cannot be read from a current replica: {value}.",
+    "entries_not_understood": "Entries of __transaction_state that are damaged, or of a version that this segtail does not know: {value}.",
+    "broker_unwatched": "Broker {broker} leads partitions and has no agent: {value}.",
+    "shared_log_dir": "Agent {agent} watches a log dir that another agent watches too: appends after a log was cut off there may be "
+    "counted twice.",
+    "clock": "The clock of agent {agent} differs from the job's by more than ten seconds: ages are wrong by as much, and so are alerts "
+    "that judge by time.",
+    "twin_consumer": "Agent {agent} serves another job with this job's id, as from a copied checkpoint: stop one of the two.",
+}
+"""What segtail does not see, in the words of the alert ObserverBlind."""
+
+
+def observer_problems(of: Circumstances) -> Iterator[Problem]:
+    """Problems of the watching itself."""
+    for agent in of.agents:
+        yield from _agent(of, agent)
+    yield from _unreadable(of)
+    if of.live:
+        yield from _lagging(of)
+    yield from _metadata(of)
+    yield from _blind(of)
+
+
+def _agent(of: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
+    if agent.up or (agent.brokers and all(broker in of.phases and not _is_there(of, broker) for broker in agent.brokers)):
+        return
+    is_used = not _NOT_USED.intersection(agent.problems)
+    brokers = f" of broker {', '.join(map(str, agent.brokers))}" if agent.brokers else ""
+    yield found(
+        kinds.AGENT_DOWN,
+        agent.explanation.rstrip(".") or "its host is down, the agent has ended, or the network is cut",
+        broker=agent.brokers[0] if len(agent.brokers) == 1 else -1,
+        agent=agent.name,
+        does="does not answer" if is_used else "answers but is not used",
+        holds_back=f"segtail gets no new data{brokers or ' from this agent'}.",
+    )
+
+
+def _is_there(of: Circumstances, broker: int) -> bool:
+    """Whether a broker was not shut down in an orderly way, so that its agent should be there, too."""
+    return of.phases[broker].phase.value != "stopping"
+
+
+def _unreadable(of: Circumstances) -> Iterator[Problem]:
+    counts: Counter[int] = Counter()
+    for agent in of.up:
+        for each in agent.unreadable:
+            counts[each.broker] += each.logs
+    named_logs = [log for agent in reversed(of.up) for log in reversed(agent.unreadable_logs) if of.export.has_topic(log.topic)]
+    first = {log.broker: log for log in named_logs}
+    named = Counter(log.broker for agent in of.up for log in agent.unreadable_logs)
+    for broker in sorted(counts.keys() | named.keys()):
+        log, count = first.get(broker), max(counts[broker], named[broker])
+        if count:
+            detail = "" if log is None else f"{format_name(log.path, 500)}: {format_name(log.error, 500)}"
+            topic, partition = (log.topic, log.partition) if log is not None and count == 1 else ("", -1)
+            yield found(kinds.LOG_UNREADABLE, detail, broker=broker, topic=topic, partition=partition, value=count)
+
+
+def _lagging(of: Circumstances) -> Iterator[Problem]:
+    for agent in of.agents:
+        if not agent.up:
+            continue
+        size, seconds = of.lags.get(agent.name, (None, 0.0))
+        if seconds * 1000 <= of.thresholds.lagging_after_ms:
+            continue
+        waits = "events" if size is None else format_size(size)
+        since_ms = of.now_ms - round(seconds * 1000)
+        for broker in agent.brokers:
+            detail = f"{waits} wait, the oldest for {format_duration(seconds)}"
+            yield found(kinds.LAGGING, detail, broker=broker, agent=agent.name, since_ms=since_ms)
+
+
+def _metadata(of: Circumstances) -> Iterator[Problem]:
+    expected = [(agent, status) for agent in of.up for status in agent.broker_statuses if status.expected]
+    if expected and not any(status.readable for _, status in expected):
+        yield found(kinds.METADATA_UNREADABLE, "leaders, replicas, topics, options and the state of brokers are not known")
+
+
+def _blind(of: Circumstances) -> Iterator[Problem]:
+    statuses = [status for agent in of.up for status in agent.broker_statuses if status.expected]
+    readable = {status.broker for status in statuses if status.readable}
+    if readable:
+        for broker in sorted({status.broker for status in statuses} - readable):
+            yield _unseen("metadata_unreadable", broker=broker)
+    seen_snapshots = {status.broker for status in statuses if status.readable and status.snapshot}
+    for broker in sorted({status.broker for status in statuses if status.readable and status.snapshot is False} - seen_snapshots):
+        yield _unseen("snapshot_unreadable", broker=broker)
+    coordinators = of.shown.observed.coordinators
+    missing = 0 if coordinators.partitions is None else coordinators.partitions - len(coordinators.readable_partitions)
+    if missing > 0:
+        yield _unseen("coordinators_unreadable", value=missing, costs="segtail reports no transaction as hanging.")
+    if coordinators.coordinators.not_understood:
+        yield _unseen(
+            "entries_not_understood", value=coordinators.coordinators.not_understood, costs="segtail reports no transaction as hanging."
+        )
+    for broker, count in sorted(unobserved(of.brokers, watched_by(of.agents).brokers).items()):
+        if count and of.live:
+            yield _unseen("broker_unwatched", broker=broker, value=count, costs="segtail knows nothing of their logs.")
+    for agent in of.agents:
+        for reason in (Reason.SHARED_LOG_DIR, Reason.CLOCK, Reason.TWIN_CONSUMER):
+            if reason in agent.problems and (agent.up or reason is not Reason.TWIN_CONSUMER):
+                yield _unseen(str(reason), agent=agent.name)
+
+
+def _unseen(reason: str, *, broker: int = -1, agent: str = "", value: int = 0, costs: str = "") -> Problem:
+    detail = UNKNOWN[reason].format(broker=broker, agent=format_name(agent), value=value).rstrip(".")
+    return found(kinds.BLIND, detail, broker=broker, agent=agent, reason=reason, holds_back=costs)

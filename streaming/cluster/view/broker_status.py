@@ -1,0 +1,99 @@
+"""The phase of each broker, from all copies of the metadata log together, and which of its log dirs no agent watches."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.kafka.formats.metadata_brokers import Phase
+
+CURRENT_OFFSETS = 120
+"""A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPhase:
+    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
+
+    broker: int
+    phase: Phase
+    since: float | None
+
+
+def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[BrokerPhase]:
+    """The phase of each registered broker, if known, by the most advanced copy: a broker that is down does not read of its own end.
+
+    A copy that begins with a snapshot does not distinguish a broker that starts from one that is down. Another copy may. Else the broker's
+    own copy decides: it grows only while the broker's process runs.
+
+    A broker that leads nothing when it is stopped is fenced at once, without a record of its shutdown
+    (`BrokerHeartbeatManager.calculateNextBrokerState`). Its own disk decides then. Either its process has read that it was fenced, which a
+    killed process never does, or it has written that it was shut down cleanly. A broker without any replica counts as stopped, too: nobody
+    misses it.
+
+    Args:
+        remembered: the last statuses of agents that do not answer any more.
+    """
+    latest = newest(brokers)
+    if latest is None:
+        return
+    for registered in sorted(latest.registered, key=lambda each: each.broker):
+        phase = _phase(registered, latest, brokers)
+        if phase is Phase.DOWN and (registered.replicas is False or _was_stopped(registered, [*brokers, *remembered])):
+            phase = Phase.STOPPING
+        if phase is not None:
+            yield BrokerPhase(registered.broker, phase, None if registered.since_ms < 0 else registered.since_ms / 1000)
+
+
+def newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
+    """The broker with the most advanced copy of the metadata log: a broker that is down does not read of its own end."""
+    return max(brokers, key=lambda each: each.metadata_offset, default=None)
+
+
+def server_of_cluster(brokers: Iterable[BrokerStatus]) -> str:
+    """Where clients reach the cluster, HOST:PORT: a broker that is not fenced if there is one; "" if none is known."""
+    latest = newest(brokers)
+    reached = [] if latest is None else [each for each in latest.registered if each.server]
+    return min(reached, key=lambda each: (each.fenced, each.broker)).server if reached else ""
+
+
+def unwatched_log_dirs(
+    brokers: Iterable[BrokerStatus], watched: Mapping[int, frozenset[str]], unnamed: Mapping[int, int]
+) -> dict[int, int]:
+    """How many registered log dirs of each broker no agent watches; only for brokers whose registration lists any.
+
+    Args:
+        watched: the directory ids that agents watch, by broker.
+        unnamed: how many watched log dirs have a directory id that was never readable, by broker.
+    """
+    registered = {each.broker: set(each.log_dirs) for each in sorted(brokers, key=lambda each: each.metadata_offset) if each.log_dirs}
+    return {
+        broker: max(0, len(directories - watched.get(broker, frozenset())) - unnamed.get(broker, 0))
+        for broker, directories in sorted(registered.items())
+    }
+
+
+def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[BrokerStatus]) -> Phase | None:
+    if registered.phase:
+        return Phase(registered.phase)
+    if not registered.fenced:
+        return Phase.RUNNING
+    if registered.epoch < 0:  # its registration does not name it
+        return None
+    same = [(status.metadata_offset, each) for status in brokers for each in status.registered if _same(each, registered)]
+    phases = [(offset, each.phase) for offset, each in same if each.phase]
+    if phases:
+        return Phase(max(phases)[1])
+    own = next((status.metadata_offset for status in brokers if status.broker == registered.broker), -1)
+    return Phase.STARTING if own >= latest.metadata_offset - CURRENT_OFFSETS else Phase.DOWN
+
+
+def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus]) -> bool:
+    """Whether the broker's own disk shows that its process ran when it was fenced, or was shut down cleanly."""
+    own = ((status, each) for status in brokers if status.broker == registered.broker for each in status.registered)
+    return any((each.fenced or status.clean) and (each.broker, each.epoch) == (registered.broker, registered.epoch) for status, each in own)
+
+
+def _same(each: Registered, other: Registered) -> bool:
+    """Whether both are about the same registration, and it is fenced."""
+    return (each.broker, each.epoch, each.fenced) == (other.broker, other.epoch, True)

@@ -1,0 +1,114 @@
+"""What a job knows of disks: sizes and segments of all replicas, free space as agents report it, and when each log dir is full."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.protocol.status_messages import LogDirStatus
+from streaming.cluster.usage.disk_answer import Found
+from streaming.cluster.usage.reckoning import Reckoning
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.view import View
+from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.rules.space_outlook import NEVER
+
+_KINDS = {
+    "deleted": DiskFileKind.DELETED,
+    "delete": DiskFileKind.DELETE,
+    "stray": DiskFileKind.STRAY,
+    "future": DiskFileKind.FUTURE,
+    "index": DiskFileKind.INDEX,
+    "metadata": DiskFileKind.METADATA,
+}
+"""The kinds that agents tell apart, by their names in `LogDirStatus`."""
+
+
+def full_times(found: Found) -> Iterator[tuple[tuple[int, str], float]]:
+    """Unix seconds by broker and path; without log dirs of which it is not known, or that are not full within a year."""
+    reckoning = Reckoning(found.dirs, found.replicas, found.logs, found.now_ms)
+    known = reckoning.summed(reckoning.directory, len(found.dirs)).growth_day
+    for number, each in enumerate(found.dirs):
+        at = reckoning.full_at(number) if known[number] >= 0 else None
+        if at is not None and at != NEVER:
+            yield (each.broker, each.log_dir), at / 1000
+
+
+def full_by_dir(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> dict[tuple[int, str], float]:
+    """`full_times` of the log dirs of some agents."""
+    return dict(full_times(disk_found(seen, agents, now_ms)))
+
+
+def disk_found(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
+    """What is known of the log dirs of some agents. Of topics that are not exported nothing is known but what they take.
+
+    If an agent is down, what it has sent of its log dirs is out of date, and they count as not readable.
+    """
+    observed, kept = seen.observed, seen.kept
+    statuses = {(status.broker, status.log_dir): (agent, status) for agent in agents for status in agent.log_dirs}
+    numbers = {place: number for number, place in enumerate(statuses)}
+    held = np.zeros(len(statuses), np.int64)
+    directory = np.array([numbers.get(place, -1) for place in observed.log_dirs] or [-1], np.int64)[observed.columns["log_dir"]]
+    sizes = np.maximum(observed.replica_offsets["size_bytes"], 0)
+    data = np.array([name != METADATA_TOPIC for name in observed.names], np.bool_)
+    there = np.flatnonzero((directory >= 0) & data)
+    with_metadata = set(directory[~data].tolist())
+    np.add.at(held, directory[there], sizes[there])
+    shown = kept.items[np.isin(kept.items, there)]
+    place_of = np.full(len(observed.names), -1, np.int64)
+    place_of[shown] = np.arange(len(shown))
+    size = sizes[shown]
+    return Found(
+        dirs=[
+            _facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())
+        ],
+        replicas=Replicas(
+            topics=[observed.names[item] for item in shown.tolist()],
+            partition=observed.columns["partition"][shown],
+            directory=directory[shown],
+            taken=size,
+            apparent=size,
+            segments=size,
+            garbage=np.zeros_like(size),
+            live=np.ones(len(shown), np.bool_),
+        ),
+        logs=_logs_there(seen, place_of),
+        leftovers=[],
+        doubts=[f"agent {agent.name} does not answer" for agent in agents if not agent.up and not agent.log_dirs],
+        now_ms=now_ms,
+    )
+
+
+def _logs_there(seen: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> LogsThere:
+    kept, columns = seen.kept, seen.observed.columns
+    items = kept.items[kept.listed.items]
+    known = np.flatnonzero(place_of[items] >= 0)
+    limits = [limit for item in kept.listed.items[known].tolist() if (limit := kept.limits[item]) is not None]
+    return LogsThere(
+        items=place_of[items[known]],
+        logs=kept.listed.logs.take(known),
+        limits=limits,
+        first_ms=kept.listed.logs.oldest_record[known],
+        active_first_ms=columns["active_first_timestamp"][items[known]],
+    )
+
+
+def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: bool) -> DirFacts:
+    up = agent.up and status.up
+    kinds = {DiskFileKind.SEGMENT.word: (held, held)} | {kind.word: (max(0, getattr(status, name)), -1) for name, kind in _KINDS.items()}
+    if not with_metadata:  # agents add the log of the metadata and the small files at the root up
+        kinds[DiskFileKind.CHECKPOINT.word] = kinds.pop(DiskFileKind.METADATA.word)
+    return DirFacts(
+        broker=status.broker,
+        log_dir=status.log_dir,
+        up=up,
+        problem=status.problem if agent.up else f"agent {agent.name} does not answer",
+        device=hash((agent.name, status.device if status.device >= 0 else status.log_dir)),
+        free=status.free,
+        capacity=status.capacity,
+        checkpoint_ms=status.checkpoint_ms,
+        kinds=kinds if up else {},
+        unread={},
+        waiting=max(0, status.deleted) + max(0, status.delete) if up else 0,
+    )

@@ -1,0 +1,50 @@
+"""Which of the table's series are wanted at all: which topics, which metrics, and whether partitions or only topics."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from streaming.common.definitions.metric import Metric
+from streaming.common.definitions.sections import Section, section_of
+
+_ALL = re.compile(".*", re.DOTALL)
+_NONE = re.compile("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """What is exported; everything by default.
+
+    Args:
+        partitions: True for series of partitions, if there are not too many; False for the sums of topics only.
+        topics: the whole name of an exported topic matches this.
+        exclude: the name does not match this, unless this is empty.
+        consumers: the whole name of an exported consumer group matches this.
+        exclude_consumers: the name does not match this, unless this is empty.
+        groups: names of sections (``throughput`` for `Section.THROUGHPUT`); None for all.
+    """
+
+    partitions: bool = True
+    topics: re.Pattern[str] = _ALL
+    exclude: re.Pattern[str] = _NONE
+    groups: Collection[str] | None = None
+    consumers: re.Pattern[str] = _ALL
+    exclude_consumers: re.Pattern[str] = _NONE
+
+    def has_topic(self, topic: str) -> bool:
+        """Whether anything of this topic is on the page."""
+        excluded = self.exclude.pattern and self.exclude.fullmatch(topic)
+        return self.topics.fullmatch(topic) is not None and not excluded
+
+    def has_consumer(self, group: str) -> bool:
+        """Whether anything of this consumer group is on the page."""
+        excluded = self.exclude_consumers.pattern and self.exclude_consumers.fullmatch(group)
+        return self.consumers.fullmatch(group) is not None and not excluded
+
+    def has_metric(self, metric: Metric) -> bool:
+        """Whether this metric is on the page. The metrics about segtail itself are no group: they are always there."""
+        section = section_of(metric)
+        return self.groups is None or section is Section.OBSERVER or section.name.lower() in self.groups
+
+
+EVERYTHING = Export()

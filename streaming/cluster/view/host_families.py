@@ -1,0 +1,117 @@
+"""What agents report about brokers and log dirs, as metric families. For an agent that is down nothing is exported: it is out of date."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import Metric as Samples
+
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
+from streaming.cluster.view.broker_status import broker_phases, newest, unwatched_log_dirs
+from streaming.common.definitions import broker_metrics, log_dir_metrics
+from streaming.common.definitions.client_family import client_family
+from streaming.kafka.formats.metadata_brokers import Phase
+
+_OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
+"""Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What agents watch, whether they are up or down: brokers, directory ids of log dirs, and how many log dirs have no known id."""
+
+    brokers: frozenset[int]
+    directories: Mapping[int, frozenset[str]]
+    unnamed: Mapping[int, int]
+    complete: bool
+    """Every agent has reported what it watches."""
+    remembered: Sequence[BrokerStatus] = ()
+    """The last broker statuses of agents that are down."""
+
+
+def families(
+    brokers: Sequence[BrokerStatus],
+    log_dirs: Sequence[LogDirStatus],
+    watched: Watched,
+    blocked: Iterable[BlockedFile] = (),
+    full: Mapping[tuple[int, str], float] | None = None,
+) -> Iterator[Samples]:
+    """One family per metric.
+
+    Args:
+        brokers: of the agents that are up.
+        log_dirs: of the same agents.
+        blocked: files in which calls of agents that are up wait.
+        full: when log dirs are full, Unix seconds, by broker and path.
+    """
+    readable = [each for each in log_dirs if each.up]
+    yield client_family(log_dir_metrics.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
+    yield client_family(log_dir_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
+    yield client_family(log_dir_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
+    yield client_family(log_dir_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
+    yield client_family(log_dir_metrics.LOG_DIR_FULL, ((_of(each), at) for each in readable if (at := _full(each, full)) is not None))
+    yield client_family(
+        log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
+    )
+    yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
+    yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
+    yield from _broker_families(brokers, watched.remembered)
+    yield client_family(
+        broker_metrics.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items()))
+    )
+    unwatched = unwatched_log_dirs(brokers, watched.directories, watched.unnamed) if watched.complete else {}
+    yield client_family(broker_metrics.UNWATCHED_LOG_DIRS, (((broker,), count) for broker, count in unwatched.items()))
+    yield client_family(broker_metrics.CONTROLLER, (((), controller) for controller in _controller(brokers)))
+
+
+def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
+    """The phases of brokers, and how their copies of the metadata log grow."""
+    found = list(broker_phases(brokers, remembered))
+    yield client_family(broker_metrics.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
+    yield client_family(broker_metrics.BROKER_STATUS_SINCE, (((each.broker,), each.since) for each in found if each.since is not None))
+    readable = [each for each in brokers if each.metadata_offset >= 0]
+    yield client_family(broker_metrics.METADATA_OFFSET, (((each.broker,), each.metadata_offset) for each in readable))
+    growing = [each for each in readable if each.appended_ms >= 0]
+    yield client_family(broker_metrics.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
+    yield client_family(broker_metrics.METADATA_SNAPSHOT_READABLE, (((each.broker,), each.snapshot) for each in readable))
+
+
+def _full(each: LogDirStatus, full: Mapping[tuple[int, str], float] | None) -> float | None:
+    return None if full is None else full.get((each.broker, each.log_dir))
+
+
+def is_checkpointed(each: LogDirStatus) -> bool:
+    """Whether a running broker writes its high watermarks there: it does if it has a replica there, and uses the log dir."""
+    return each.checkpoint_ms >= 0 and each.hosts and each.registered is not False
+
+
+def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
+    """How many partitions each broker leads, for brokers that no agent watches."""
+    latest = newest(brokers)
+    return {} if latest is None else {led.broker: led.partitions for led in latest.led if led.broker not in watched}
+
+
+def fenced(brokers: Iterable[BrokerStatus]) -> list[int]:
+    """Brokers that the controller has fenced off."""
+    return [each.broker for each in _registered(brokers) if each.fenced]
+
+
+def _registered(brokers: Iterable[BrokerStatus]) -> list[Registered]:
+    latest = newest(brokers)
+    return [] if latest is None else sorted(latest.registered, key=lambda each: each.broker)
+
+
+def coordinator_partitions(brokers: Iterable[BrokerStatus]) -> int | None:
+    """How many partitions `__transaction_state` has: 0 if there is no such topic, None if it is not known."""
+    return max((each.transaction_partitions for each in brokers if each.transaction_partitions is not None), default=None)
+
+
+def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
+    """The controller that most brokers name; empty if no broker names one."""
+    named = Counter(each.controller for each in brokers if each.controller >= 0)
+    return [named.most_common(1)[0][0]] if named else []
+
+
+def _of(status: LogDirStatus) -> tuple[str, str]:
+    return "" if status.broker < 0 else str(status.broker), status.log_dir

@@ -1,0 +1,136 @@
+"""The segments of many logs as columns, with their limits: made again only if something of them is another, for they take most of a page.
+
+A page follows each round over consumer groups, with the same logs: it takes what the round has made, and only the clock has gone on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.cluster.view.carried import Carried
+from streaming.cluster.view.decided import Decided
+from streaming.cluster.view.limiter import Limiter
+from streaming.cluster.view.replica_offsets import ReplicaOffsets
+from streaming.cluster.view.value_matrix import Columns
+from streaming.common.arrays import Longs
+from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
+from streaming.rules.limits import Limits
+from streaming.rules.segment_columns import LogFacts, Logs
+
+_NEWEST = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Listed:
+    """The logs whose segments have been published: their ``items``, their ``limits``, and their segments as columns, in the same order."""
+
+    items: NDArray[np.intp]
+    limits: list[Limits]
+    logs: Logs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Inputs:
+    """What segments are made of. Lists of segments are compared by identity: another list is another array."""
+
+    items: NDArray[np.intp]
+    carried: list[Carried]
+    columns: tuple[Longs, ...]
+    limits: list[Limits]
+
+    def same(self, other: "_Inputs") -> bool:
+        return (
+            np.array_equal(self.items, other.items)
+            and all(one.segments is another.segments for one, another in zip(self.carried, other.carried, strict=True))
+            and all(np.array_equal(one, another) for one, another in zip(self.columns, other.columns, strict=True))
+            and self.limits == other.limits
+        )
+
+
+class ListedMemory:
+    """The segments that were made last. Safe from any thread: each takes what is there, and what it makes replaces it whole."""
+
+    def __init__(self) -> None:
+        self._last: tuple[_Inputs, Listed] | None = None
+
+    def listed(
+        self,
+        logs: Columns,
+        carried: Sequence[Carried],
+        names: Sequence[str],
+        decided: Decided,
+        replica_offsets: ReplicaOffsets,
+        limiter: Limiter,
+    ) -> Listed:
+        """The segments of some logs; arguments as those of `streaming.cluster.view.retention_columns.keep`."""
+        listed = [item for item, each in enumerate(carried) if each.segments is not None and len(each.segments)]
+        items = np.array(listed, np.intp)
+        columns = (
+            logs["log_start_offset"],
+            logs["log_end_offset"],
+            replica_offsets["high_watermark"],
+            replica_offsets["last_stable_offset"],
+            decided.cleaner_checkpoint,
+            logs["oldest_timestamp"],
+            *(logs[name] for name in _NEWEST),
+        )
+        inputs = _Inputs(
+            items=items,
+            carried=[carried[item] for item in listed],
+            columns=tuple(column[items] for column in columns),
+            limits=_limits(logs, names, decided, listed, limiter) if listed else [],
+        )
+        last = self._last
+        if last is not None and inputs.same(last[0]):
+            return last[1]
+        made = Listed(items=items, limits=inputs.limits, logs=Logs(list(_facts(inputs))))
+        self._last = inputs, made
+        return made
+
+
+def _facts(of: _Inputs) -> Iterator[LogFacts]:
+    offsets, newest = of.columns[:-4], of.columns[-4:]
+    segments = (_with_active(each, *last) for each, *last in zip(of.carried, *(column.tolist() for column in newest), strict=True))
+    rows = zip(segments, of.limits, *(column.tolist() for column in offsets), strict=True)
+    for each, limits, log_start, log_end, high_watermark, last_stable, checkpoint, oldest in rows:
+        yield LogFacts(
+            segments=each,
+            log_start_offset=log_start,
+            log_end_offset=log_end,
+            high_watermark=high_watermark,
+            last_stable_offset=last_stable,
+            cleaner_checkpoint=checkpoint,
+            oldest_record_ms=oldest,
+            limits=limits,
+        )
+
+
+def _with_active(carried: Carried, active: int, position: int, newest: int, modified: int) -> NDArray[np.void]:
+    """The segments as they were listed, with what was read since: the last one grew, or another one follows it."""
+    segments = carried.segments
+    assert segments is not None
+    if active < carried.last_segment or (active == carried.last_segment and position <= carried.last_bytes):
+        return segments
+    if active > carried.last_segment:
+        grown = np.empty(len(segments) + 1, SEGMENTS)  # `np.append` takes ten times as long with a structured type
+        grown[:-1] = segments
+        grown[-1] = (active, position, newest, modified)
+        return grown
+    grown = segments.copy()
+    last = segments[-1]
+    largest = int(last["largest_timestamp"])
+    grown[-1] = (active, position, largest if largest == TIME_UNKNOWN else max(newest, largest), max(modified, int(last["modified_ms"])))
+    return grown
+
+
+def _limits(logs: Columns, names: Sequence[str], decided: Decided, listed: Sequence[int], limiter: Limiter) -> list[Limits]:
+    """The limits of the logs ``listed``: computed once for each topic of a broker, however many logs it has."""
+    limits_of, of_topic, found = limiter.now(), dict[tuple[int, int], Limits](), list[Limits]()
+    for item, topic, configs in zip(listed, logs["topic"][listed].tolist(), decided.configs[listed].tolist(), strict=True):
+        limits = of_topic.get((topic, configs))
+        if limits is None:
+            limits = of_topic[topic, configs] = limits_of(int(logs["broker"][item]), names[item], decided.text(item))
+        found.append(limits)
+    return found

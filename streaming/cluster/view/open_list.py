@@ -1,0 +1,92 @@
+"""The open transactions of the exported logs as columns, of which some are made into values, one by one."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streaming.common.arrays import Flags, Longs
+from streaming.rules.coordinator_join import ONGOING, STATES, Coordinators
+from streaming.rules.transaction_verdicts import GRACE_MS, Claims, TransactionVerdict
+
+_NO_DEADLINE = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """One open transaction, times in Unix milliseconds.
+
+    ``log`` is the index of its log among the judged logs. ``start_ms`` is its coordinator's if that is known; ``first_ms``: when its first
+    batch was appended to this log, -1 if that is not known. ``state`` is "" if no coordinator knows it. ``deadline_ms``: when its timeout
+    has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``stuck`` is defined in
+    `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for
+    it, as far as they are known.
+    """
+
+    log: int
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    start_ms: int
+    last_ms: int
+    transactional_id: str
+    state: str
+    verdict: str
+    stuck: bool
+    first_ms: int = -1
+    deadline_ms: int = -1
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenList:
+    """One item for each open transaction, sorted by log and first offset. ``owner``: the index of its log among the judged logs.
+
+    ``found``: its columns as in `streaming.common.rows.TRANSACTIONS`. ``verdict`` and ``stuck``: see
+    `streaming.rules.transaction_verdicts`.
+    """
+
+    owner: Longs
+    found: Any  # a structured array, whose fields have no types
+    claims: Claims
+    verdict: Longs
+    stuck: Flags
+    coordinators: Coordinators
+
+    def first_of(self, logs: Collection[int]) -> tuple[Late, ...]:
+        """The first transaction of each of these logs, which holds its last stable offset."""
+        firsts = np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1])[: len(self.owner)])
+        return self.take(firsts[np.isin(self.owner[firsts], [*logs])])
+
+    def of(self, logs: Collection[int], producer_ids: Collection[int]) -> tuple[Late, ...]:
+        """The transactions of some producers in some logs."""
+        return self.take(np.flatnonzero(np.isin(self.owner, [*logs]) & np.isin(self.found["producer_id"], [*producer_ids])))
+
+    def take(self, items: Longs) -> tuple[Late, ...]:
+        """Some transactions as values, in the order of ``items``."""
+        claims, found = self.claims, self.found
+        ids = self.coordinators.names(claims.item[items], found["producer_id"][items])
+        return tuple(
+            Late(
+                log=int(self.owner[item]),
+                producer_id=int(found["producer_id"][item]),
+                producer_epoch=int(found["producer_epoch"][item]),
+                first_offset=int(found["first_offset"][item]),
+                start_ms=int(claims.start_ms[item]),
+                last_ms=int(claims.last_ms[item]),
+                transactional_id=transactional_id,
+                state=STATES[claims.state[item]] if claims.state[item] >= 0 else "",
+                verdict=TransactionVerdict(int(self.verdict[item])).label,
+                stuck=bool(self.stuck[item]),
+                first_ms=int(found["start_ms"][item]),
+                deadline_ms=self._deadline_ms(item),
+            )
+            for item, transactional_id in zip(items.tolist(), ids, strict=True)
+        )
+
+    def _deadline_ms(self, item: int) -> int:
+        claims = self.claims
+        if not claims.covered[item] or claims.state[item] != ONGOING or claims.deadline_ms[item] == _NO_DEADLINE:
+            return -1
+        return int(claims.deadline_ms[item]) - GRACE_MS

@@ -1,0 +1,142 @@
+"""What is wrong with replicas, leaders or not: a few series for each problem, whatever else is exported.
+
+These series do not count towards the series limit, because people are woken up for them. If there are very many, the worst are named and
+the others are counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.exported import Kept, Observed
+from streaming.cluster.view.family import Family, family_of, labels
+from streaming.cluster.view.table import Replica
+from streaming.cluster.view.view import View
+from streaming.common.arrays import Flags
+from streaming.common.definitions import log_health_metrics
+from streaming.common.definitions.metric import Metric
+from streaming.rules.config_values import Source
+from streaming.rules.leaders import LEADER_UNKNOWN
+from streaming.rules.retention_rule import BLOCKED
+
+MOST_REPLICAS = 1_000
+"""At most so many replicas are named for each metric."""
+
+
+_TRUNCATED = {log_health_metrics.REPLICA_TRUNCATIONS: "truncations", log_health_metrics.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
+
+ACTIVE = "active_segment"
+"""A reason that is not counted: a segment that still grows blocks nothing, it is how Kafka works."""
+
+_Row = tuple[dict[str, str], int]
+"""Labels and a value."""
+
+
+def families(shown: View, export: Export) -> Iterator[Family]:
+    """One family per metric, how many replicas are left out, and what is counted by topic."""
+    observed, scrubbed, kept = shown.observed, shown.scrubbed, shown.kept
+    overdue, dirty = overdue_replicas(kept), _dirty(kept)
+    found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
+    for metric, column in _TRUNCATED.items():
+        found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
+    found |= {
+        log_health_metrics.REPLICA_OVERDUE: _of_kept(observed, kept, "retention_overdue_ms", overdue),
+        log_health_metrics.REPLICA_DIRTY: _of_kept(observed, kept, "dirty_millionths", dirty),
+        log_health_metrics.REPLICA_CLEANER_CHECKPOINT: _of_kept(
+            observed, kept, "cleaner_checkpoint_offset", dirty & (kept.columns["cleaner_checkpoint_offset"] >= 0)
+        ),
+    }
+    for metric, rows in found.items():
+        yield _family(metric, sorted(rows, key=lambda row: (-row[1], *row[0].values()))[:MOST_REPLICAS])
+    omitted = [({"metric": metric.name}, len(rows) - MOST_REPLICAS) for metric, rows in found.items() if len(rows) > MOST_REPLICAS]
+    yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
+    late = overdue & (kept.columns["retention_overdue_ms"] > shown.overdue_after_ms)
+    yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
+    blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), limits_known(kept).tolist(), strict=True)
+    held = (
+        (item, BLOCKED[reason])
+        for item, reason, known in blocked
+        if known and reason >= 0 and BLOCKED[reason] != ACTIVE and observed.roles.speaks[item]
+    )
+    yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
+
+
+def limits_known(kept: Kept) -> Flags:
+    """Whether the limit of each replica is known and not assumed."""
+    return np.array([limits is not None and limits.source is not Source.ASSUMED for limits in kept.limits], np.bool_)
+
+
+def overdue_replicas(kept: Kept) -> Flags:
+    """Replicas that keep bytes for longer than two checks of their broker, as far as their limits are known."""
+    columns = kept.columns
+    overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
+    return overdue & limits_known(kept)
+
+
+def _dirty(kept: Kept) -> Flags:
+    """Replicas whose dirty ratio is above what the cleaner leaves dirty."""
+    ratio, limit = kept.columns["dirty_millionths"], kept.columns["dirty_limit_millionths"]
+    dirty: Flags = (limit >= 0) & (ratio > limit)
+    return dirty
+
+
+def _of_kept(observed: Observed, kept: Kept, column: str, some: Flags) -> list[_Row]:
+    named: dict[tuple[str, ...], _Row] = {}
+    for item, value in zip(kept.items[some].tolist(), kept.columns[column][some].tolist(), strict=True):
+        where = _where(observed, item) | {"role": role_of(observed, item)}
+        named[tuple(where.values())] = where, value
+    return list(named.values())
+
+
+def _counted(wheres: Iterable[dict[str, str]]) -> list[_Row]:
+    counts = Counter(tuple(where.items()) for where in wheres)
+    return [(dict(where), count) for where, count in counts.items()]
+
+
+def _topic(observed: Observed, item: int) -> dict[str, str]:
+    return {"broker": str(observed.columns["broker"][item]), "topic": observed.names[item]}
+
+
+def _by_tail(observed: Observed, export: Export) -> Iterator[_Row]:
+    for item, batches in _above_0(observed, "corrupt_batches", export):
+        yield _where(observed, item) | {"role": role_of(observed, item), "found_by": "tail"}, batches
+
+
+def _by_scrub(observed: Observed, scrubbed: Mapping[Replica, int], export: Export) -> Iterator[_Row]:
+    brokers, partitions = observed.columns["broker"], observed.columns["partition"]
+    for replica, batches in scrubbed.items():
+        if not export.has_topic(replica.topic):
+            continue
+        hosted = np.flatnonzero((brokers == replica.broker) & (partitions == replica.partition)).tolist()
+        logs = [item for item in hosted if observed.names[item] == replica.topic]
+        where = {"broker": str(replica.broker), "topic": replica.topic, "partition": str(replica.partition)}
+        yield where | {"role": role_of(observed, logs[0]) if logs else "unknown", "found_by": "scrub"}, batches
+
+
+def role_of(observed: Observed, item: int) -> str:
+    """The role of a replica; "unknown" if the leader of its partition is not known."""
+    if observed.roles.leads[item]:
+        return "leader"
+    return "unknown" if observed.roles.leader[item] == LEADER_UNKNOWN else "follower"
+
+
+def _above_0(observed: Observed, column: str, export: Export) -> Iterator[tuple[int, int]]:
+    """Logs with a value above 0. If a topic was created anew, two logs may have one name for a moment: the larger value counts."""
+    values = observed.columns[column]
+    best: dict[tuple[int, str, int], int] = {}
+    for item in np.flatnonzero(values > 0).tolist():
+        key = int(observed.columns["broker"][item]), observed.names[item], int(observed.columns["partition"][item])
+        if export.has_topic(key[1]) and (key not in best or values[item] > values[best[key]]):
+            best[key] = item
+    return ((item, int(values[item])) for item in best.values())
+
+
+def _where(observed: Observed, item: int) -> dict[str, str]:
+    columns = observed.columns
+    return {"broker": str(columns["broker"][item]), "topic": observed.names[item], "partition": str(columns["partition"][item])}
+
+
+def _family(metric: Metric, rows: Iterable[_Row]) -> Family:
+    return family_of(metric, ((labels(**where), value) for where, value in rows))

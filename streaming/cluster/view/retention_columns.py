@@ -1,0 +1,139 @@
+"""The results of retention and compaction for logs, as columns beside their published values."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.cluster.view.carried import Carried
+from streaming.cluster.view.decided import Decided
+from streaming.cluster.view.deletable_since import DeletableSince
+from streaming.cluster.view.limiter import Limiter
+from streaming.cluster.view.listed_segments import Listed, ListedMemory
+from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets
+from streaming.cluster.view.value_matrix import Columns
+from streaming.common.arrays import Longs
+from streaming.rules.cleaning import CompactionRule
+from streaming.rules.limits import Limits
+from streaming.rules.min_isr import effective_min_isr
+from streaming.rules.retention_rule import RetentionRule
+
+COLUMNS = (
+    "segments",
+    "active_segment_size_bytes",
+    "active_segment_first_timestamp_ms",
+    "active_segment_created_ms",
+    "segment_limit_ms",
+    "segment_limit_bytes",
+    "oldest_record_ms",
+    "retention_limit_ms",
+    "retention_limit_bytes",
+    "retention_lag_ms",
+    "retention_overdue_ms",
+    "retention_reclaimable_bytes",
+    "next_deletion_ms",
+    "blocked",
+    "max_timestamp_ahead_ms",
+    "dirty_bytes",
+    "dirty_millionths",
+    "long_dirty_millionths",
+    "dirty_limit_millionths",
+    "uncleanable_open_transaction",
+    "uncleanable_compaction_lag",
+    "cleaner_checkpoint_offset",
+    "local_log_start_offset",
+    "min_in_sync_replicas",
+    "check_interval_ms",
+)
+"""What `keep` computes; ``blocked`` is an index in `streaming.rules.retention_rule.BLOCKED`."""
+
+JUDGED = (
+    "retention_lag_ms",
+    "retention_overdue_ms",
+    "retention_reclaimable_bytes",
+    "blocked",
+    "max_timestamp_ahead_ms",
+    "dirty_bytes",
+    "dirty_millionths",
+    "long_dirty_millionths",
+    "uncleanable_open_transaction",
+    "uncleanable_compaction_lag",
+)
+"""The columns that depend on the present time. For a log that has not been read for long they would age, whatever its broker does."""
+
+
+def keep(
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    decided: Decided,
+    replica_offsets: ReplicaOffsets,
+    limiter: Limiter,
+    deletable: DeletableSince | None,
+    memory: ListedMemory,
+    now_ms: int,
+) -> tuple[ReplicaOffsets, list[Limits | None], Listed]:
+    """Compute `COLUMNS` for some logs, their limits (None for a log whose segments have not been published yet), and their segments.
+
+    Args:
+        names: their topics.
+        decided: what is decided of them.
+        replica_offsets: the result of `streaming.cluster.view.replica_offsets.replica_offsets_of` for the same logs.
+        deletable: what was seen of them on earlier pages, None if there is no earlier page.
+        memory: the segments of the last page or round.
+    """
+    columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
+    limits: list[Limits | None] = [None] * len(logs)
+    found = memory.listed(logs, carried, names, decided, replica_offsets, limiter)
+    listed, together = found.items, found.logs
+    if not len(listed):
+        return columns, limits, found
+    for item, limit in zip(listed.tolist(), found.limits, strict=True):
+        limits[item] = limit
+    bound = None if deletable is None else deletable.bound(logs["slot"][listed], now_ms)
+    retention = RetentionRule(together).at(now_ms, bound)
+    compaction = CompactionRule(together).at(now_ms)
+    last = together.last
+    values: dict[str, Longs] = {
+        "segments": together.count,
+        "active_segment_size_bytes": together.size[last],
+        "active_segment_first_timestamp_ms": logs["active_first_timestamp"][listed],
+        "active_segment_created_ms": logs["active_created_ms"][listed],
+        "segment_limit_ms": together.limit("roll_ms"),
+        "segment_limit_bytes": together.limit("segment_bytes"),
+        "oldest_record_ms": together.oldest_record,
+        "retention_limit_ms": np.where(together.limit("deletes") > 0, together.limit("retention_ms"), ABSENT),
+        "retention_limit_bytes": np.where(together.limit("deletes") > 0, together.limit("retention_bytes"), ABSENT),
+        "retention_lag_ms": retention.retention_lag,
+        "retention_overdue_ms": retention.overdue,
+        "retention_reclaimable_bytes": retention.reclaimable,
+        "next_deletion_ms": retention.next_deletion,
+        "blocked": retention.blocked.astype(np.int64),
+        "max_timestamp_ahead_ms": retention.ahead,
+        "dirty_bytes": compaction.dirty_bytes,
+        "dirty_millionths": _millionths(compaction.dirty_ratio),
+        "long_dirty_millionths": _millionths(compaction.long_dirty_ratio),
+        "dirty_limit_millionths": _millionths(compaction.dirty_limit),
+        "uncleanable_open_transaction": compaction.uncleanable[0],
+        "uncleanable_compaction_lag": compaction.uncleanable[1],
+        "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
+        "local_log_start_offset": np.where(together.limit("remote_storage") > 0, logs["local_log_start_offset"][listed], ABSENT),
+        "min_in_sync_replicas": np.where(
+            replica_offsets["replicas"][listed] >= 0,  # useless if the replicas are not known
+            effective_min_isr(
+                together.limit("min_insync_replicas"),
+                np.maximum(decided.all_replicas[listed], 0),
+                decided.leader_metadata_version[listed],
+            ),
+            ABSENT,
+        ),
+        "check_interval_ms": together.limit("check_interval_ms"),
+    }
+    for name, column in columns.items():
+        column[listed] = values[name]
+    return columns, limits, found
+
+
+def _millionths(ratio: NDArray[np.float64]) -> Longs:
+    millionths: Longs = np.where(ratio >= 0, np.round(ratio * 1e6), ABSENT).astype(np.int64)
+    return millionths

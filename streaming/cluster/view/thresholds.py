@@ -1,0 +1,44 @@
+"""Which options are exported as thresholds, so that alert rules need no templates."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from streaming.common.settings import Settings
+
+SECONDS = (
+    "hanging_after",
+    "late_after",
+    "stuck_after",
+    "group_late_after",
+    "group_stopped_after",
+    "overdue_after",
+    "ahead_limit",
+    "silent_after",
+    "lagging_after",
+    "starting_after",
+    "scrub_overdue_after",
+    "stale_after",
+)
+RATIOS = ("abort_ratio", "free_ratio", "hot_factor")
+BYTES = ("hot_bytes",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A limit of the configuration that alert rules need."""
+
+    name: str
+    unit: Literal["seconds", "ratio", "bytes"]
+    value: float
+
+
+def thresholds(settings: Settings) -> Iterator[Threshold]:
+    """Every option that a rule or a dashboard may need, in base units, by the option's own name."""
+    for name in SECONDS:
+        yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
+    yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())
+    for name in RATIOS:
+        yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
+    for name in BYTES:
+        yield Threshold(name=name, unit="bytes", value=getattr(settings, name))

@@ -1,0 +1,281 @@
+"""The open transactions of the exported logs: since when, and with which verdict, as columns and as a list of the late ones."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.cluster.view.carried import Carried
+from streaming.cluster.view.open_list import Late, OpenList
+from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets, of_all
+from streaming.cluster.view.value_matrix import Columns
+from streaming.common.arrays import Flags, Longs
+from streaming.common.rows import NOT_UNDERSTOOD
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.rules.coordinator_join import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
+from streaming.rules.transaction_fold import OPEN
+from streaming.rules.transaction_verdicts import (
+    GRACE_MS,
+    NEVER_MS,
+    Claims,
+    OpenTransactions,
+    TransactionVerdict,
+    claims_of,
+    select_late,
+    stuck,
+    verdicts,
+)
+
+COLUMNS = (
+    "open_transactions",
+    "oldest_open_start_ms",
+    "oldest_open_last_append_ms",
+    "hanging_transactions",
+    "stuck_transactions",
+    "stalled",
+)
+"""What `TransactionJudge.judge` computes."""
+
+READ_AFTER_MS = 30_000
+"""An agent that has caught up publishes what is on a disk at most so much later.
+
+It checks a quiet log in every fifth poll, and a poll takes seconds if much grows.
+"""
+
+
+READ_WITHIN_MS = 60_000
+"""This is long enough for micro-batches: they take seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedTransactions:
+    """What is exported about transactions at one moment. ``late``: those that are listed one by one; ``open``: all of them."""
+
+    columns: ReplicaOffsets
+    late: tuple[Late, ...]
+    omitted: int
+    open: OpenList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CoordinatorView:
+    """What the logs of `__transaction_state` contain together.
+
+    ``partitions``: how many there are by the metadata log, None if not known. ``readable_partitions`` were read to their ends
+    from a current replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, is processed;
+    -1 if not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`.
+    ``overdue``: by broker, how many readable entries are Ongoing beyond their timeout.
+    """
+
+    coordinators: Coordinators
+    partitions: int | None
+    readable_partitions: frozenset[int]
+    read_ms: int
+    counts: dict[int, tuple[int, ...]]
+    overdue: dict[int, int]
+
+
+def coordinator_view(
+    logs: Columns,
+    carried: Sequence[Carried],
+    names: Sequence[str],
+    *,
+    read_ms: Longs,
+    speaks: Flags,
+    believed: Flags,
+    partitions: int | None,
+    now_ms: int,
+) -> CoordinatorView:
+    """Combine the observed logs of `__transaction_state`.
+
+    If a partition has readable replicas, only these count: what a deposed leader wrote may never have been valid.
+
+    Args:
+        read_ms: up to when each log was processed, by the job's clock; -1 if that is not known, or the log is no current replica.
+        speaks: which logs are exported.
+        believed: which of them count even if they were not read to their ends from a current replica.
+    """
+    own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
+    tables = {item: _table(carried[item]) for item in own}
+    whole = (logs["settled"] == 1) & (logs["coordinator_upto"] >= logs["log_end_offset"]) & (read_ms >= 0)
+    replicas: dict[int, list[int]] = {}
+    for item in own:
+        replicas.setdefault(int(logs["partition"][item]), []).append(item)
+    found, read, readable_partitions = [], [], set[int]()
+    for partition, items in replicas.items():
+        # if no entries were published since the job started, they are not known: this does not mean that there are none
+        with_entries = [item for item in items if carried[item].coordinator is not None]
+        readable = [item for item in with_entries if whole[item] and not _doubtful(tables[item])]
+        chosen = readable or [item for item in items if speaks[item] and believed[item]]
+        found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
+        if readable:
+            read.append(int(read_ms[readable].max()))
+            readable_partitions.add(partition)
+    lengths = [len(table) for table, _, _ in found]
+    current = np.repeat(np.array([readable for _, readable, _ in found], np.bool_), lengths)
+    brokers = np.repeat(np.array([broker for _, _, broker in found], np.int64), lengths)
+    complete = all_read(partitions, len(read), 0)
+    coordinators = Coordinators.of(pa.concat_tables([newest(()), *(table for table, _, _ in found)]), complete=complete, current=current)
+    overdue = {broker: 0 for _, readable, broker in found if readable}
+    for broker in brokers[coordinators.item[_overdue(coordinators, now_ms)]].tolist():
+        overdue[broker] += 1
+    return CoordinatorView(
+        coordinators=coordinators,
+        partitions=partitions,
+        readable_partitions=frozenset(readable_partitions),
+        read_ms=min(read, default=np.iinfo(np.int64).max) if complete else NOT_KNOWN,
+        counts=_counts({item: int(logs["broker"][item]) for item in own if speaks[item]}, tables),
+        overdue=overdue,
+    )
+
+
+def _overdue(coordinators: Coordinators, now_ms: int) -> Flags:
+    """Which entries their coordinator should have ended by now."""
+    timed = coordinators.current & (coordinators.state == ONGOING) & (coordinators.timeout_ms != NEVER_MS) & (coordinators.start_ms >= 0)
+    late: Flags = timed & (now_ms > coordinators.start_ms + coordinators.timeout_ms + GRACE_MS)
+    return late
+
+
+def _broker(logs: Columns, items: list[int], speaks: Flags) -> int:
+    """The broker that is exported for a partition: its coordinator, if the leader is observed."""
+    return next((int(logs["broker"][item]) for item in items if speaks[item]), int(logs["broker"][items[0]]))
+
+
+def _doubtful(table: pa.Table) -> bool:
+    """Whether some entry is not understood: it may belong to any transaction."""
+    return NOT_UNDERSTOOD in table["state"].to_pylist()
+
+
+def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, tuple[int, ...]]:
+    counts: dict[int, tuple[int, ...]] = {}
+    for item, broker in brokers.items():
+        known = counts.get(broker, (0,) * len(STATES))
+        counts[broker] = tuple(a + b for a, b in zip(known, count_states(tables[item]), strict=True))
+    return counts
+
+
+def _table(carried: Carried) -> pa.Table:
+    """The entries of one log, the newest of each transactional id: the fold keeps no others."""
+    return newest(()) if carried.coordinator is None else pa.Table.from_batches([carried.coordinator])
+
+
+class TransactionJudge:
+    """Judges open transactions, and remembers since when no coordinator is known that will end each of them.
+
+    Args:
+        hanging_after_ms: a transaction that nobody will end counts as hanging after so long a silence. Any other one counts as stalling the
+            last stable offset after being open for so long.
+        stuck_after_ms: how long a transaction has to be silent until it counts as stuck.
+        late_after_ms: a transaction that is open for longer is listed by itself; None for all open ones, however many these are.
+        late_limit: at most so many are listed.
+        read_within_ms: what an agent has published has to be processed within so long, or a log may have gone on unseen.
+        once: judge only once, when all logs have been read to their ends: there is no earlier judgement to remember. If a transaction was
+            silent for long, and is ended exactly between the reads of two logs, it may seem to hang.
+    """
+
+    def __init__(
+        self,
+        *,
+        hanging_after_ms: int,
+        stuck_after_ms: int,
+        late_after_ms: int | None,
+        late_limit: int,
+        read_within_ms: int = READ_WITHIN_MS,
+        once: bool = False,
+    ) -> None:
+        self.once = once
+        self.read_within_ms = read_within_ms
+        self._hanging_after_ms = hanging_after_ms
+        self._stuck_after_ms = stuck_after_ms
+        self._late_after_ms = late_after_ms
+        self._late_limit = late_limit
+        self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
+
+    def judge(
+        self, carried: Sequence[Carried], names: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
+    ) -> JudgedTransactions:
+        """Judge what is open on some logs; ``names`` are their names, "topic-partition".
+
+        Args:
+            read_ms: up to when each log was processed, as in `coordinator_view`.
+            lag: how many offsets of each log wait behind its last stable offset.
+        """
+        owners, found = of_all([each.transactions for each in carried])
+        still = found["committed"] == OPEN
+        owners, found = owners[still], found[still]
+        transactions = OpenTransactions(
+            partition=[names[owner] for owner in owners.tolist()],
+            producer_id=found["producer_id"],
+            first_offset=found["first_offset"],
+            source=found["source"].astype(np.int64),
+            start_ms=found["start_ms"],
+            last_ms=found["last_ms"],
+        )
+        claims = claims_of(transactions, view.coordinators)
+        claims = self._certain(claims, self._uncovered_ms(transactions, claims, now_ms), np.minimum(read_ms[owners], view.read_ms))
+        verdict = verdicts(claims, now_ms, self._hanging_after_ms)
+        stays = stuck(claims, verdict, now_ms, self._stuck_after_ms)
+        late = select_late(
+            claims,
+            np.select([verdict == TransactionVerdict.HANGING, stays], [0, 1], 2),
+            transactions.producer_id,
+            transactions.first_offset,
+            now_ms=now_ms,
+            late_after_ms=self._late_after_ms,
+            limit=self._late_limit,
+        )
+        listed = OpenList(owner=owners, found=found, claims=claims, verdict=verdict, stuck=stays, coordinators=view.coordinators)
+        columns = _columns(len(carried), owners, claims)
+        unknown = verdict == TransactionVerdict.UNKNOWN
+        columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == TransactionVerdict.HANGING, unknown)
+        columns["stuck_transactions"] = _per_log(
+            len(carried), owners, stays & (read_ms[owners] >= 0), (unknown & claims.awaited) | (read_ms[owners] < 0)
+        )
+        since = columns["oldest_open_start_ms"]
+        stalled = (lag > 0) & (since != ABSENT) & (now_ms - since > self._hanging_after_ms)
+        columns["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
+        return JudgedTransactions(columns=columns, late=listed.take(late.items), omitted=late.omitted, open=listed)
+
+    def _uncovered_ms(self, transactions: OpenTransactions, claims: Claims, now_ms: int) -> Longs:
+        """Since when no entry is known that will end each transaction; the present time for one that has such an entry."""
+        uncovered = np.flatnonzero(~claims.covered).tolist()
+        ids, firsts, lasts = transactions.producer_id, transactions.first_offset, transactions.last_ms
+        keys = [(transactions.partition[item], int(ids[item]), int(firsts[item]), int(lasts[item])) for item in uncovered]
+        self._uncovered_since = {key: self._uncovered_since.get(key, now_ms) for key in keys}
+        since = np.full(len(claims.covered), now_ms, np.int64)
+        since[uncovered] = [self._uncovered_since[key] for key in keys]
+        return since
+
+    def _certain(self, claims: Claims, uncovered_ms: Longs, read_ms: Longs) -> Claims:
+        """Mark the transactions for which it is certain that nobody will end them.
+
+        Such a transaction was seen open before the reads of its own log and of all coordinators' logs began, and these found no end of it.
+        Otherwise its marker, or its entry, would have been there by then.
+        """
+        was_read = read_ms >= claims.last_ms if self.once else read_ms - READ_AFTER_MS >= uncovered_ms
+        known = claims.certain & (read_ms >= 0)
+        return replace(claims, certain=known & was_read, awaited=known & ~was_read)
+
+
+def _columns(count: int, owners: Longs, claims: Claims) -> ReplicaOffsets:
+    columns = {name: np.full(count, ABSENT, np.int64) for name in COLUMNS}
+    columns["open_transactions"] = np.bincount(owners, minlength=count)
+    firsts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])  # in the order of their first offsets
+    columns["oldest_open_start_ms"][owners[firsts]] = claims.start_ms[firsts]
+    columns["oldest_open_last_append_ms"][owners[firsts]] = claims.last_ms[firsts]
+    return columns
+
+
+def _per_log(count: int, owners: Longs, those: Flags, unclear_items: Flags) -> Longs:
+    """How many transactions of each log are in ``those``, at least; `ABSENT` for a log with none for which this is unclear."""
+    unclear = np.bincount(owners[unclear_items], minlength=count) > 0
+    counts = np.bincount(owners[those], minlength=count)
+    return np.where(unclear & (counts == 0), ABSENT, counts)
+
+
+def states_of(counts: dict[int, tuple[int, ...]]) -> Iterable[tuple[int, str, int]]:
+    """(broker, state, entries) of every broker that is exported for coordinators."""
+    for broker in sorted(counts):
+        for state, entries in zip(STATES, counts[broker], strict=True):
+            yield broker, state, entries

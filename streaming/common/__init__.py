@@ -1,0 +1,1 @@
+"""What all parts share: options, rows, small tools that know neither Kafka nor Spark."""

@@ -1,0 +1,53 @@
+"""Brokers, and what they have of the cluster's metadata."""
+
+from streaming.common.definitions.metric import Metric
+
+CHECK_INTERVAL = Metric(
+    "segtail_broker_retention_check_interval_seconds",
+    "Time between two retention checks of the broker: log.retention.check.interval.ms, or Kafka's default where it is not known.",
+    ("broker",),
+)
+UNOBSERVED = Metric("segtail_partitions_unobserved", "Partitions led by a broker that no agent watches.", ("broker",))
+CONTROLLER = Metric("segtail_cluster_controller_id", "Node id of the active controller, by the quorum-state file.", ())
+BROKER_FENCED = Metric("segtail_broker_fenced", "1 if the broker is fenced by the metadata log.", ("broker",))
+BROKER_STATUS = Metric(
+    "segtail_broker_status",
+    "1 for the status of a registered broker by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
+    "since), stopping (in controlled shutdown, ended by one, or away without any replica, however it ended), down (fenced although it "
+    "served).",
+    ("broker", "status"),
+)
+BROKER_STATUS_SINCE = Metric(
+    "segtail_broker_status_since_timestamp_seconds",
+    "Since when at the latest the broker has that status, by the controller's clock.",
+    ("broker",),
+)
+METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))
+METADATA_LAST_APPEND = Metric(
+    "segtail_broker_metadata_last_append_timestamp_seconds",
+    "When the broker's own copy of the metadata log last grew; a running broker's does twice a second. Absent where an idle controller "
+    "writes nothing: before Kafka 3.3, or where metadata.max.idle.interval.ms is 0 or above 5 seconds.",
+    ("broker",),
+)
+METADATA_SNAPSHOT_READABLE = Metric(
+    "segtail_broker_metadata_snapshot_readable",
+    "0 if the agent may not read the newest snapshot of the metadata log: after its next start it then knows nothing of the cluster.",
+    ("broker",),
+)
+UNWATCHED_LOG_DIRS = Metric(
+    "segtail_broker_unwatched_log_dirs",
+    "Log dirs that a watched broker is registered with and that no agent watches. Absent where that is not known: before Kafka 3.7.",
+    ("broker",),
+)
+BROKER_INFO = Metric("segtail_broker_info", "1 for every watched broker: its cluster and its agent.", ("broker", "cluster_id", "agent"))
+UNREADABLE_LOGS = Metric(
+    "segtail_unreadable_logs",
+    "Logs that could not be read at the last try: an I/O error, a missing permission, no file descriptor left. Their metrics do not "
+    "change.",
+    ("broker",),
+)
+METADATA_READABLE = Metric(
+    "segtail_broker_metadata_readable",
+    "1 if the broker's own copy of the metadata log could be read. Absent for a broker without KRaft, which has none.",
+    ("broker",),
+)

@@ -1,0 +1,17 @@
+"""A metric with few series, as a family of the Prometheus client."""
+
+from collections.abc import Iterable, Sequence
+
+from prometheus_client import Metric as Samples
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+from streaming.common.definitions.metric import Metric, Type
+
+
+def client_family(metric: Metric, rows: Iterable[tuple[Sequence[object], float]]) -> Samples:
+    """A family of (labels' values, value). Two agents may report the same thing: of equal labels the last counts."""
+    kind = CounterMetricFamily if metric.type == Type.COUNTER else GaugeMetricFamily
+    family = kind(metric.name, metric.help, labels=metric.labels)
+    for labels, value in {tuple(map(str, labels)): float(value) for labels, value in rows}.items():
+        family.add_metric(labels, value)
+    return family

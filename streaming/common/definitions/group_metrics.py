@@ -1,0 +1,120 @@
+"""Consumer groups: how far behind they are, what they are about to lose and have lost, and who is in them."""
+
+from streaming.common.definitions.metric import Metric
+
+BY_TOPIC = ("group", "topic")
+BY_PARTITION = ("group", "topic", "partition")
+
+LAG_OFFSETS = Metric(
+    "segtail_group_lag_offsets",
+    "Offsets between the group's committed ones and the high watermarks, as kafka-consumer-groups counts them.",
+    BY_TOPIC,
+)
+LAG_RECORDS = Metric(
+    "segtail_group_lag_records",
+    "Records that a consumer of the group has yet to get. isolation: read_committed up to the last stable offset without aborted ones, or "
+    "read_uncommitted up to the high watermark with them. Markers, deleted and compacted records do not count.",
+    (*BY_TOPIC, "isolation"),
+)
+LAG_BYTES = Metric(
+    "segtail_group_lag_bytes",
+    "Bytes of the batches from the one that the group reads next up to the high watermark, markers included.",
+    BY_TOPIC,
+)
+LAG_SECONDS = Metric(
+    "segtail_group_lag_seconds",
+    "Age of the next record that is not read, the largest of the partitions; 0 if there is none. clock: append counts from when the "
+    "record was appended, and is absent where that was not seen; record from its own timestamp.",
+    (*BY_TOPIC, "clock"),
+)
+LOSS = Metric(
+    "segtail_group_loss_timestamp_seconds",
+    "When retention will delete the first record that the group has not read, the soonest of the partitions; absent if it will not.",
+    BY_TOPIC,
+)
+LOST_RECORDS = Metric(
+    "segtail_group_lost_records_total",
+    "Records that were deleted before the group had read them, counted since the job started.",
+    BY_TOPIC,
+)
+LOST_OFFSETS = Metric(
+    "segtail_group_lost_offsets_total",
+    "Offsets that were deleted before the group had read them and whose records were not counted, since the job started.",
+    BY_TOPIC,
+)
+COMMITTED_RECORDS = Metric(
+    "segtail_group_committed_records_total",
+    "Records that the group's committed offsets have passed since the job started.",
+    BY_TOPIC,
+)
+LAST_COMMIT = Metric(
+    "segtail_group_last_commit_timestamp_seconds", "When the group last committed an offset, by its coordinator.", BY_TOPIC
+)
+OFFSET_EXPIRATION = Metric(
+    "segtail_group_offset_expiration_timestamp_seconds",
+    "When the coordinator may delete the first of the group's offsets; absent while the group is in use.",
+    BY_TOPIC,
+)
+PENDING_COMMITS = Metric(
+    "segtail_group_pending_transactional_commits",
+    "Offsets that were committed in transactions which are still open.",
+    BY_TOPIC,
+)
+STOPPED = Metric(
+    "segtail_group_stopped_partitions",
+    "Partitions whose committed offset has not changed for group_stopped_after although a record was there to read all that time.",
+    BY_TOPIC,
+)
+HELD = Metric(
+    "segtail_group_held_partitions",
+    "Partitions in which the group has read everything up to the last stable offset, and records wait behind an open transaction.",
+    BY_TOPIC,
+)
+UNKNOWN = Metric(
+    "segtail_group_lag_unknown_partitions",
+    "Partitions whose lag is not known, by the reason. Where there are any, the group's sums are lower bounds; they are absent if no "
+    "partition is known.",
+    (*BY_TOPIC, "reason"),
+)
+MEMBERS = Metric("segtail_group_members", "Members of the group.", ("group",))
+INFO = Metric("segtail_group_info", "1 for every group, with its type and protocol as in kafka-groups.", ("group", "type", "protocol"))
+STATE = Metric(
+    "segtail_group_state",
+    "1 for the group's state. Of a classic group it is the state of its last generation, because rebalances are not on disk.",
+    ("group", "state"),
+)
+PARTITION_COMMITTED = Metric("segtail_group_partition_committed_offset", "Next offset that the group reads.", BY_PARTITION)
+PARTITION_LAG_OFFSETS = Metric(
+    "segtail_group_partition_lag_offsets",
+    "As segtail_group_lag_offsets, of one partition. By default only partitions that are later than group_late_after are listed.",
+    BY_PARTITION,
+)
+PARTITION_LAG_RECORDS = Metric(
+    "segtail_group_partition_lag_records", "As segtail_group_lag_records, of one partition.", (*BY_PARTITION, "isolation")
+)
+PARTITION_LAG_BYTES = Metric("segtail_group_partition_lag_bytes", "As segtail_group_lag_bytes, of one partition.", BY_PARTITION)
+PARTITION_LAG_SECONDS = Metric(
+    "segtail_group_partition_lag_seconds", "As segtail_group_lag_seconds, of one partition.", (*BY_PARTITION, "clock")
+)
+PARTITION_LOSS = Metric(
+    "segtail_group_partition_loss_timestamp_seconds", "As segtail_group_loss_timestamp_seconds, of one partition.", BY_PARTITION
+)
+LATE_OMITTED = Metric(
+    "segtail_group_late_partitions_omitted", "Partitions later than group_late_after that are not listed, because of group_late_limit.", ()
+)
+OMITTED = Metric("segtail_groups_omitted", "Consumer groups that are not followed, because of groups_limit.", ())
+SHORTENED = Metric(
+    "segtail_groups_shortened",
+    "Consumer groups whose names have more than 250 characters: everywhere their beginning and a hash stand for the name.",
+    (),
+)
+COORDINATORS_UNREAD = Metric(
+    "segtail_group_coordinators_unread",
+    "Partitions of the coordinators' topic that are not read from a current replica: groups of theirs are missing, or not known.",
+    ("topic",),
+)
+NOT_UNDERSTOOD = Metric(
+    "segtail_group_records_not_understood",
+    "Records of the coordinators' topic that are damaged or of a later version, and say nothing of whose offsets they are.",
+    ("topic",),
+)

@@ -1,0 +1,94 @@
+"""The job that observes: its agents, its query, its page, the thresholds of its configuration."""
+
+from streaming.common.definitions.metric import Metric
+
+BUILD_INFO = Metric("segtail_build_info", "1: the versions that run.", ("version", "spark_version", "python_version"))
+STARTED = Metric("segtail_start_timestamp_seconds", "When this process of the job began.", ())
+AGENT_UP = Metric("segtail_agent_up", "1 if the agent answered the last poll and the job uses it.", ("broker", "agent"))
+AGENT_PROBLEM = Metric(
+    "segtail_agent_problem",
+    "1 for each problem of an agent: the reason why the job does not use it (refused, silent, unresolved, untrusted, unauthorized, "
+    "protocol, failed, busy, other_cluster, same_name), or one that somebody has to fix (shared_log_dir, clock, blocked, twin_consumer, "
+    "stuck).",
+    ("agent", "reason"),
+)
+AGENT_DOUBTS = Metric(
+    "segtail_agent_doubts_total",
+    "Files or values that an agent could not use, with a fallback for each kind: producer_snapshot (an older one, or the log itself), "
+    "time_index (a scan of its segment), configuration (the value of the next level), checkpoint (no fallback: its offsets are not known), "
+    "record_time (of a record in a batch that would grow beyond 8 MiB: it is not known).",
+    ("agent", "kind"),
+)
+AGENT_CLOCK_AHEAD = Metric(
+    "segtail_agent_clock_ahead_seconds", "How far the agent's clock is ahead of the job's; ages are wrong by as much.", ("agent",)
+)
+CATCHING_UP = Metric(
+    "segtail_broker_catching_up",
+    "1 while the metrics are behind the broker's logs by more than the pace and half a minute: rates show backlog then, not traffic.",
+    ("broker",),
+)
+TAIL_LAG_BYTES = Metric(
+    "segtail_tail_lag_bytes",
+    "Bytes that the broker's agent has published and that are not yet in the metrics; absent until the job has read from the agent.",
+    ("broker",),
+)
+TAIL_LAG_SECONDS = Metric(
+    "segtail_tail_lag_seconds",
+    "Time for which the oldest bytes that are not yet in the metrics have been waiting, as far as the job has seen since it started.",
+    ("broker",),
+)
+SKIPPED_BYTES = Metric("segtail_skipped_bytes_total", "Log bytes that never reached the metrics, by the reason.", ("broker", "reason"))
+LOGS_PER_SHARD = Metric(
+    "segtail_query_logs_per_shard",
+    "Logs of all agents, including those that are down, divided by the shards of the job's state. Above 5,000 the checkpoint has too few "
+    "shards: each micro-batch writes megabytes per shard. Only a new checkpoint has more.",
+    ("query",),
+)
+LAST_LOOK = Metric(
+    "segtail_query_last_look_timestamp_seconds", "When the query last checked for work, whether it found any or not.", ("query",)
+)
+BATCH_DURATION = Metric(
+    "segtail_query_batch_duration_seconds", "Duration of a micro-batch, without the check for work before it.", ("query",), histogram=True
+)
+PACE = Metric(
+    "segtail_query_pace_seconds",
+    "The longest pause between two checks of the query for work at present, by the reason: fixed (trigger is a duration), first_minute "
+    "(of the query), live (a person reads a page), scrape (the query checks right before each scrape), fallback (the times of some "
+    "scrapes are not known). Only the reason that applies.",
+    ("query", "reason"),
+)
+SCRAPE_AGE = Metric(
+    "segtail_scrape_data_age_seconds",
+    "Age of the newest data at each scrape: the time since the last check for work whose results were all in the metrics.",
+    ("query",),
+    histogram=True,
+)
+WEB_FAILURES = Metric(
+    "segtail_web_config_failures_total",
+    "Changes of the web config file, or of the files that it names, that could not be used: the previous ones stay in use.",
+    (),
+)
+HTTP_CUTS = Metric(
+    "segtail_http_cut_connections_total",
+    "HTTP connections that were cut before their end: without a complete request for too long, or too many of them, or too slow to read.",
+    (),
+)
+HTTP_REFUSALS = Metric(
+    "segtail_http_refused_requests_total",
+    "HTTP requests that were refused with 503 because too many were being answered, or too many passwords waited.",
+    (),
+)
+RESTARTS = Metric("segtail_query_restarts_total", "Restarts of the query after a failure.", ("query",))
+SERIES_DROPPED = Metric(
+    "segtail_series_dropped_total",
+    "Series omitted from a page, counted at every page. Because of series_limit: partition_series were replaced by sums by topic, "
+    "topic_series by nothing. Because of label_limit: label_bytes, all series of some metrics.",
+    ("reason",),
+)
+THRESHOLD_SECONDS = Metric(
+    "segtail_config_threshold_seconds", "A duration of the configuration, so that alert rules need no templates.", ("name",)
+)
+THRESHOLD_RATIO = Metric(
+    "segtail_config_threshold_ratio", "A ratio of the configuration, so that alert rules need no templates.", ("name",)
+)
+THRESHOLD_BYTES = Metric("segtail_config_threshold_bytes", "A size of the configuration, so that alert rules need no templates.", ("name",))

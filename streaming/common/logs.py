@@ -1,0 +1,102 @@
+"""Structured logs on stderr: for every message one line of key=value text, or one JSON object.
+
+Code logs with the standard library. The context of a message goes into ``extra`` and becomes separate fields:
+``log.warning("log stopped", extra={"topic": ..., "position": ...})``.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Collection
+
+from streaming.common.formatting import format_time
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# These loggers are too verbose below warning: they log every call from Python into the JVM.
+_QUIET = ("py4j",)
+
+
+def configure(level: str, form: str) -> None:
+    """Send every log message of this process to stderr, including Python's own warnings.
+
+    Args:
+        level: ``debug``, ``info``, ``warning`` or ``error``.
+        form: ``text`` or ``json``.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+
+
+def log_once(answered: Collection[str] = ()) -> None:
+    """Leave out messages that were logged before with the same fields: of a command that reads the same files several times.
+
+    Args:
+        answered: names of loggers that are left out, because the answer of the command contains what they log.
+    """
+    logged = set[str]()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        key = str([(name, value) for name, value in _fields(record).items() if name != "time"]) + "".join(_traces(TextFormatter(), record))
+        new = record.name not in answered and key not in logged
+        logged.add(key)
+        return new
+
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(is_new)
+
+
+def configure_worker() -> None:
+    """Let log messages include their context in a process without configured logging, such as a Python worker of Spark."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(WorkerFormatter())
+
+
+class WorkerFormatter(logging.Formatter):
+    """Writes the message and ``key=value`` pairs from ``extra`` on one line. The receiver of the worker's output adds time and level."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        message, *rest = list(_fields(record).items())[3:]
+        line = " ".join([str(message[1]), *(f"{name}={_quoted(value)}" for name, value in rest)])
+        return "\n".join([line, *_traces(self, record)])
+
+
+class TextFormatter(logging.Formatter):
+    """Writes ``key=value`` pairs, quoted if a value is not one plain word; a traceback follows on separate lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        line = " ".join(f"{name}={_quoted(value)}" for name, value in _fields(record).items())
+        return "\n".join([line, *_traces(self, record)])
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes one JSON object on each line, with a traceback in it as ``exception``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        traces = _traces(self, record)
+        fields = _fields(record) | ({"exception": "\n".join(traces)} if traces else {})
+        return json.dumps(fields, ensure_ascii=False, default=str)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """Time, level, logger and message, then the fields from ``extra``, which cannot replace them."""
+    time = format_time(record.created * 1000, "milliseconds")
+    fields: dict[str, object] = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
+    return fields | {name: value for name, value in vars(record).items() if name not in _STANDARD and name not in fields}
+
+
+def _traces(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
+    traces = [formatter.formatException(record.exc_info)] if record.exc_info else []
+    return traces + ([formatter.formatStack(record.stack_info)] if record.stack_info else [])
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    plain = text.isprintable() and not any(character in ' "=\\' for character in text)
+    return text if text and plain else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,144 @@
+"""Which connections may stay: bounds of their number and time, in all and for each client, without any input or output.
+
+Whoever has sent no complete request can only displace others that have not either, and whoever does not take its answer only such readers.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv6Address, ip_address
+from typing import Protocol, TypeVar
+
+from streaming.common.web import client_limits as limits
+
+
+class _OfClient(Protocol):
+    client: str
+
+
+_Connection = TypeVar("_Connection", bound=_OfClient)
+
+
+class Stage(Enum):
+    """The stages of a connection."""
+
+    SILENT = "silent"
+    """No complete request has come, or it has been answered."""
+
+    ASKING = "asking"
+    """A complete request is being answered."""
+
+    PROBING = "probing"
+    """A probe is being answered."""
+
+    TAKING = "taking"
+    """The answer is being sent."""
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """One connection. ``since``: when it began its stage, or took the last bytes of its answer; ``nbytes``: of the answer."""
+
+    client: str
+    began: float
+    cut: Callable[[], object]
+    since: float
+    stage: Stage = Stage.SILENT
+    nbytes: int = 0
+
+
+class Places:
+    """For one thread. Times are of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self._all: dict[Place, None] = {}  # in the order in which they began
+        self.cuts = 0
+        """The number of connections that were cut before their end."""
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._all
+
+    def enter(self, host: str, now: float, cut: Callable[[], object]) -> Place:
+        """Give a connection its place; another one is cut if there are too many."""
+        place = Place(client_of(host), now, cut, now)
+        self._all[place] = None
+        silent = [*self._at(Stage.SILENT)]
+        mine = [each for each in silent if each.client == place.client]
+        if len(mine) > limits.SILENT_PER_CLIENT:
+            self._cut(mine[0])
+        elif len(silent) > limits.SILENT_CONNECTIONS:
+            self._cut(oldest_of_crowd(silent))
+        return place
+
+    def ask(self, place: Place, now: float, is_probe: bool) -> bool:
+        """Note that the request is complete; returns whether it may be answered. Probes have bounds of their own."""
+        stage, most, most_of_client = (
+            (Stage.PROBING, limits.PROBES, limits.PROBES) if is_probe else (Stage.ASKING, limits.REQUESTS, limits.REQUESTS_PER_CLIENT)
+        )
+        asking = [*self._at(stage)]
+        if len(asking) >= most or sum(each.client == place.client for each in asking) >= most_of_client:
+            return False
+        place.stage, place.since = stage, now
+        return True
+
+    def take(self, place: Place, now: float, nbytes: int) -> None:
+        """Note that its answer is being sent; those who take nothing of theirs are cut if there are too many."""
+        place.stage, place.since, place.nbytes = Stage.TAKING, now, nbytes
+        mine = [each for each in self._at(Stage.TAKING) if each.client == place.client]
+        if len(mine) > limits.READERS_PER_CLIENT:
+            self._cut(_most_stalled(mine))
+        while len(taking := [*self._at(Stage.TAKING)]) > limits.READERS or (
+            len(taking) > 1 and sum(each.nbytes for each in taking) > limits.ANSWER_BYTES
+        ):
+            self._cut(_most_stalled(taking))
+
+    def end(self, place: Place, now: float) -> None:
+        """Note that the answer is sent: what follows is the end of the connection, and may be cut."""
+        place.stage, place.since, place.nbytes = Stage.SILENT, now, 0
+
+    def leave(self, place: Place) -> None:
+        """Give the place up."""
+        self._all.pop(place, None)
+
+    def cut_overdue(self, now: float) -> None:
+        """Cut those whose time is over."""
+        for place in [place for place in self._all if _is_overdue(place, now)]:
+            self._cut(place)
+
+    def _at(self, stage: Stage) -> Iterator[Place]:
+        return (place for place in self._all if place.stage is stage)
+
+    def _cut(self, place: Place) -> None:
+        del self._all[place]
+        self.cuts += 1
+        place.cut()
+
+
+def client_of(host: str) -> str:
+    """Who is behind an address."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    return str(address.ipv4_mapped) if address.ipv4_mapped else str(int(address) >> 64)
+
+
+def _is_overdue(place: Place, now: float) -> bool:
+    allowed = {Stage.SILENT: limits.HEAD_SECONDS, Stage.TAKING: limits.STALLED_SECONDS}.get(place.stage, limits.CONNECTION_SECONDS)
+    return now - place.since >= allowed or now - place.began >= limits.CONNECTION_SECONDS
+
+
+def oldest_of_crowd(connections: Sequence[_Connection]) -> _Connection:
+    """Of connections in the order in which they began, the first of the client with most; of several, of the one whose oldest is oldest."""
+    crowd = Counter(each.client for each in connections).most_common(1)[0][0]
+    return next(each for each in connections if each.client == crowd)
+
+
+def _most_stalled(places: Iterable[Place]) -> Place:
+    return min(places, key=lambda place: place.since)

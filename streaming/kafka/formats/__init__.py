@@ -1,0 +1,1 @@
+"""Parsers for Kafka's formats: bytes in, values out. No files, no clock, no Spark, no network."""

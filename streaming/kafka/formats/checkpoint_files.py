@@ -1,0 +1,99 @@
+"""The small text files of Kafka next to its segments: offset checkpoints, leader epochs, the topic id.
+
+Kafka replaces each of them by a rename, so a reader gets either the old or the new version. After an error it should open the file again.
+"""
+
+from dataclasses import dataclass
+
+from streaming.errors import FormatError, quoted
+from streaming.kafka.formats.uuids import check_uuid
+
+_MAX_INT = 2**31 - 1
+_MAX_LONG = 2**63 - 1
+_MOST_DIGITS = 19
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointEntry:
+    """One line of an offset checkpoint."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEntry:
+    """One line of `leader-epoch-checkpoint`: `start_offset` is the first offset of `epoch`."""
+
+    epoch: int
+    start_offset: int
+
+
+def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
+    """The entries of an offset checkpoint of a log dir, in no order (`OffsetCheckpointFile`).
+
+    A broker creates the file empty; then there are no entries. Raises FormatError that names the line.
+    """
+    return tuple(
+        CheckpointEntry(topic, _number(partition, _MAX_INT, line), _number(offset, _MAX_LONG, line))
+        for line, (topic, partition, offset) in _entries(data, 3)
+    )
+
+
+def parse_leader_epochs(data: bytes) -> tuple[EpochEntry, ...]:
+    """The entries of `leader-epoch-checkpoint` in the file's order, which Kafka keeps ascending (`LeaderEpochCheckpointFile`).
+
+    It may be ahead of the log, because a new epoch is written before its first batch. An empty file has no entries. Raises FormatError that
+    names the line.
+    """
+    return tuple(EpochEntry(_number(epoch, _MAX_INT, line), _number(start, _MAX_LONG, line)) for line, (epoch, start) in _entries(data, 2))
+
+
+def parse_partition_metadata(data: bytes) -> str:
+    """The topic id in `partition.metadata`, 22 characters (`PartitionMetadataFile`). Raises FormatError that names the line."""
+    lines = _lines(data)
+    if len(lines) != 2:
+        raise FormatError(f"expected 2 lines, found {len(lines)}")
+    if lines[0].split() != ["version:", "0"]:
+        raise FormatError(f"line 1: version {quoted(lines[0])} is not known")
+    key, _, topic_id = lines[1].partition(": ")
+    if key != "topic_id":
+        raise FormatError(f"line 2: expected topic_id, found {quoted(lines[1])}")
+    return check_uuid(topic_id.strip())
+
+
+def _entries(data: bytes, fields: int) -> list[tuple[int, list[str]]]:
+    """The (line number, fields) after the two header lines of a checkpoint file. Their count is checked (`CheckpointFile`)."""
+    if len(data) > _MOST_DIGITS and data.find(b"\n", 0, _MOST_DIGITS + 2) < 0:  # before all of it is taken for text
+        raise FormatError(f"line 1: {quoted(data[: 2 * _MOST_DIGITS])} is no version")
+    lines = _lines(data)
+    if not lines:
+        return []
+    if _number(lines[0].strip(), _MAX_INT, 1) != 0:
+        raise FormatError(f"line 1: version {quoted(lines[0])} is not known")
+    if len(lines) < 2:
+        raise FormatError("line 2: the number of entries is missing")
+    expected = _number(lines[1].strip(), _MAX_INT, 2)
+    entries = [(number, line.split()) for number, line in enumerate(lines[2:], start=3)]
+    for number, entry in entries:
+        if len(entry) != fields:
+            raise FormatError(f"line {number}: expected {fields} fields, found {len(entry)}")
+    if len(entries) != expected:
+        raise FormatError(f"line 2: {expected} entries announced, {len(entries)} found")
+    return entries
+
+
+def _lines(data: bytes) -> list[str]:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError("not text", error.start) from error
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _number(text: str, largest: int, line: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text) <= largest):
+        raise FormatError(f"line {line}: {quoted(text)} is not a number from 0 to {largest}")
+    return int(text)

@@ -1,0 +1,365 @@
+"""The state of the cluster from its metadata log: topics, partitions with leaders, brokers, configurations, features (`MetadataImage`).
+
+Every node of a KRaft cluster has that log, `__cluster_metadata-0`, and snapshots of it. On a node that does not lead it, its end may not be
+committed yet and may be cut off again. A reader of the file then has to start a new image.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+from streaming.errors import FormatError
+from streaming.kafka.formats.configs import ResourceType
+from streaming.kafka.formats.control import SnapshotFooter, read_control
+from streaming.kafka.formats.former_leaders import FormerLeaders
+from streaming.kafka.formats.metadata_brokers import (
+    BrokerChangeRecord,
+    BrokerState,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+    changed,
+    of_snapshot,
+    registered,
+)
+from streaming.kafka.formats.metadata_idle import IDLE_BYTES, IdlePace, idle_run, times_of
+from streaming.kafka.formats.metadata_partitions import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    PartitionState,
+    UncleanElection,
+    created,
+    is_unclean,
+    merged,
+    without_elr,
+)
+from streaming.kafka.formats.metadata_records import (
+    Boundary,
+    ConfigRecord,
+    MetadataRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    read_metadata_record,
+)
+from streaming.kafka.formats.record_batches import RecordBatch, read_batch
+from streaming.kafka.formats.records import read_records
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+MOST_ELECTIONS = 10_000
+"""The most unclean elections that are kept until they are taken."""
+
+_RESOURCE_TYPES = frozenset(ResourceType)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that exists."""
+
+    name: str
+    topic_id: str
+
+
+class ClusterImage:
+    """The state of the cluster at `next_offset` of the metadata log; an empty image is at its start.
+
+    It only moves forward, and it returns values that do not change later. After a FormatError it may contain a part of the batch that was
+    not understood, and must not be used any more. Not for several threads at once.
+    """
+
+    def __init__(self) -> None:
+        self._next_offset = 0
+        self._topics: dict[str, Topic] = {}  # by id
+        self._topic_ids: dict[str, str] = {}  # by name
+        self._partitions: dict[str, dict[int, PartitionState]] = {}  # by topic id, then number
+        self._former = FormerLeaders()
+        self._brokers: dict[int, BrokerState] = {}
+        self._configs: dict[tuple[int, str], dict[str, str]] = {}  # by resource type and name, then key
+        self._changes = self._config_changes = 0
+        self._topic_changes: Counter[str] = Counter()
+        self._unclean: list[UncleanElection] = []
+        self._timestamp = -1  # of the record that is being applied
+        self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
+        self._written_ms = -1  # when the batch that is being applied was written
+        self._pace = IdlePace()
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[RecordBatch], end_offset: int) -> Self:
+        """The image of a snapshot (`.checkpoint`) at its end offset, which is in its file name.
+
+        Raises:
+            FormatError: it is not understood, or not complete: a snapshot ends with a footer.
+        """
+        image, last = cls(), None
+        for last in batches:
+            image._apply_records(last)
+        if last is None or not _is_footer(last):
+            raise FormatError("metadata snapshot is not whole")
+        image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
+        image._next_offset = end_offset
+        return image
+
+    @property
+    def next_offset(self) -> int:
+        """The next offset of the metadata log to apply."""
+        return self._next_offset
+
+    def apply(self, data: memoryview) -> int:
+        """Apply the complete batches at the start of `data`, which begins at a batch of the log.
+
+        Batches below `next_offset` are skipped, so a segment may be given from its start.
+
+        Returns:
+            How many bytes were used; the rest is the beginning of a batch that is not complete yet.
+
+        Raises:
+            FormatError: it is not understood, or the log has a gap after `next_offset`, so that a newer snapshot is needed.
+        """
+        position = 0
+        while True:
+            idle = self._pass_idle(data, position)
+            if idle:
+                position += idle
+                continue
+            batch = read_batch(data, position)
+            if batch is None:
+                return position
+            if batch.next_offset > self._next_offset:
+                if batch.base_offset > self._next_offset:
+                    raise FormatError(f"metadata log goes on at offset {batch.base_offset}, {self._next_offset} is missing", position)
+                self._apply_records(batch)
+                self._next_offset = batch.next_offset
+            position += batch.size
+
+    def _pass_idle(self, data: memoryview, position: int) -> int:
+        """The size of the batches at ``position`` that change only the offset."""
+        run = idle_run(data, position)
+        if not run.batches or run.base_offset > self._next_offset:
+            return 0
+        if run.base_offset + run.batches > self._next_offset:
+            self._next_offset = run.base_offset + run.batches
+            self._pace.idle(run.batches, *times_of(data, position, run.batches))
+        return run.batches * IDLE_BYTES
+
+    @property
+    def idle_interval_ms(self) -> int | None:
+        """How often the controller writes while nothing happens; None if that is not known, or if it does not write then."""
+        return self._pace.interval_ms
+
+    @property
+    def changes(self) -> int:
+        """How often anything except configurations has changed. While it stays the same, so does everything about topics and brokers."""
+        return self._changes
+
+    @property
+    def config_changes(self) -> int:
+        """How often a configuration has changed."""
+        return self._config_changes
+
+    def topic_changes(self, topic_id: str) -> int:
+        """How often a partition of a topic has changed. While it stays the same, so do all of them."""
+        return self._topic_changes[topic_id]
+
+    def topics(self) -> tuple[Topic, ...]:
+        """All topics."""
+        return tuple(self._topics.values())
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """The name of the topic with this id, None if there is none (any more)."""
+        topic = self._topics.get(topic_id)
+        return None if topic is None else topic.name
+
+    def topic_id(self, name: str) -> str | None:
+        """The id of the topic that has this name now."""
+        return self._topic_ids.get(name)
+
+    def partition_numbers(self, topic_id: str) -> tuple[int, ...]:
+        """The partitions of a topic, empty if there is no such topic."""
+        return tuple(self._partitions.get(topic_id, ()))
+
+    def partitions_of(self, topic_id: str) -> Mapping[int, PartitionState]:
+        """The partitions of a topic with their states, empty if there is no such topic."""
+        return self._partitions.get(topic_id, {})
+
+    def partition(self, topic_id: str, partition: int) -> PartitionState | None:
+        """Replicas and leader of a partition, None if there is no such partition (any more)."""
+        partitions = self._partitions.get(topic_id)
+        return None if partitions is None else partitions.get(partition)
+
+    def leader_in(self, topic_id: str, partition: int, epoch: int) -> int | None:
+        """The leader of a partition in a leader epoch, -1 if there was none. It works for recently deleted topics as well.
+
+        None if it is not known: the epoch is older than the metadata that was read, or newer, or there is no such partition.
+        """
+        state = self.partition(topic_id, partition) or self._former.last_state(topic_id, partition)
+        return None if state is None else self._former.leader_in(topic_id, partition, state, epoch)
+
+    def recall(self, older: "ClusterImage") -> None:
+        """Add the leaders before this image began, from an image that began earlier and was advanced at least to that point."""
+        for topic_id, partitions in self._partitions.items():
+            for number, state in partitions.items():
+                earlier = older.partition(topic_id, number)
+                if earlier is not None:
+                    self._former.recall(topic_id, number, state, older._former, earlier)
+
+    def partitions(self) -> tuple[PartitionState, ...]:
+        """All partitions of all topics."""
+        return tuple(state for partitions in self._partitions.values() for state in partitions.values())
+
+    def take_unclean_elections(self) -> list[UncleanElection]:
+        """The unclean elections that were read since the last call, the newest `MOST_ELECTIONS`."""
+        taken, self._unclean = self._unclean, []
+        return taken
+
+    def brokers(self) -> tuple[BrokerState, ...]:
+        """All registered brokers."""
+        return tuple(self._brokers.values())
+
+    def broker(self, broker_id: int) -> BrokerState | None:
+        """A registered broker, None if there is none (any more)."""
+        return self._brokers.get(broker_id)
+
+    def metadata_version(self, broker_id: int) -> int:
+        """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
+        broker = self._brokers.get(broker_id)
+        return -1 if broker is None else broker.metadata_version
+
+    def topic_configs(self, topic: str) -> tuple[tuple[str, str], ...]:
+        """All configurations that a topic itself sets, as names and values."""
+        return self._all_configs(ResourceType.TOPIC, topic)
+
+    def broker_configs(self, broker_id: int) -> tuple[tuple[str, str], ...]:
+        """All configurations that are set dynamically for one broker, as far as they may be read."""
+        return self._all_configs(ResourceType.BROKER, str(broker_id))
+
+    def default_broker_configs(self) -> tuple[tuple[str, str], ...]:
+        """All configurations that are set dynamically for all brokers, as far as they may be read."""
+        return self._all_configs(ResourceType.BROKER, "")
+
+    def _all_configs(self, resource_type: ResourceType, resource: str) -> tuple[tuple[str, str], ...]:
+        return tuple(self._configs.get((resource_type, resource), {}).items())
+
+    def _apply_records(self, batch: RecordBatch) -> None:
+        if batch.is_control:  # the quorum's own records
+            return
+        self._written_ms = batch.max_timestamp
+        self._pace.other(batch.max_timestamp)
+        for record in read_records(batch):
+            try:
+                self._timestamp = record.timestamp
+                if record.value is None:
+                    raise FormatError("no value")
+                parsed = read_metadata_record(record.value)
+                if parsed is not None:
+                    self._step(parsed)
+            except FormatError as error:
+                raise FormatError(f"metadata record at offset {record.offset}: {error.what}") from error
+
+    def _step(self, record: MetadataRecord) -> None:
+        """Apply a record, or hold it back while a metadata transaction is open."""
+        if isinstance(record, Boundary):
+            self._boundary(record)
+        elif self._transaction is not None:
+            self._transaction.append(record)
+        else:
+            self._change(record)
+
+    def _boundary(self, boundary: Boundary) -> None:
+        if (boundary is Boundary.BEGIN) != (self._transaction is None):
+            raise FormatError(f"metadata transaction: unexpected {boundary}")
+        held = self._transaction or []
+        self._transaction = [] if boundary is Boundary.BEGIN else None
+        if boundary is Boundary.END:
+            for record in held:
+                self._change(record)
+
+    def _change(self, record: MetadataRecord) -> None:
+        if isinstance(record, ConfigRecord):
+            self._config_changes += 1
+        elif not isinstance(record, ProducerIdsRecord):  # ids are given out all the time
+            self._changes += 1
+        match record:
+            case TopicRecord() | RemoveTopicRecord():
+                self._change_topic(record)
+            case PartitionRecord() | PartitionChangeRecord() | ClearElrRecord():
+                self._change_partitions(record)
+            case RegisterBrokerRecord() | UnregisterBrokerRecord() | BrokerChangeRecord():
+                self._change_broker(record)
+            case ConfigRecord():
+                self._change_config(record)
+
+    def _change_topic(self, record: TopicRecord | RemoveTopicRecord) -> None:
+        if isinstance(record, TopicRecord):
+            self._topics[record.topic_id] = Topic(record.name, record.topic_id)
+            self._topic_ids[record.name] = record.topic_id
+            self._partitions[record.topic_id] = {}
+        else:
+            name = _known(self._topics, record.topic_id, "topic").name
+            self._former.deleted(record.topic_id, self._partitions.pop(record.topic_id))
+            del self._topics[record.topic_id], self._topic_ids[name]
+            self._topic_changes.pop(record.topic_id, None)
+            self._configs.pop((ResourceType.TOPIC, name), None)
+
+    def _change_partitions(self, record: PartitionRecord | PartitionChangeRecord | ClearElrRecord) -> None:
+        match record:
+            case PartitionRecord():
+                _known(self._partitions, record.topic_id, "topic")[record.partition] = created(record)
+                self._topic_changes[record.topic_id] += 1
+                self._former.created(record.topic_id, record.partition)
+            case PartitionChangeRecord():
+                self._topic_changes[record.topic_id] += 1
+                partitions = _known(self._partitions, record.topic_id, "topic")
+                before = _known(partitions, record.partition, "partition")
+                after = partitions[record.partition] = merged(before, record)
+                self._former.changed(record.topic_id, record.partition, before, after)
+                if is_unclean(before, record, after):
+                    self._note_unclean(record, before, after)
+            case ClearElrRecord(name):
+                for topic_id in [_known(self._topic_ids, name, "topic")] if name else self._partitions:
+                    cleared = {number: without_elr(state) for number, state in self._partitions[topic_id].items()}
+                    self._partitions[topic_id] = cleared
+                    self._topic_changes[topic_id] += 1
+
+    def _note_unclean(self, record: PartitionChangeRecord, before: PartitionState, after: PartitionState) -> None:
+        election = UncleanElection(
+            topic_id=record.topic_id,
+            topic=self._topics[record.topic_id].name,
+            partition=record.partition,
+            leader=after.leader,
+            leader_epoch=after.leader_epoch,
+            in_sync=before.last_in_sync,
+            timestamp=self._timestamp,
+        )
+        self._unclean = [*self._unclean, election][-MOST_ELECTIONS:]
+
+    def _change_broker(self, record: RegisterBrokerRecord | UnregisterBrokerRecord | BrokerChangeRecord) -> None:
+        match record:
+            case RegisterBrokerRecord():
+                self._brokers[record.broker_id] = registered(record, self._written_ms, self._brokers.get(record.broker_id))
+            case UnregisterBrokerRecord(broker_id):
+                _known(self._brokers, broker_id, "broker")
+                del self._brokers[broker_id]
+            case BrokerChangeRecord():
+                self._brokers[record.broker_id] = changed(_known(self._brokers, record.broker_id, "broker"), record, self._written_ms)
+
+    def _change_config(self, record: ConfigRecord) -> None:
+        if record.hidden or record.resource_type not in _RESOURCE_TYPES:
+            return
+        values = self._configs.setdefault((record.resource_type, record.resource), {})
+        if record.value is None:
+            values.pop(record.name, None)
+        else:
+            values[record.name] = record.value
+
+
+def _known(known: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
+    if key not in known:
+        raise FormatError(f"{what} {key} is not known")
+    return known[key]
+
+
+def _is_footer(batch: RecordBatch) -> bool:
+    return batch.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(batch))

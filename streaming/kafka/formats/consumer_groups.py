@@ -1,0 +1,202 @@
+"""Groups of the newer consumer protocol as `__consumer_offsets` stores them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`).
+
+A key is `type i16` and then plain. A value is `version i16 (0)` and a flexible message. Timeouts are milliseconds, times Unix milliseconds.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+from streaming.kafka.formats.message_schema import Int8, Int32, Int64, Message, Uuid, tagged
+
+
+class KeyType(IntEnum):
+    """The types of keys in `__consumer_offsets` (`CoordinatorRecordType`)."""
+
+    LEGACY_OFFSET_COMMIT = 0
+    OFFSET_COMMIT = 1
+    GROUP_METADATA = 2
+    CONSUMER_GROUP_METADATA = 3
+    CONSUMER_GROUP_PARTITION_METADATA = 4
+    CONSUMER_GROUP_MEMBER_METADATA = 5
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
+    SHARE_GROUP_MEMBER_METADATA = 10
+    SHARE_GROUP_METADATA = 11
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA = 12
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER = 13
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
+    SHARE_GROUP_STATE_PARTITION_METADATA = 15
+    CONSUMER_GROUP_REGULAR_EXPRESSION = 16
+    STREAMS_GROUP_METADATA = 17
+    STREAMS_GROUP_MEMBER_METADATA = 19
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
+    STREAMS_GROUP_TOPOLOGY = 23
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupKey:
+    """The key of a record about a group; the type shows what the record contains."""
+
+    key_type: KeyType
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupMemberKey:
+    """The key of a record about a member."""
+
+    key_type: KeyType
+    group: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupRegexKey:
+    """The key of a regular expression that members subscribe to."""
+
+    key_type: KeyType
+    group: str
+    regular_expression: str
+
+
+AnyConsumerGroupKey = ConsumerGroupKey | ConsumerGroupMemberKey | ConsumerGroupRegexKey
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroup:
+    """A group: its epoch, and the hash of its topics' metadata, 0 before Kafka 4.1."""
+
+    epoch: Int32
+    metadata_hash: Int64 = tagged(0, "0+", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRacks:
+    """The racks of a partition's replicas."""
+
+    partition: Int32
+    racks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribedTopic:
+    """A topic that members subscribe to, with the number of its partitions."""
+
+    topic_id: Uuid
+    topic: str
+    partitions: Int32
+    partition_racks: tuple[PartitionRacks, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribedTopics:
+    """The topics of a group as it knew them, before Kafka 4.1."""
+
+    topics: tuple[SubscribedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicProtocol:
+    """A protocol that a member of the classic kind offers. Of `metadata`, brokers only read its subscription."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """The stored facts about a member that uses the classic protocol."""
+
+    session_timeout_ms: Int32
+    protocols: tuple[ClassicProtocol, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupMember:
+    """A member as it has described itself."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    topics: tuple[str, ...]
+    topic_regex: str | None
+    rebalance_timeout_ms: Int32
+    server_assignor: str | None
+    classic: ClassicMember | None = tagged(0, "0+", None)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAssignment:
+    """The epoch of a group's target assignment, and when it was made (-1 before Kafka 4.3)."""
+
+    epoch: Int32
+    timestamp: Int64 = tagged(0, "0+", -1)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedPartitions:
+    """Partitions of one topic. `epochs` are the epochs in which they were assigned, one for each partition, None before Kafka 4.3."""
+
+    topic_id: Uuid
+    partitions: tuple[Int32, ...]
+    epochs: tuple[Int32, ...] | None = tagged(0, "0+", None)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPartitions:
+    """Partitions of one topic."""
+
+    topic_id: Uuid
+    partitions: tuple[Int32, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMember:
+    """The partitions that a member is to be assigned."""
+
+    partitions: tuple[TargetPartitions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentMember:
+    """The partitions that a member is assigned, and those that it still has to give back; `state` as in `MemberState`, a number."""
+
+    epoch: Int32
+    previous_epoch: Int32
+    state: Int8
+    assigned: tuple[AssignedPartitions, ...]
+    revoked: tuple[AssignedPartitions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegexTopics:
+    """The topics that a regular expression matched, with the version of the metadata that was used."""
+
+    topics: tuple[str, ...]
+    version: Int64
+    timestamp: Int64
+
+
+_T = TypeVar("_T")
+
+GroupRecordKind = tuple[type[AnyConsumerGroupKey], Message[_T]]
+"""How a record is read: the class of its key, and its value."""
+
+ConsumerGroupValue = ConsumerGroup | SubscribedTopics | ConsumerGroupMember | TargetAssignment | TargetMember | CurrentMember | RegexTopics
+
+
+CONSUMER_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ConsumerGroupValue]] = {
+    KeyType.CONSUMER_GROUP_METADATA: (ConsumerGroupKey, Message(ConsumerGroup, "0")),
+    KeyType.CONSUMER_GROUP_PARTITION_METADATA: (ConsumerGroupKey, Message(SubscribedTopics, "0")),
+    KeyType.CONSUMER_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, Message(ConsumerGroupMember, "0")),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, Message(TargetAssignment, "0")),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, Message(TargetMember, "0")),
+    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, Message(CurrentMember, "0")),
+    KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (ConsumerGroupRegexKey, Message(RegexTopics, "0")),
+}
+"""The records by the types of their keys."""

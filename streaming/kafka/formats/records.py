@@ -1,0 +1,189 @@
+"""The records inside a batch of magic 2, also of control batches (`DefaultRecord`).
+
+The decompressed records section is a sequence of records::
+
+    length varint (bytes after it) | attributes i8 (0) | timestamp_delta varlong | offset_delta varint | key | value | headers
+
+The length of key and value comes before them as a varint, -1 for null (a null value is a tombstone). Headers are a varint count, then names
+(not null) and values in the same way. Deltas count from the batch's base offset and base timestamp.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streaming.errors import FormatError, TooLargeError
+from streaming.kafka.formats.decompression import decompressed
+from streaming.kafka.formats.moving_window import MovingWindow
+from streaming.kafka.formats.record_batches import RecordBatch
+from streaming.kafka.formats.varint import Bytes, read_varint, read_varlong
+
+MAX_RECORDS_BYTES = 256 << 20
+"""The most bytes to which a batch is decompressed whose records somebody wants to see. A broker accepts 1 MiB compressed by default."""
+
+MAX_OPENED_BYTES = 64 << 20
+"""The most bytes to which a batch of coordinators or of the metadata log is decompressed."""
+
+MAX_OPENED_RECORDS = 1 << 20
+"""The most records of such a batch. A broker writes at most `max.message.bytes` at once, 1 MiB by default, and none below 18 bytes."""
+
+MAX_TIMED_BYTES = 8 << 20
+"""How far a batch of a user's topic is decompressed for the time of one of its records. Beyond it the time is not known."""
+
+LEAST_RECORD_BYTES = 7
+"""The bytes of a record without key, value and headers: each field has at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of a record; the name is UTF-8."""
+
+    name: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record; `timestamp` in Unix milliseconds, `sequence` of its producer, -1 if there is none."""
+
+    offset: int
+    timestamp: int
+    sequence: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+def read_records(batch: RecordBatch, limit: int = MAX_OPENED_BYTES, most: int = MAX_OPENED_RECORDS) -> Iterator[Record]:
+    """The records of a batch, one after the other. It is decompressed as they are taken: memory holds one of them and a piece of the rest.
+
+    Compaction leaves empty batches, which have none. The time of a record is the batch's `max_timestamp` if the topic uses LogAppendTime,
+    otherwise its own. This holds for a batch with a delete horizon as well, because compaction has based its deltas on the horizon.
+
+    Args:
+        batch: of magic 2.
+        limit: the most bytes to which it is decompressed.
+        most: the most records.
+
+    Raises:
+        FormatError: the records section is damaged, with the position in the decompressed section. Records before it have been given out.
+        TooLargeError: it grows beyond `limit`, or has more records.
+    """
+    window = _opened(batch, limit, most)
+    append_time = batch.max_timestamp if batch.is_log_append_time else None
+    base_offset, base_timestamp, has_sequence = batch.base_offset, batch.base_timestamp, batch.base_sequence >= 0
+    try:
+        for _ in range(batch.records_count):
+            start, end = _next_record(window, whole=True)
+            delta, timestamp_delta, key, value, headers = _fields(window.data, start, end)
+            window.at = end
+            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            sequence = batch.sequence_at(delta) if has_sequence else -1
+            yield Record(base_offset + delta, timestamp, sequence, key, value, headers)
+        if window.has(1):
+            raise FormatError("bytes after the last record", window.at)
+    except IndexError as error:
+        raise FormatError("record is cut short", window.position) from error
+    except FormatError as error:
+        raise _placed(error, window) from error
+
+
+def read_record_times(batch: RecordBatch, limit: int = MAX_TIMED_BYTES) -> Iterator[tuple[int, int]]:
+    """Offset and timestamp of each record, one after the other, as `read_records` has them; what else is in a record is not kept.
+
+    Raises:
+        FormatError, TooLargeError: as `read_records`, as far as it is read.
+    """
+    window = _opened(batch, limit, batch.records_count)
+    append_time = batch.max_timestamp if batch.is_log_append_time else None
+    try:
+        for _ in range(batch.records_count):
+            start, end = _next_record(window, whole=False)
+            timestamp_delta, at = read_varlong(window.data, start + 1)
+            offset_delta, at = read_varint(window.data, at)
+            if at > end:
+                raise FormatError("record longer than its batch", start)
+            window.at = end
+            yield batch.base_offset + offset_delta, batch.base_timestamp + timestamp_delta if append_time is None else append_time
+        if not window.has(0):
+            raise FormatError("record longer than its batch", window.at)
+    except IndexError as error:
+        raise FormatError("record is cut short", window.position) from error
+    except FormatError as error:
+        raise _placed(error, window) from error
+
+
+def _opened(batch: RecordBatch, limit: int, most: int) -> MovingWindow:
+    """The records section; what cannot hold as many records as the batch says is refused before the first one is made."""
+    count = batch.records_count
+    if not count:  # without a records section
+        return MovingWindow(iter(()))
+    if count > most:
+        raise TooLargeError(f"{count} records in a batch, more than {most}")
+    if not batch.codec and count * LEAST_RECORD_BYTES > len(batch.payload):
+        raise FormatError(f"{count} records cannot lie in {len(batch.payload)} bytes: record is cut short", 0)
+    return MovingWindow(decompressed(batch.codec, batch.payload, limit))
+
+
+_MOST_HEAD_BYTES = 5 + 1 + 10 + 5  # length, attributes, and the deltas of timestamp and offset
+
+
+def _next_record(window: MovingWindow, *, whole: bool) -> tuple[int, int]:
+    """Where the next record begins, after its length, and where it ends; all of it is at hand, or as much as its offset and time take."""
+    window.has(_MOST_HEAD_BYTES)
+    length, start = read_varint(window.data, window.at)
+    if length < 0:
+        raise FormatError("record longer than its batch", start)
+    if whole:
+        before, head = window.before + window.at, start - window.at
+        if not window.has(head + length):
+            raise FormatError("record longer than its batch", head + before - window.before)
+        start = head + before - window.before
+    return start, start + length
+
+
+def _placed(error: FormatError, window: MovingWindow) -> FormatError:
+    """The same error with its position in the whole section."""
+    return error if error.position is None else FormatError(error.what, error.position + window.before)
+
+
+def _fields(data: Bytes, start: int, end: int) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:
+    """Offset delta, timestamp delta, key, value and headers of the record in `data[start:end]`."""
+    timestamp_delta, position = read_varlong(data, start + 1)  # after the attributes, which are not used
+    offset_delta, position = read_varint(data, position)
+    key, position = _field(data, position, end)
+    value, position = _field(data, position, end)
+    headers: tuple[Header, ...] = ()
+    if data[position]:
+        headers, position = _headers(data, position, end)
+    else:  # no headers, in one byte
+        position += 1
+    if position != end:
+        raise FormatError("record does not end where its length says", position)
+    return offset_delta, timestamp_delta, key, value, headers
+
+
+def _headers(data: Bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
+    count, position = read_varint(data, position)
+    if not 0 <= count <= end - position:  # each takes two bytes or more
+        raise FormatError(f"{count} headers in a record", position)
+    headers = []
+    for _ in range(count):
+        name, position = _field(data, position, end)
+        content, position = _field(data, position, end)
+        if name is None:
+            raise FormatError("header without a name", position)
+        headers.append(Header(name, content))
+    return tuple(headers), position
+
+
+def _field(data: Bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    """A field with its length before it, -1 for null, and the position after it."""
+    length, start = read_varint(data, position)
+    if length < 0:
+        if length != -1:
+            raise FormatError("negative length in a record", position)
+        return None, start
+    position = start + length
+    if position > end:
+        raise FormatError("field longer than its record", start)
+    return bytes(data[start:position]), position

@@ -1,0 +1,135 @@
+"""Reads the messages of Kafka's protocol: the flexible encoding and the plain one before it (`ByteBufferAccessor`, `MessageGenerator`).
+
+Flexible: an unsigned varint of length + 1 comes before strings, bytes and arrays, 0 for null, and every structure ends with tagged fields.
+Plain: an int16 comes before strings, an int32 before bytes and arrays, -1 for null, and there are no tagged fields. Numbers are big-endian.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+
+from streaming.errors import FormatError
+from streaming.kafka.formats.uuids import UUID_BYTES, uuid_text
+from streaming.kafka.formats.varint import Bytes, read_uvarint
+
+
+def _number(form: str) -> "Callable[[Reader], int]":
+    number = struct.Struct(form)
+    unpack, size = number.unpack_from, number.size
+
+    def read(reader: "Reader") -> int:
+        position = reader._position
+        try:
+            (value,) = unpack(reader._data, position)
+        except struct.error:
+            raise FormatError("message is cut short", position) from None
+        reader._position = position + size
+        return value  # type: ignore[no-any-return]  # a number
+
+    return read
+
+
+class Reader:
+    """A position in the bytes of a flexible message. A method reads one value and advances; FormatError if the bytes end too soon."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: Bytes, position: int = 0) -> None:
+        self._data = data
+        self._position = position
+
+    int8 = _number(">b")
+    int16 = _number(">h")
+    uint16 = _number(">H")
+    int32 = _number(">i")
+    int64 = _number(">q")
+
+    def boolean(self) -> bool:
+        return self.int8() != 0
+
+    def uvarint(self) -> int:
+        value, self._position = read_uvarint(self._data, self._position)
+        return value
+
+    def uuid(self) -> str:
+        return uuid_text(self._take(UUID_BYTES))
+
+    def string(self) -> str:
+        text = self.nullable_string()
+        if text is None:
+            raise FormatError("null where a string is expected", self._position)
+        return text
+
+    def nullable_string(self) -> str | None:
+        length = self._string_length()
+        if length < 0:
+            return None
+        start = self._position
+        try:
+            return str(self._take(length), "utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError("string is not UTF-8", start) from error
+
+    def skip_string(self) -> None:
+        """Skip a string, or null, without reading it."""
+        self._take(max(self._string_length(), 0))
+
+    def data(self) -> bytes:
+        """A field of bytes; null is read as empty."""
+        return bytes(self._take(max(self._array_length(), 0)))
+
+    def count(self) -> int:
+        """The length of an array, -1 for null. Each item takes at least one byte, so a length beyond the remaining bytes is refused."""
+        count = self._array_length()
+        if count > len(self._data) - self._position:
+            raise FormatError("array longer than its message", self._position)
+        return count
+
+    def tagged_fields(self) -> "Iterator[tuple[int, Reader]]":
+        """The (tag, content) pairs at the end of a structure. A tag that the caller does not know is skipped by not reading it."""
+        for _ in range(self.uvarint()):
+            tag = self.uvarint()
+            yield tag, Reader(self._take(self.uvarint()))
+
+    def skip_tagged_fields(self) -> None:
+        for _ in self.tagged_fields():
+            pass
+
+    def end(self) -> None:
+        """Check that nothing is left."""
+        if self._position != len(self._data):
+            raise FormatError("bytes after the end of a message", self._position)
+
+    def _string_length(self) -> int:
+        return self.uvarint() - 1
+
+    def _array_length(self) -> int:
+        return self.uvarint() - 1
+
+    def _take(self, length: int) -> Bytes:
+        end = self._position + length
+        if end > len(self._data):
+            raise FormatError("message is cut short", self._position)
+        taken = self._data[self._position : end]
+        self._position = end
+        return taken
+
+
+class PlainReader(Reader):
+    """The same for a message of a version that is not flexible."""
+
+    __slots__ = ()
+
+    def tagged_fields(self) -> Iterator[tuple[int, Reader]]:
+        """None: they came with the flexible encoding."""
+        return iter(())
+
+    def _string_length(self) -> int:
+        return self._checked(self.int16())
+
+    def _array_length(self) -> int:
+        return self._checked(self.int32())
+
+    def _checked(self, length: int) -> int:
+        if length < -1:
+            raise FormatError(f"length {length} in a message", self._position)
+        return length

@@ -1,0 +1,147 @@
+"""Replays one partition of `__consumer_offsets` as its coordinator does (`OffsetMetadataManager`), in versions.
+
+A commit in a transaction waits for the marker of its producer in the same partition. It then counts if its own record is later than that of
+the commit that counts so far: the order is that of the commits, not of the markers. A tombstone also deletes what waits.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.common.log_key import LogKey
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, batch_of
+from streaming.kafka.groups.held_commits import Held, HeldCommits
+from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
+from streaming.kafka.groups.membership import Membership
+from streaming.kafka.groups.numbered_names import NumberedNames, named
+from streaming.kafka.groups.open_commits import OpenCommits
+from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.walk import Bytes
+
+
+class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
+    """The commits and groups of one log of `__consumer_offsets`."""
+
+    def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:
+        super().__init__(log, edition, limit)
+        self._topics, self._topic_ids = NumberedNames(), NumberedNames()
+        self._rows = HeldCommits()
+        self._open = OpenCommits()
+        self._members = Membership(self._groups)
+        self._present = 0  # rows with a commit
+
+    def _parse(self, batches: Batches, buffer: Bytes) -> GroupRecords:
+        return group_records(batches, buffer)
+
+    def _apply(self, record: Commit | GroupRecord | EndMarker, stamp: int) -> bool:
+        if isinstance(record, Commit):
+            return self._commit(record, stamp)
+        if isinstance(record, EndMarker):
+            return self._end(record, stamp)
+        return self._members.replay(record, stamp)
+
+    def _tables(self, after: int) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
+        return self._commit_batch(after), self._pending_batch(), self._members.batch(after, self.log.partition)
+
+    def _commit(self, record: Commit, stamp: int) -> bool:
+        if record.value is None:
+            return self._tombstone(record, stamp)
+        group = self._groups.follow(record.group)
+        if group < 0:
+            return False
+        self._members.committed(record.group, record.record_offset, stamp)
+        row = self._rows.find_or_add(group, self._topics.number(record.topic), record.partition)
+        held = self._held(record)
+        if record.producer_id < 0:
+            self._put(row, held, record.record_offset, stamp)
+        elif self._open.put(record.producer_id, row, held):
+            self._groups.hold(group)
+        return True
+
+    def _held(self, record: Commit) -> Held:
+        value = record.value
+        assert value is not None
+        if isinstance(value, NotUnderstood):
+            return Held(NOT_UNDERSTOOD, self._topic_ids.number(""), -1, -1, record.record_offset)
+        topic_id = self._topic_ids.number(value.topic_id or "")
+        return Held(max(value.offset, -1), topic_id, value.commit_timestamp, value.expire_timestamp, record.record_offset)
+
+    def _put(self, row: int, held: Held, effective_offset: int, stamp: int) -> None:
+        if self._rows.record_offset[row] < 0:
+            self._groups.hold(self._rows.group[row])
+            self._present += 1
+        self._rows.put(row, held, effective_offset, stamp)
+
+    def _tombstone(self, record: Commit, stamp: int) -> bool:
+        group, topic = self._groups.find(record.group), self._topics.find(record.topic)
+        row = self._rows.find(group, topic, record.partition) if group >= 0 and topic >= 0 else -1
+        if row < 0:
+            return False
+        dropped = self._open.drop_row(row)
+        present = self._rows.record_offset[row] >= 0
+        if present:
+            self._rows.remove(row, record.record_offset, stamp)
+            self._present, self._deleted = self._present - 1, self._deleted + 1
+        for _ in range(dropped + present):
+            self._groups.let_go(group)
+        return present or dropped > 0
+
+    def _end(self, marker: EndMarker, stamp: int) -> bool:
+        ended = self._open.end(marker.producer_id)
+        for row, held in ended.items():
+            if marker.committed and held.record_offset > self._rows.record_offset[row]:
+                self._put(row, held, marker.record_offset, stamp)
+            elif self._rows.record_offset[row] < 0:
+                self._deleted += 1
+            self._groups.let_go(self._rows.group[row])
+        return bool(ended)
+
+    def _forget_deleted(self) -> None:
+        if self._deleted + self._members.deleted < FORGET_AT_LEAST + self._present:
+            return
+        waiting = {row for _, row, _ in self._open}
+        kept = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
+        self._rows = self._rows.copy(kept, self._groups.compact())
+        self._open.move(dict(zip(kept, range(len(kept)), strict=True)))
+        self._members.forget_deleted()
+        self._deleted, self._forgotten = 0, self.version
+
+    def _commit_batch(self, after: int) -> pa.RecordBatch:
+        """The commits that changed after a version, deleted ones among them."""
+        rows = self._rows
+        if not len(rows):
+            return batch_of(COMMITS)
+        chosen = np.flatnonzero(np.frombuffer(rows.version, np.int64) > after)
+        expire_ms = [rows.expire_ms.get(row, -1) for row in chosen.tolist()] if rows.expire_ms else np.full(len(chosen), -1)
+        numbers = {name: np.frombuffer(getattr(rows, name), np.int32)[chosen] for name in ("group", "topic", "topic_id", "partition")}
+        longs = ("offset", "commit_ms", "record_offset", "effective_offset")
+        return batch_of(
+            COMMITS,
+            group=named(self._groups.names, numbers["group"]),
+            topic=named(self._topics.names, numbers["topic"]),
+            topic_id=named(self._topic_ids.names, numbers["topic_id"]),
+            partition=numbers["partition"],
+            coordinator=np.full(len(chosen), self.log.partition),
+            expire_ms=expire_ms,
+            share=np.zeros(len(chosen), np.bool_),
+            delivered=np.zeros(len(chosen), np.int64),
+            **{name: np.frombuffer(getattr(rows, name), np.int64)[chosen] for name in longs},
+        )
+
+    def _pending_batch(self) -> pa.RecordBatch:
+        rows, waiting = self._rows, list(self._open)
+        if not waiting:
+            return batch_of(PENDING)
+        return batch_of(
+            PENDING,
+            group=[self._groups.names[rows.group[row]] for _, row, _ in waiting],
+            topic=[self._topics.names[rows.topic[row]] for _, row, _ in waiting],
+            topic_id=[self._topic_ids.names[held.topic_id] for _, _, held in waiting],
+            partition=[rows.partition[row] for _, row, _ in waiting],
+            coordinator=[self.log.partition] * len(waiting),
+            producer_id=[producer_id for producer_id, _, _ in waiting],
+            offset=[held.offset for _, _, held in waiting],
+            record_offset=[held.record_offset for _, _, held in waiting],
+            commit_ms=[held.commit_ms for _, _, held in waiting],
+        )

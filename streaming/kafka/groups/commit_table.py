@@ -1,0 +1,93 @@
+"""The commits and groups of a cluster as columns: what a `CommitStore` makes of what agents say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.common.arrays import Longs
+from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
+from streaming.kafka.groups.numbered_names import Numbers
+
+LogName = tuple[str, int]
+"""`__consumer_offsets` or `__share_group_state`, and the partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The replica of a coordinator's log that counts: that of an agent, and its high watermark.
+
+    ``broker``: whose it is, for an agent that reads the log dirs of several; -1: the only one that the agent has.
+    """
+
+    agent: str
+    high_watermark: int
+    broker: int = -1
+
+    def is_of(self, agent: str, broker: int) -> bool:
+        """Whether it is the replica of that broker which this agent has."""
+        return self.agent == agent and self.broker in (-1, broker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorLog:
+    """One of the logs that rows are of. ``observed``: the agent's replica is the current one; else ``high_watermark`` is -1.
+
+    ``upto``: the offset up to which the agent has replayed it. ``waiting``: the commits above the high watermark.
+    """
+
+    topic: str
+    partition: int
+    agent: str
+    broker: int
+    edition: str
+    upto: int
+    high_watermark: int
+    observed: bool
+    waiting: int
+    unreadable: int
+    omitted: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the agent has replayed all that counts."""
+        return self.observed and self.upto >= self.high_watermark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitRows:
+    """Commits in columns of equal length, sorted by ``key``; nobody changes them.
+
+    ``key`` is that of a group, topic and partition for as long as the process lives. ``group``, ``topic`` and ``topic_id`` are indexes into
+    the names; those of topics stay the same. Of a share group's row only the id is known, and the name is "". ``log``: an index into the
+    logs. ``share``: of a share group. The other columns are those of `COMMITS`; ``offset`` may be `NOT_UNDERSTOOD`.
+    """
+
+    key: Longs
+    group: Numbers
+    topic: Numbers
+    topic_id: Numbers
+    partition: Numbers
+    log: Numbers
+    share: NDArray[np.bool_]
+    offset: Longs
+    commit_ms: Longs
+    expire_ms: Longs
+    delivered: Longs
+    group_names: tuple[str, ...]
+    topic_names: tuple[str, ...]
+    topic_ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Commits:
+    """What counts of all logs. ``rows`` and ``groups`` are the same objects as before if nothing of them changed."""
+
+    rows: CommitRows
+    logs: tuple[CoordinatorLog, ...]
+    groups: Mapping[str, GroupFacts]
+    pending: tuple[PendingCommit, ...]

@@ -1,0 +1,150 @@
+"""The state of one group, by the rules of its kind (`ClassicGroup`, `ConsumerGroup`, `ShareGroup`, `StreamsGroup`).
+
+The words are those of `kafka-groups.sh`. Of a classic group only whole generations are stored, so that it is never seen to rebalance.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from streaming.common.short_names import short_name
+from streaming.errors import FormatError
+from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.formats.wire import PlainReader
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD
+
+MOST_NAMED = 10
+"""So many of a group's members are named."""
+
+
+class GroupType(StrEnum):
+    """The kind of a group."""
+
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+    SHARE = "Share"
+    STREAMS = "Streams"
+
+
+class GroupState(StrEnum):
+    """The states that can be seen in a coordinator's log; a group of which a record was not understood is `UNKNOWN`."""
+
+    EMPTY = "Empty"
+    NOT_READY = "NotReady"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    UNKNOWN = "Unknown"
+
+
+PROTOCOLS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
+_STABLE_MEMBER = {GroupType.CONSUMER: 0, GroupType.SHARE: 0, GroupType.STREAMS: 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """What is known of a group, with short names; columns and units as `GROUPS`."""
+
+    type: GroupType
+    protocol: str
+    state: GroupState
+    members: int
+    epoch: int
+    state_ms: int = -1
+    clients: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+SIMPLE = GroupSummary(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)
+"""A group that commits offsets and has no members: its consumers assign partitions to themselves."""
+
+UNREADABLE = GroupSummary(type=GroupType.CLASSIC, protocol="", state=GroupState.UNKNOWN, members=NOT_UNDERSTOOD, epoch=-1)
+"""A classic group whose record was not understood."""
+
+
+def classic_summary(group: GroupMetadata) -> GroupSummary:
+    """A classic group by its last generation."""
+    consumer = group.protocol_type == PROTOCOLS[GroupType.CONSUMER]
+    return GroupSummary(
+        type=GroupType.CLASSIC,
+        protocol=short_name(group.protocol_type),
+        state=GroupState.STABLE if group.members else GroupState.EMPTY,
+        members=len(group.members),
+        epoch=group.generation,
+        state_ms=group.current_state_timestamp,
+        clients=tuple(short_name(member.client_id) for member in group.members[:MOST_NAMED]),
+        hosts=tuple(short_name(member.client_host) for member in group.members[:MOST_NAMED]),
+        topics=_sorted(topic for member in group.members for topic in subscribed_topics(member.subscription)) if consumer else (),
+    )
+
+
+def subscribed_topics(subscription: bytes) -> tuple[str, ...]:
+    """The topics of a classic consumer's subscription (`ConsumerProtocolSubscription`, any version); none if it is something else."""
+    reader = PlainReader(subscription)
+    try:
+        reader.int16()
+        return tuple([short_name(reader.string()) for _ in range(max(reader.count(), 0))])
+    except FormatError:
+        return ()
+
+
+@dataclass(slots=True)
+class Member:
+    """A member of a newer group; its ``state`` is None where it was not understood."""
+
+    client_id: str = ""
+    client_host: str = ""
+    topics: tuple[str, ...] = ()
+    epoch: int = 0
+    state: int | None = 0
+
+
+@dataclass(slots=True)
+class NewerGroup:
+    """A group of one of the newer protocols, as its records have made it; ``understood``: its own last record was."""
+
+    type: GroupType
+    epoch: int = 0
+    understood: bool = True
+    target_epoch: int = 0
+    target_ms: int = -1
+    members: dict[str, Member] = field(default_factory=dict)
+    found_topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by regular expression, or "" for those of a topology
+    topology_epoch: int = -1
+    validated_epoch: int = -1
+
+    def summary(self) -> GroupSummary:
+        """The group as its coordinator sees it."""
+        first = [self.members[name] for name in sorted(self.members)[:MOST_NAMED]]
+        topics = [topic for member in self.members.values() for topic in member.topics]
+        return GroupSummary(
+            type=self.type,
+            protocol=PROTOCOLS[self.type],
+            state=self._state(),
+            members=len(self.members),
+            epoch=self.epoch,
+            state_ms=self.target_ms,
+            clients=tuple(member.client_id for member in first),
+            hosts=tuple(member.client_host for member in first),
+            topics=_sorted([*topics, *(topic for found in self.found_topics.values() for topic in found)]),
+        )
+
+    def _state(self) -> GroupState:
+        if not self.understood or any(member.state is None for member in self.members.values()):
+            return GroupState.UNKNOWN
+        if not self.members:
+            return GroupState.EMPTY
+        if self.type is GroupType.SHARE:
+            return GroupState.STABLE
+        if self.type is GroupType.STREAMS and (self.topology_epoch < 0 or self.topology_epoch != self.validated_epoch):
+            return GroupState.NOT_READY
+        if self.epoch > self.target_epoch:
+            return GroupState.ASSIGNING
+        stable = _STABLE_MEMBER[self.type]
+        reconciled = all(member.state == stable and member.epoch == self.target_epoch for member in self.members.values())
+        return GroupState.STABLE if reconciled else GroupState.RECONCILING
+
+
+def _sorted(topics: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(topics)))

@@ -1,0 +1,97 @@
+"""The committed offsets of one coordinator's log, in columns: a million of them take some 70 MB.
+
+A row is found by the numbers of its group and topic and its partition, through a hash table of row numbers.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from streaming.kafka.groups.group_rows import REMOVED
+
+_FREE = -1
+_FIRST_SLOTS = 16
+
+
+class Held(NamedTuple):
+    """What is known of a commit: ``topic_id`` by its number; times in Unix milliseconds."""
+
+    offset: int
+    topic_id: int
+    commit_ms: int
+    expire_ms: int
+    record_offset: int
+
+
+class HeldCommits:
+    """Columns of equal length. A row whose ``record_offset`` is -1 has no commit: it was deleted, or is only pending."""
+
+    def __init__(self) -> None:
+        self.group, self.topic, self.partition, self.topic_id = array("i"), array("i"), array("i"), array("i")
+        self.offset, self.commit_ms, self.record_offset, self.effective_offset, self.version = (array("q") for _ in range(5))
+        self.expire_ms: dict[int, int] = {}  # few have one
+        self._slots = array("i", [_FREE]) * _FIRST_SLOTS
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def find(self, group: int, topic: int, partition: int) -> int:
+        """The row of a key, -1 if it has none."""
+        return self._slots[self._slot(group, topic, partition)]
+
+    def find_or_add(self, group: int, topic: int, partition: int) -> int:
+        """The row of a key; a new one has no commit."""
+        slot = self._slot(group, topic, partition)
+        row = self._slots[slot]
+        if row != _FREE:
+            return row
+        row = self._slots[slot] = len(self.group)
+        self.group.append(group)
+        self.topic.append(topic)
+        self.partition.append(partition)
+        self.topic_id.append(0)
+        self.offset.append(REMOVED)
+        for column in (self.commit_ms, self.record_offset, self.effective_offset):
+            column.append(-1)
+        self.version.append(0)
+        if 3 * len(self.group) > 2 * len(self._slots):
+            self._grow()
+        return row
+
+    def put(self, row: int, held: Held, effective_offset: int, version: int) -> None:
+        """Give a row its commit."""
+        self.offset[row], self.topic_id[row], self.commit_ms[row], expire_ms, self.record_offset[row] = held
+        self.effective_offset[row], self.version[row] = effective_offset, version
+        if expire_ms >= 0:
+            self.expire_ms[row] = expire_ms
+        elif self.expire_ms:
+            self.expire_ms.pop(row, None)
+
+    def remove(self, row: int, effective_offset: int, version: int) -> None:
+        """Take a row's commit away."""
+        self.put(row, Held(REMOVED, self.topic_id[row], -1, -1, -1), effective_offset, version)
+
+    def copy(self, kept: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
+        """Some of the rows, in order, with other numbers of their groups."""
+        copied = HeldCommits()
+        for number, row in enumerate(kept):
+            copied.find_or_add(groups[self.group[row]], self.topic[row], self.partition[row])
+            held = Held(self.offset[row], self.topic_id[row], self.commit_ms[row], self.expire_ms.get(row, -1), self.record_offset[row])
+            copied.put(number, held, self.effective_offset[row], self.version[row])
+        return copied
+
+    def _slot(self, group: int, topic: int, partition: int) -> int:
+        """The slot of a key, or the free one where it belongs."""
+        slots, groups, topics, partitions = self._slots, self.group, self.topic, self.partition
+        mask = len(slots) - 1
+        slot = hash((group, topic, partition)) & mask
+        while (row := slots[slot]) != _FREE:
+            if partitions[row] == partition and topics[row] == topic and groups[row] == group:
+                return slot
+            slot = (slot + 1) & mask
+        return slot
+
+    def _grow(self) -> None:
+        self._slots = array("i", [_FREE]) * (2 * len(self._slots))
+        for row, key in enumerate(zip(self.group, self.topic, self.partition, strict=True)):
+            self._slots[self._slot(*key)] = row

@@ -1,0 +1,121 @@
+"""What the replays of all coordinators' logs have in common: from the first byte on, each record once, in versions, within a limit."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from streaming.common.log_key import LogKey
+from streaming.kafka.groups.followed_groups import FollowedGroups, GroupLimit
+from streaming.kafka.groups.group_rows import GroupChanges
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.walk import Bytes
+
+FORGET_AT_LEAST = 64
+"""So many deletions at least are kept before what is deleted is forgotten."""
+
+
+class _Numbered(Protocol):
+    """A record with its offset in the log."""
+
+    @property
+    def record_offset(self) -> int: ...
+
+
+_Record = TypeVar("_Record", bound=_Numbered)
+_Read = TypeVar("_Read", bound=_Numbered, covariant=True)
+
+
+class Records(Protocol[_Read]):
+    """The records of a range in order, and how many others could not be read."""
+
+    @property
+    def records(self) -> tuple[_Read, ...]: ...
+
+    @property
+    def unreadable(self) -> int: ...
+
+
+class LogReplay(ABC, Generic[_Record]):
+    """The replay of one log, from its first byte up to ``upto``. Not for several threads at once.
+
+    A log that was truncated, or compacted behind ``upto`` while it was read, is replayed anew, by another replay with another ``edition``;
+    `close` gives back what the first one took of the limit.
+    """
+
+    def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:
+        self.log = log
+        self.edition = edition
+        self.upto = 0
+        self.version = 0
+        self.unreadable = 0
+        self._groups = FollowedGroups(limit)
+        self._deleted = 0  # deletions since deleted rows were last forgotten
+        self._forgotten = 0  # the version of that moment: who is further back has to get everything
+
+    @property
+    def omitted(self) -> int:
+        """The number of groups that are left out because of the limit."""
+        return self._groups.omitted
+
+    def replay(self, records: Records[_Record], upto: int) -> None:
+        """Apply the records of the range that ends before ``upto``. Those that were applied already are left out."""
+        stamp, changed = self.version + 1, False
+        for record in records.records:
+            if record.record_offset >= self.upto:
+                changed |= self._apply(record, stamp)
+        self.unreadable += records.unreadable
+        self.advance(upto)
+        if changed:
+            self.version = stamp
+            self._forget_deleted()
+
+    def read(self, batches: Batches, buffer: Bytes) -> Callable[[], None]:
+        """Parse the sound batches of the next range, and return what applies them: parsing takes most of the time, and changes nothing."""
+        records, upto = self._parse(batches, buffer), int(batches.last_offset[-1]) + 1
+        return lambda: self.replay(records, upto)
+
+    def advance(self, upto: int) -> None:
+        """There is nothing left before ``upto``: it was cleaned or deleted."""
+        self.upto = max(self.upto, upto)
+
+    def changes(self, after: int) -> GroupChanges:
+        """What changed since version ``after``, 0 for everything."""
+        whole = after < max(self._forgotten, 1)
+        commits, pending, groups = self._tables(0 if whole else after)
+        return GroupChanges(
+            broker=self.log.broker,
+            topic=self.log.topic,
+            topic_id=self.log.topic_id,
+            coordinator=self.log.partition,
+            edition=self.edition,
+            version=self.version,
+            whole=whole,
+            upto=self.upto,
+            commits=commits,
+            pending=pending,
+            groups=groups,
+            unreadable=self.unreadable,
+            omitted=self.omitted,
+        )
+
+    def close(self) -> None:
+        """Give back what it took of the limit."""
+        self._groups.close()
+
+    @abstractmethod
+    def _parse(self, batches: Batches, buffer: Bytes) -> Records[_Record]:
+        """The records in the sound batches of a range."""
+
+    @abstractmethod
+    def _apply(self, record: _Record, stamp: int) -> bool:
+        """Apply one record, as version ``stamp``; returns whether anything changed."""
+
+    @abstractmethod
+    def _tables(self, after: int) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
+        """The commits and the groups that changed after a version, 0 for all; between them everything that is pending."""
+
+    @abstractmethod
+    def _forget_deleted(self) -> None:
+        """Once as many were deleted as there are, keep nothing of what is deleted."""

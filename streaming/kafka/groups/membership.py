@@ -1,0 +1,130 @@
+"""The groups of one coordinator's log, in versions: their types, states and members, as the records about them say."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, OtherKey
+from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.groups.followed_groups import FollowedGroups
+from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
+from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupSummary, GroupType, NewerGroup, classic_summary
+from streaming.kafka.groups.newer_groups import APPLIED, DELETING
+from streaming.kafka.scan.group_records import GroupRecord
+
+_DELETED = GroupSummary(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
+
+
+@dataclass(slots=True)
+class _Known:
+    """A group, or that it is deleted; ``record_offset`` of the last record about it."""
+
+    group: GroupSummary | NewerGroup
+    record_offset: int
+    version: int
+
+    @property
+    def deleted(self) -> bool:
+        return self.group is _DELETED
+
+    @property
+    def stored(self) -> bool:
+        """Whether it has records of its own, and not commits alone."""
+        return self.group is not SIMPLE and not self.deleted
+
+    def summary(self) -> GroupSummary:
+        return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
+
+
+class Membership:
+    """The groups by their names."""
+
+    def __init__(self, groups: FollowedGroups) -> None:
+        self._followed = groups
+        self._groups: dict[str, _Known] = {}
+        self.deleted = 0  # how many were deleted since that was last forgotten
+
+    def committed(self, group: str, record_offset: int, stamp: int) -> None:
+        """A group commits an offset: if nothing else is known of it, it is one without members."""
+        known = self._groups.get(group)
+        if known is None or known.deleted:
+            self._groups[group] = _Known(SIMPLE, record_offset, stamp)
+
+    def replay(self, record: GroupRecord, stamp: int) -> bool:
+        """Apply a record; returns whether something changed."""
+        key = record.key
+        if isinstance(key, GroupKey):
+            return self._classic(key.group, record, stamp)
+        if isinstance(key, OffsetCommitKey | OtherKey) or key.key_type not in APPLIED:
+            return False
+        kind, apply = APPLIED[key.key_type]
+        group = self._newer(key.group, kind, record, stamp)
+        if group is None:
+            return False
+        if record.value is None and key.key_type in DELETING:
+            return self._delete(key.group, record.record_offset, stamp)
+        apply(group, key, record.value)
+        return True
+
+    def batch(self, after: int, coordinator: int) -> pa.RecordBatch:
+        """The groups that changed after a version, deleted ones among them."""
+        changed = [(name, known, known.summary()) for name, known in self._groups.items() if known.version > after]
+        if not changed:
+            return batch_of(GROUPS)
+        columns = ("type", "protocol", "state", "members", "epoch", "state_ms", "clients", "hosts", "topics")
+        return batch_of(
+            GROUPS,
+            group=[name for name, _, _ in changed],
+            coordinator=[coordinator] * len(changed),
+            effective_offset=[known.record_offset for _, known, _ in changed],
+            **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
+        )
+
+    def forget_deleted(self) -> None:
+        """Keep nothing of deleted groups, nor of those for which nothing is held any more."""
+        self._groups = {name: known for name, known in self._groups.items() if not known.deleted and self._followed.find(name) >= 0}
+        self.deleted = 0
+
+    def _classic(self, name: str, record: GroupRecord, stamp: int) -> bool:
+        value = record.value
+        if value is None:
+            self._followed.deleted(name)
+            known = self._groups.get(name)
+            # a group that goes over to a newer protocol is not deleted by what is left of the classic one
+            deletes = known is not None and not isinstance(known.group, NewerGroup)
+            return deletes and self._delete(name, record.record_offset, stamp)
+        summary = classic_summary(value) if isinstance(value, GroupMetadata) else UNREADABLE
+        return self._put(name, summary, record.record_offset, stamp)
+
+    def _newer(self, name: str, kind: GroupType, record: GroupRecord, stamp: int) -> NewerGroup | None:
+        """The group that a record is about, which is changed by it; None if it is not to be made by it, or left out."""
+        known = self._groups.get(name)
+        if known is not None and isinstance(known.group, NewerGroup) and known.group.type is kind:
+            known.record_offset, known.version = record.record_offset, stamp
+            return known.group
+        if record.value is None:
+            if isinstance(record.key, OtherKey | OffsetCommitKey | GroupKey) or record.key.key_type in DELETING:
+                self._followed.deleted(name)
+            return None
+        group = NewerGroup(kind)
+        return group if self._put(name, group, record.record_offset, stamp) else None
+
+    def _put(self, name: str, group: GroupSummary | NewerGroup, record_offset: int, stamp: int) -> bool:
+        number = self._followed.follow(name)
+        if number < 0:
+            return False
+        known = self._groups.get(name)
+        if known is None or not known.stored:
+            self._followed.hold(number)
+        self._groups[name] = _Known(group, record_offset, stamp)
+        return True
+
+    def _delete(self, name: str, record_offset: int, stamp: int) -> bool:
+        known = self._groups.get(name)
+        if known is None or known.deleted:
+            return False
+        if known.stored:
+            self._followed.let_go(self._followed.find(name))
+        self._groups[name] = _Known(_DELETED, record_offset, stamp)
+        self.deleted += 1
+        return True

@@ -1,0 +1,88 @@
+"""Applies the records of the newer protocols to a group: consumer (KIP-848), share and streams groups have the same kinds of records."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from streaming.common.short_names import short_name
+from streaming.kafka.formats.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
+from streaming.kafka.formats.consumer_offsets import OffsetsKey
+from streaming.kafka.groups.group_states import GroupType, Member, NewerGroup
+from streaming.kafka.scan.group_records import NotUnderstood
+
+_Apply = Callable[[NewerGroup, Any, Any], None]
+
+
+def _group(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
+    group.understood = not isinstance(value, NotUnderstood)
+    if group.understood:
+        group.epoch = value.epoch
+        group.validated_epoch = getattr(value, "validated_topology_epoch", -1)
+
+
+def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any) -> None:
+    if value is None:
+        group.members.pop(key.member_id, None)
+        return
+    member = group.members.setdefault(key.member_id, Member())
+    if not isinstance(value, NotUnderstood):
+        member.client_id, member.client_host = short_name(value.client_id), short_name(value.client_host)
+        member.topics = _short(getattr(value, "topics", ()))
+
+
+def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any) -> None:
+    if value is None:  # it leaves, or it has nothing any more
+        if key.member_id in group.members:
+            group.members[key.member_id].epoch = -1
+        return
+    member = group.members.setdefault(key.member_id, Member())  # compaction may leave its description for later
+    if isinstance(value, NotUnderstood):
+        member.state = None
+    else:
+        member.epoch, member.state = value.epoch, value.state
+
+
+def _target(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
+    if value is None:
+        group.target_epoch, group.target_ms = -1, -1
+    elif not isinstance(value, NotUnderstood):
+        group.target_epoch, group.target_ms = value.epoch, value.timestamp if value.timestamp > 0 else -1
+
+
+def _regex(group: NewerGroup, key: ConsumerGroupRegexKey, value: Any) -> None:
+    group.found_topics.pop(key.regular_expression, None)
+    if value is not None and not isinstance(value, NotUnderstood):
+        group.found_topics[key.regular_expression] = _short(value.topics)
+
+
+def _topology(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
+    group.found_topics.pop("", None)
+    group.topology_epoch = -1
+    if value is not None and not isinstance(value, NotUnderstood):
+        group.topology_epoch = value.epoch
+        group.found_topics[""] = _short(topic for part in value.subtopologies for topic in part.source_topics)
+
+
+def _short(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(short_name, names))
+
+
+APPLIED: Mapping[KeyType, tuple[GroupType, _Apply]] = {
+    KeyType.CONSUMER_GROUP_METADATA: (GroupType.CONSUMER, _group),
+    KeyType.CONSUMER_GROUP_MEMBER_METADATA: (GroupType.CONSUMER, _member),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: (GroupType.CONSUMER, _target),
+    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (GroupType.CONSUMER, _current),
+    KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (GroupType.CONSUMER, _regex),
+    KeyType.SHARE_GROUP_METADATA: (GroupType.SHARE, _group),
+    KeyType.SHARE_GROUP_MEMBER_METADATA: (GroupType.SHARE, _member),
+    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: (GroupType.SHARE, _target),
+    KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: (GroupType.SHARE, _current),
+    KeyType.STREAMS_GROUP_METADATA: (GroupType.STREAMS, _group),
+    KeyType.STREAMS_GROUP_MEMBER_METADATA: (GroupType.STREAMS, _member),
+    KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: (GroupType.STREAMS, _target),
+    KeyType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: (GroupType.STREAMS, _current),
+    KeyType.STREAMS_GROUP_TOPOLOGY: (GroupType.STREAMS, _topology),
+}
+"""By the type of a key: the kind of its group, and what applies the value. The other types say nothing that is shown."""
+
+DELETING = {KeyType.CONSUMER_GROUP_METADATA, KeyType.SHARE_GROUP_METADATA, KeyType.STREAMS_GROUP_METADATA}
+"""A tombstone with one of these keys deletes the group."""

@@ -1,0 +1,107 @@
+"""Replays one partition of `__share_group_state` as its coordinator does (`ShareCoordinatorShard`), in versions.
+
+A snapshot replaces what was known of a group's partition, an update changes it. What is sent is the start offset, before which the group is
+done with everything, and the number of offsets after it that it is done with too. What consumers hold at the moment is not stored.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.share_group_state import ShareKeyType, ShareUpdate
+from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_UNDERSTOOD, PENDING, REMOVED, batch_of
+from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
+from streaming.kafka.scan.group_records import NotUnderstood
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
+from streaming.kafka.scan.walk import Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """``delivered`` is 0 where brokers before 4.2 wrote it, which did not count."""
+
+    offset: int
+    delivered: int
+    commit_ms: int
+    record_offset: int
+    version: int
+
+
+class ShareLog(LogReplay[ShareRecord]):
+    """How far share groups are, by one log of `__share_group_state`: commits alone."""
+
+    def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:
+        super().__init__(log, edition, limit)
+        self._known: dict[tuple[str, str, int], _Progress] = {}
+
+    def _parse(self, batches: Batches, buffer: Bytes) -> ShareRecords:
+        return share_records(batches, buffer)
+
+    def _tables(self, after: int) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
+        return self._commit_batch(after), batch_of(PENDING), batch_of(GROUPS)
+
+    def _commit_batch(self, after: int) -> pa.RecordBatch:
+        rows = [(key, one) for key, one in self._known.items() if one.version > after]
+        count = len(rows)
+        return batch_of(
+            COMMITS,
+            group=[group for (group, _, _), _ in rows],
+            topic=[""] * count,
+            topic_id=[topic_id for (_, topic_id, _), _ in rows],
+            partition=[partition for (_, _, partition), _ in rows],
+            coordinator=[self.log.partition] * count,
+            offset=[one.offset for _, one in rows],
+            commit_ms=[one.commit_ms for _, one in rows],
+            expire_ms=[-1] * count,
+            record_offset=[one.record_offset for _, one in rows],
+            effective_offset=[one.record_offset for _, one in rows],
+            share=[True] * count,
+            delivered=[one.delivered for _, one in rows],
+        )
+
+    def _apply(self, record: ShareRecord, stamp: int) -> bool:
+        key = (record.key.group, record.key.topic_id, record.key.partition)
+        before = self._known.get(key)
+        present = before is not None and before.offset != REMOVED
+        if record.value is None and (not present or record.key.key_type != ShareKeyType.SHARE_SNAPSHOT):
+            return False
+        progress = self._progress(record, before, stamp)
+        if progress.offset == REMOVED:
+            if not present:
+                return False
+            self._groups.let_go(self._groups.find(key[0]))
+            self._deleted += 1
+        elif not present:
+            number = self._groups.follow(key[0])
+            if number < 0:
+                return False
+            self._groups.hold(number)
+        self._known[key] = progress
+        return True
+
+    def _progress(self, record: ShareRecord, before: _Progress | None, stamp: int) -> _Progress:
+        value, at = record.value, record.record_offset
+        if value is None:
+            return _Progress(REMOVED, 0, -1, at, stamp)
+        if isinstance(value, NotUnderstood):
+            return _Progress(NOT_UNDERSTOOD, 0, -1, at, stamp)
+        offset = value.start_offset
+        if isinstance(value, ShareUpdate) and before is not None and offset < 0:
+            offset = before.offset
+        return _Progress(
+            max(offset, REMOVED) if offset != NOT_UNDERSTOOD else offset,
+            max(value.delivery_complete_count, 0),
+            record.timestamp_ms,
+            at,
+            stamp,
+        )
+
+    def _forget_deleted(self) -> None:
+        if self._deleted < FORGET_AT_LEAST + len(self._known) - self._deleted:
+            return
+        self._known = {key: one for key, one in self._known.items() if one.offset != REMOVED}
+        self._groups.compact()
+        self._deleted, self._forgotten = 0, self.version

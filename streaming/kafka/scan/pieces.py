@@ -1,0 +1,129 @@
+"""The scan: pieces of several logs in one buffer are walked, checked and summed in one numpy pass.
+
+Only this module parses appended bytes; its results go from here to the metrics.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES
+from streaming.kafka.scan.headers import Batches, find_flaws, read_headers
+from streaming.kafka.scan.sums import Sums, sum_ranges
+from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk, walk_lanes
+
+MAX_SEGMENT_BYTES = 2**31 - 1
+"""A ``.log`` is never larger (`FileRecords`), so a batch that would reach beyond this has a wrong length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes ``[start, end)`` of the buffer: a part of one log that begins at a batch.
+
+    ``expected_offset`` is the smallest offset that its first batch may have; ``seeds`` are positions in the buffer where batches begin
+    according to an index (see `walk`), or None. ``limit`` is how far from ``start`` a batch may reach in the file at most.
+    """
+
+    start: int
+    end: int
+    expected_offset: int
+    seeds: Positions | None = None
+    limit: int = MAX_SEGMENT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The result of a piece.
+
+    ``end`` is the end of its last complete and sound batch in the buffer; ``flaw`` is the reason in words why the next batch is not sound,
+    ``stop`` why the walk ended otherwise. ``batches`` are those before ``end``; ``sums`` is None if there are none.
+    """
+
+    end: int
+    stop: Stop
+    flaw: str | None
+    batches: Batches
+    sums: Sums | None
+
+    @property
+    def anchor(self) -> bytes:
+        """The header of the last batch. A later poll uses it to detect whether the log was truncated and written again."""
+        return self.batches.anchor(-1)
+
+    @property
+    def anchor_position(self) -> int:
+        """The position of that header in the buffer."""
+        return int(self.batches.positions[-1])
+
+
+def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
+    """Scan pieces that follow each other in ``buffer`` without overlapping; one result for each piece, in order."""
+    positions, ends, stops = _walk(buffer, pieces)
+    begins = np.searchsorted(positions, [piece.start for piece in pieces])
+    counts = np.diff(np.append(begins, len(positions)))
+    batches = read_headers(buffer, positions)
+    firsts = begins[counts > 0]
+    expected = np.array([piece.expected_offset for piece in pieces], np.int64)[counts > 0]
+    flaws = {int(np.searchsorted(begins, flaw.item, side="right")) - 1: flaw for flaw in find_flaws(batches, firsts, expected)}
+    whats: list[str | None] = [None] * len(pieces)
+    if flaws:
+        keep = np.ones(len(batches), bool)
+        for piece, flaw in flaws.items():
+            whats[piece] = flaw.what
+            ends[piece] = int(positions[flaw.item])
+            keep[flaw.item : begins[piece] + counts[piece]] = False
+            counts[piece] = flaw.item - begins[piece]
+        batches = batches.take(keep)
+        begins = np.cumsum(counts) - counts
+        firsts = begins[counts > 0]
+    sums = iter(sum_ranges(batches, firsts))
+    found = []
+    for item, (begin, count) in enumerate(zip(begins.tolist(), counts.tolist(), strict=True)):
+        own = next(sums) if count else None
+        if whats[item] is None and stops[item] in (Stop.SHORT, Stop.BAD_LENGTH):
+            following = own.next_offset if own is not None else pieces[item].expected_offset
+            whats[item] = _flaw_at(buffer, ends[item], pieces[item], following)
+        found.append(Scanned(ends[item], stops[item], whats[item], batches.take(slice(begin, begin + count)), own))
+    return found
+
+
+def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int], list[Stop]]:
+    if all(piece.seeds is None for piece in pieces):
+        starts, limits = np.array([(piece.start, piece.end) for piece in pieces], np.int64).reshape(-1, 2).T
+        lanes = walk_lanes(buffer, starts, limits)
+        return lanes.positions, lanes.reached.tolist(), [Stop(stop) for stop in lanes.stops.tolist()]
+    walks = [walk(buffer, piece.start, piece.end, piece.seeds) for piece in pieces]
+    return np.concatenate([one.positions for one in walks]), [one.end for one in walks], [one.stop for one in walks]
+
+
+def _flaw_at(buffer: Bytes, position: int, piece: Piece, expected_offset: int) -> str | None:
+    """The flaw of a batch that is not complete in the piece, as far as the existing bytes show it; None if there is none."""
+    head = buffer[position : min(position + HEADER_BYTES, piece.end)]
+    if len(head) < PREFIX_BYTES:
+        return None
+    length = batch_size_at(head.tobytes()) - PREFIX_BYTES
+    if length < MIN_LENGTH or position - piece.start + PREFIX_BYTES + length > piece.limit:
+        return f"bad batch length {length}"
+    if len(head) < HEADER_BYTES or head[MAGIC_AT] < CURRENT_MAGIC:  # nothing can be checked in an old message before it is complete
+        return None
+    flaws = find_flaws(read_headers(head, np.zeros(1, np.int64)), np.zeros(1, np.intp), np.array([expected_offset]))
+    return flaws[0].what if flaws else None
+
+
+def batch_size_at(head: bytes) -> int:
+    """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
+    return PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+
+
+def scan_header(head: bytes, expected_offset: int) -> Scanned:
+    """Scan one batch of magic 2 by its header only, for a batch larger than a buffer; ``head`` is its 61 bytes.
+
+    ``end`` of the result is the batch's size.
+    """
+    buffer = np.frombuffer(head[:HEADER_BYTES], np.uint8)
+    batches = read_headers(buffer, np.zeros(1, np.int64))
+    flaws = find_flaws(batches, np.zeros(1, np.intp), np.array([expected_offset]))
+    if flaws:
+        return Scanned(0, Stop.END, flaws[0].what, batches.take(slice(0, 0)), None)
+    return Scanned(int(batches.size[0]), Stop.END, None, batches, sum_ranges(batches, np.zeros(1, np.intp))[0])

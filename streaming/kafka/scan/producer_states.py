@@ -1,0 +1,247 @@
+"""The producers of one log: those that a broker keeps state of, and the gaps in their sequences.
+
+The rules are those of `ProducerStateManager`: it keeps the last epoch, sequence and time of every producer id, until that is silent for
+``producer.id.expiration.ms`` without an open transaction. Between batches of one epoch the sequence rises by one, and from 2^31 - 1 to 0.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.common.arrays import Longs
+from streaming.kafka.formats.layout import CONTROL_BIT, CURRENT_MAGIC, TRANSACTIONAL_BIT
+from streaming.kafka.formats.producer_snapshot import ProducerState
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.transaction_steps import order_by_producer
+
+EXPIRATION_MS = 86_400_000
+"""The default of ``producer.id.expiration.ms``."""
+
+ENTRIES = np.dtype(
+    [
+        ("producer_id", "<i8"),
+        ("producer_epoch", "<i2"),
+        ("open", "u1"),  # 1: it has an open transaction
+        ("last_sequence", "<i4"),  # of its data in this epoch, -1 none
+        ("last_ms", "<i8"),  # largest timestamp of its last batch, or time of its last marker: expiration counts from it
+    ]
+)
+"""One item for each producer, sorted by producer id."""
+
+Entries = NDArray[np.void]
+"""An array of `ENTRIES`."""
+
+_NOBODY: Entries = np.empty(0, ENTRIES)
+_NO_IDS: Longs = np.empty(0, np.int64)
+_FEW = 8
+_MOST_SEQUENCE = 0x7FFFFFFF
+_FAR = 1 << 30  # a sequence that seems further ahead is behind: it was written again after a truncation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Producers:
+    """The producers of a log, at most the ``limit`` that wrote last.
+
+    ``dropped_ms`` is the newest time of any producer that was removed because of the limit, -1 none.
+    """
+
+    entries: Entries
+    limit: int
+    dropped_ms: int = -1
+
+    @classmethod
+    def none(cls, limit: int) -> Self:
+        """The producers of a log that is read from its first byte."""
+        return cls(_NOBODY, limit)
+
+    @classmethod
+    def of(cls, states: Iterable[ProducerState], limit: int) -> Self:
+        """The producers of a producer snapshot."""
+        rows = [
+            (state.producer_id, state.producer_epoch, state.current_txn_first_offset >= 0, state.last_sequence, state.timestamp)
+            for state in states
+        ]
+        entries, dropped_ms, _ = _limited(np.array(sorted(rows), ENTRIES), limit, -1)
+        return cls(entries, limit, dropped_ms)
+
+    @property
+    def active(self) -> int | None:
+        """How many there are, None if some had to be removed."""
+        return len(self.entries) if self.dropped_ms < 0 else None
+
+    def take(self, batches: Batches, *, compacted: bool = False) -> "Taken":
+        """Add the batches of a range, in order. In a compacted topic batches are missing, so no gap is counted."""
+        if len(batches) <= _FEW:
+            changed, gaps = self._take_few(batches)
+        else:
+            changed, gaps = self._take_many(batches)
+        if not len(changed):
+            return Taken(self, 0, _NOBODY, _NO_IDS)
+        entries, dropped_ms, removed = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
+        if len(removed):
+            changed = changed.compress(~np.isin(changed["producer_id"], removed))
+        return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), 0 if compacted else gaps, changed, removed)
+
+    def _take_few(self, batches: Batches) -> tuple[Entries, int]:
+        """The producers of some batches after them, and the gaps, batch by batch: for a few batches this costs less than arrays."""
+        headers: Any = batches.headers
+        ids = headers["producer_id"].tolist()
+        if max(ids, default=-1) < 0:
+            return _NOBODY, 0
+        after: dict[int, tuple[int, ...]] = {}
+        gaps = 0
+        columns = (headers["producer_epoch"], headers["base_sequence"], headers["last_offset_delta"], batches.attributes, batches.records)
+        for own, epoch, first, delta, attributes, records, newest, magic in zip(
+            ids, *(column.tolist() for column in (*columns, batches.max_timestamp, batches.magic)), strict=True
+        ):
+            control = attributes & CONTROL_BIT
+            if own < 0 or magic < CURRENT_MAGIC or (control and records <= 0):
+                continue
+            _, old_epoch, is_open, sequence, _ = after[own] if own in after else self._known_one(own)
+            if epoch != old_epoch:
+                sequence = -1
+            if control:
+                is_open = 0
+            else:
+                gaps += sequence >= 0 and first >= 0 and 0 < (first - sequence - 1) & _MOST_SEQUENCE < _FAR
+                sequence = -1 if first < 0 else (first + delta) & _MOST_SEQUENCE
+                is_open = 1 if attributes & TRANSACTIONAL_BIT else is_open
+            after[own] = (own, epoch, is_open, sequence, newest)
+        return np.array([after[own] for own in sorted(after)], ENTRIES), gaps
+
+    def _known_one(self, producer_id: int) -> tuple[int, ...]:
+        index = int(np.searchsorted(self.entries["producer_id"], producer_id))
+        if index < len(self.entries):
+            entry: tuple[int, ...] = self.entries[index].item()
+            if entry[0] == producer_id:
+                return entry
+        return (producer_id, -1, 0, -1, -1)
+
+    def _take_many(self, batches: Batches) -> tuple[Entries, int]:
+        headers: Any = batches.headers
+        # a control batch that compaction has emptied is ignored (`UnifiedLog.updateProducers`)
+        named = (
+            (headers["producer_id"] >= 0)
+            & (batches.magic >= CURRENT_MAGIC)
+            & ((batches.attributes & CONTROL_BIT == 0) | (batches.records > 0))
+        )
+        items = np.flatnonzero(named)
+        if not len(items):
+            return _NOBODY, 0
+        items = items[order_by_producer(headers["producer_id"][items])]
+        ids = headers["producer_id"][items].astype(np.int64)
+        firsts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+        before = self._known(ids[firsts])
+        epochs = headers["producer_epoch"][items].astype(np.int64)
+        control = batches.control[items]
+        data = _Data.of(items, control, ids, epochs, batches)
+        return _changed(batches, items, firsts, before, epochs, data), data.gaps(firsts, before)
+
+    def _known(self, ids: Longs) -> Entries:
+        """The entries of these producers, in the order of ``ids``; epoch and sequence are -1 if there is none."""
+        found = np.zeros(len(ids), ENTRIES)
+        found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
+        if len(self.entries):
+            own = self.entries["producer_id"]
+            indexes = np.minimum(np.searchsorted(own, ids), len(own) - 1)
+            known = own[indexes] == ids
+            found[known] = self.entries.take(indexes[known])
+        return found
+
+    def expired(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> "Taken":
+        """Remove those that have been silent for long, as `ProducerStateManager.removeExpiredProducers` does from time to time."""
+        silent = (now_ms - self.entries["last_ms"] >= expiration_ms) & (self.entries["open"] == 0)
+        dropped_ms = -1 if now_ms - self.dropped_ms >= expiration_ms else self.dropped_ms  # all of them would have expired by now
+        if not silent.any() and dropped_ms == self.dropped_ms:
+            return Taken(self, 0, _NOBODY, _NO_IDS)
+        kept = replace(self, entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
+        return Taken(kept, 0, _NOBODY, self.entries["producer_id"][silent])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """The producers after a step, the gaps in it, and the changes for a copy of the producers: ``changed`` entries and ``removed`` ids."""
+
+    producers: Producers
+    gaps: int
+    changed: Entries
+    removed: Longs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Data:
+    """The data batches among the items of a range, producer after producer; ``index`` is the index of each among the items."""
+
+    index: NDArray[np.intp]
+    producer_id: Longs
+    epoch: Longs
+    first_sequence: Longs
+    last_sequence: Longs
+
+    @classmethod
+    def of(cls, items: NDArray[np.intp], control: NDArray[np.bool_], ids: Longs, epochs: Longs, batches: Batches) -> Self:
+        index = np.flatnonzero(~control)
+        chosen = items[index]
+        headers: Any = batches.headers
+        first = headers["base_sequence"][chosen].astype(np.int64)
+        last = np.where(first < 0, -1, (first + batches.last_offset[chosen] - batches.base_offset[chosen]) & _MOST_SEQUENCE)
+        return cls(index, ids[index], epochs[index], first, last)
+
+    def gaps(self, firsts: NDArray[np.intp], before: Entries) -> int:
+        """How many batches do not follow the one before them, if that has the same epoch."""
+        if not len(self.index):
+            return 0
+        epoch, sequence = np.empty_like(self.epoch), np.empty_like(self.last_sequence)
+        epoch[1:], sequence[1:] = self.epoch[:-1], self.last_sequence[:-1]
+        begins = np.flatnonzero(np.append(True, self.producer_id[1:] != self.producer_id[:-1]))
+        owner = np.searchsorted(firsts, self.index[begins], side="right") - 1
+        epoch[begins], sequence[begins] = before["producer_epoch"][owner], before["last_sequence"][owner]
+        missing = (self.first_sequence - sequence - 1) & _MOST_SEQUENCE
+        return int(
+            np.count_nonzero((self.epoch == epoch) & (sequence >= 0) & (self.first_sequence >= 0) & (missing > 0) & (missing < _FAR))
+        )
+
+
+def _changed(batches: Batches, items: NDArray[np.intp], firsts: NDArray[np.intp], before: Entries, epochs: Longs, data: _Data) -> Entries:
+    """The producers of a range after it."""
+    lasts = np.append(firsts[1:], len(items)) - 1
+    indexes = np.arange(len(items))
+    attributes = batches.attributes[items]
+    ends = np.maximum.reduceat(np.where(attributes & CONTROL_BIT != 0, indexes, -1), firsts)
+    goes_on = np.maximum.reduceat(np.where(attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) == TRANSACTIONAL_BIT, indexes, -1), firsts)
+    after = before.copy()
+    after["producer_epoch"] = epochs[lasts]
+    after["last_ms"] = batches.max_timestamp[items[lasts]]
+    after["open"] = np.where(goes_on > ends, 1, np.where(ends >= 0, 0, before["open"]))
+    # the sequence of the last data batch counts if it has the current epoch: a marker may have raised the epoch
+    last_data = np.searchsorted(data.index, lasts, side="right") - 1
+    has_data = (last_data >= 0) & (data.index[last_data] >= firsts) if len(data.index) else np.zeros(len(firsts), np.bool_)
+    sequence, epoch = before["last_sequence"].astype(np.int64), before["producer_epoch"].astype(np.int64)
+    sequence[has_data], epoch[has_data] = data.last_sequence[last_data[has_data]], data.epoch[last_data[has_data]]
+    after["last_sequence"] = np.where(epoch == epochs[lasts], sequence, -1)
+    return after
+
+
+def _updated(entries: Entries, changed: Entries) -> Entries:
+    if not len(entries):
+        return changed
+    own, ids = entries["producer_id"], changed["producer_id"]
+    indexes = np.searchsorted(own, ids)
+    known = own[np.minimum(indexes, len(own) - 1)] == ids
+    updated = entries.copy()
+    updated[indexes[known]] = changed[known]
+    return updated if known.all() else np.insert(updated, indexes[~known], changed[~known])
+
+
+def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int, Longs]:
+    """The ``limit`` producers that wrote last, the newest time of any that was ever removed, and the ids of those removed now."""
+    over = len(entries) - limit
+    if over <= 0:
+        return entries, dropped_ms, _NO_IDS
+    oldest = np.lexsort((entries["last_ms"], entries["open"]))[:over]
+    kept = np.ones(len(entries), np.bool_)
+    kept[oldest] = False
+    return entries.compress(kept), max(dropped_ms, 0, int(entries["last_ms"][oldest].max())), entries["producer_id"][oldest]

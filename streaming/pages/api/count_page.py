@@ -1,0 +1,63 @@
+"""The page of how many records there are: made of rows of partitions, whoever has counted them."""
+
+from collections.abc import Sequence
+
+from streaming.broker.protocol.count_json import BY, BY_PARTITION, BY_TOPIC, CountPage, CountRow
+from streaming.errors import UsageError
+from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of
+from streaming.pages.api.partition_rows import partition_columns
+from streaming.pages.api.seen import Seen
+from streaming.pages.listings.count_list import by_topic
+
+
+def count_page(seen: Seen, query: str, largest: int) -> CountPage:
+    """What a job knows of the logs that it follows: they are counted whole, from their starts to their ends."""
+    return page_of(_rows(seen), query, seen.now_ms, largest)
+
+
+def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> CountPage:
+    """The rows that a query asks for.
+
+    Args:
+        rows: of partitions.
+
+    Raises:
+        UsageError: a parameter is not understood; the sentence names it.
+    """
+    given = parameters_of(query, ("by", "filter", TOPIC, "offset", "limit"))
+    by, text, topics, offset = given.get("by", BY_TOPIC), filter_of(given).casefold(), topics_of(query), offset_of(given)
+    if by not in BY:
+        raise UsageError(f"by is not one of {', '.join(BY)}")
+    ordered = sorted(rows, key=lambda row: (row.topic, row.partition, row.broker))
+    those = [row for row in ordered if (not topics or row.topic in topics) and text in f"{row.topic}-{row.partition}".casefold()]
+    every, matched = (ordered, those) if by == BY_PARTITION else (by_topic(ordered), by_topic(those))
+    limit = limit_of(given, largest=largest)
+    return CountPage(
+        at_ms=at_ms,
+        by=by,
+        total=len(every),
+        matched=len(matched),
+        offset=offset,
+        rows=matched[offset : offset + limit],
+    )
+
+
+def _rows(seen: Seen) -> list[CountRow]:
+    columns = {name: column.tolist() for name, column in partition_columns(seen).items()}
+    leaders = (seen.shown.logs["leader"] > 0).tolist()
+    return [
+        CountRow(
+            topic=seen.topics[item],
+            partition=partition,
+            broker=columns["broker"][item],
+            leader=leaders[item],
+            first_offset=columns["log_start_offset"][item],
+            next_offset=columns["log_end_offset"][item],
+            high_watermark=columns["high_watermark"][item],
+            last_stable_offset=columns["last_stable_offset"][item],
+            data=columns["records_data"][item],
+            aborted=columns["records_aborted"][item],
+            control=columns["records_control"][item],
+        )
+        for item, partition in enumerate(columns["partition"])
+    ]

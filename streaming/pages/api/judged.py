@@ -1,0 +1,69 @@
+"""One look at a table, judged: what is wrong in it, and how fresh it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts.all_problems import problems
+from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, RowVerdicts, Verdict, all_cases, row_verdicts
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.first_lines import unknown
+from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.rates import NO_RATES, RateColumns
+from streaming.pages.api.seen import Seen
+
+_MOST_DOUBTS = 100
+
+_Row = TypeVar("_Row", PartitionRow, TransactionRow, RetentionRow)
+
+
+def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Row]:
+    """Rows with what is wrong with each of them."""
+    both = zip(rows, verdicts, strict=True)
+    return [row if each is NOTHING else replace(row, kind=each.name, severity=each.severity, since_ms=each.since_ms) for row, each in both]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
+class Judged:
+    """A look, with everything that its messages are made from. ``ready`` to ``started_ms``: as in `streaming.pages.api.status_message`.
+
+    ``unknown``: sentences about what else cannot be told. ``whole``: it is about a whole cluster, and not about some of its logs.
+    """
+
+    seen: Seen
+    of: Circumstances
+    groups: ListedGroups | None = None
+    rates: RateColumns = NO_RATES
+    ready: bool = True
+    newest_ms: int = -1
+    started_ms: int = -1
+    unknown: Sequence[str] = field(default_factory=tuple)
+    whole: bool = True
+
+    @cached_property
+    def cases(self) -> tuple[Cases, ...]:
+        """What is wrong with replicas."""
+        return all_cases(self.of)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems, the most severe first."""
+        return problems(self.of, self.cases)
+
+    @cached_property
+    def partition_verdicts(self) -> RowVerdicts:
+        """The worst that is wrong with each exported log."""
+        return row_verdicts(self.seen.shown, self.cases)
+
+    @cached_property
+    def retention_verdicts(self) -> RowVerdicts:
+        """The worst that is wrong with what is kept of each exported log."""
+        return row_verdicts(self.seen.shown, self.cases, RETENTION_KINDS)
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """What cannot be told, in sentences: something may be wrong there that is no problem here."""
+        return (*(unknown(self.of, self.problems) if self.whole else ()), *self.unknown)[:_MOST_DOUBTS]

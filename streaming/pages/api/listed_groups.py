@@ -1,0 +1,176 @@
+"""The messages about consumer groups, from judged columns: a page of all groups, and one group with its partitions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
+from streaming.cluster.verdicts.commands import Commands, GroupCommands
+from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
+from streaming.cluster.verdicts.group_judge import CALM, FINE, JudgedGroups, Judgement, judge_groups
+from streaming.common.short_names import possible_names
+from streaming.pages.api.paging import Asked, Sheet, cut, number_of, ranks
+
+MOST_PARTITIONS = 10_000
+"""The most partitions of an answer: those with the largest lag."""
+
+_NUMBERS = (
+    "members", "partitions", "unknown", "stopped", "held", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
+    "oldest_append_ms", "loss_ms", "last_commit_ms",
+)  # fmt: skip
+
+JUDGED_BY = ("at_ms", "fetch_bytes")
+"""Parameters: as of when everything is judged, in Unix milliseconds, and what consumers fetch of a partition at once."""
+
+_LARGEST = 2**62
+
+MakeDetails = Callable[[GroupPartitions], GroupDetails | None]
+"""Who asks agents for what only they know; None if nobody does."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: totals are computed once
+class ListedGroups:
+    """Makes the messages about the groups of one snapshot.
+
+    ``messages``: those of partitions. ``commands``: for the cluster of a group.
+    """
+
+    judged: JudgedGroups
+    is_exported: Callable[[str], bool]
+    messages: Callable[[], GroupPartitions]
+    details: MakeDetails = lambda _: None
+    commands: Callable[[GroupSummary], Commands] = lambda _: Commands()
+
+    def rejudged(self, query: str) -> "ListedGroups":
+        """The same, judged by the parameters of a query that are named in `JUDGED_BY`.
+
+        Raises:
+            UsageError: one of them is not understood.
+        """
+        given = {name: value for name, value in parse_qsl(query, keep_blank_values=True) if name in JUDGED_BY}
+        if not given:
+            return self
+        at_ms = number_of(given, "at_ms", self.judged.now_ms, 0, _LARGEST)
+        fetch_bytes = number_of(given, "fetch_bytes", self.judged.bounds.fetch_bytes, 1, _LARGEST)
+        bounds = replace(self.judged.bounds, fetch_bytes=fetch_bytes)
+        return replace(self, judged=judge_groups(self.snapshot, at_ms, bounds))
+
+    @property
+    def snapshot(self) -> GroupSnapshot:
+        """What it is about."""
+        return self.judged.snapshot
+
+    @cached_property
+    def totals(self) -> GroupTotals:
+        """The sums of all groups."""
+        return group_totals(self.snapshot, self.is_exported)
+
+    @cached_property
+    def _worst(self) -> list[Judgement]:
+        """The worst judgement about each group."""
+        totals = self.totals
+        worst = [self.judged.of_group(name, number) for name, number in zip(totals.names, totals.number.tolist(), strict=True)]
+        empty = np.flatnonzero(totals.columns["partitions"] == 0).tolist()
+        for item in empty:
+            if worst[item] == FINE:
+                worst[item] = _silent(totals.summary(item))
+        return worst
+
+    def summary(self, item: int) -> GroupSummary:
+        """One group, by its place among the names."""
+        worst = self._worst[item]
+        return replace(self.totals.summary(item), verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
+
+    def page(self, asked: Asked) -> GroupPage:
+        """Some groups. By ``verdict`` the worst come first, then those with the largest lag."""
+        some = cut(self._sheet, asked)
+        return GroupPage(
+            at_ms=self.judged.now_ms,
+            total=some.total,
+            matched=some.matched,
+            offset=asked.offset,
+            sort=asked.sort,
+            order=asked.order,
+            rows=[self.summary(item) for item in some.items],
+            omitted=self.snapshot.omitted,
+            unread=sum(self.snapshot.unread.values()),
+        )
+
+    @cached_property
+    def _sheet(self) -> Sheet:
+        totals = self.totals
+        columns = {name: totals.columns[name] for name in _NUMBERS}
+        columns |= {"group": np.arange(len(totals.names)), "type": ranks(totals.types), "state": ranks(totals.states)}
+        columns["verdict"] = np.array([_rank(each) for each in self._worst], np.int64)
+        records, offsets = totals.columns["lag_records_read_committed"], totals.columns["lag_offsets"]
+        lag = np.where(records >= 0, records, offsets)
+        return Sheet(columns=columns, texts=totals.names, natural=np.lexsort((np.arange(len(lag)), -lag)))
+
+    def named(self, given: str) -> GroupDetail | None:
+        """One group by its whole name or by the short form that is shown; None if there is none with this name, or it is not exported."""
+        items = {name: item for item, name in enumerate(self.totals.names)}
+        return next((self.detail(items[name]) for name in possible_names(given) if name in items), None)
+
+    def detail(self, item: int) -> GroupDetail:
+        """One group with its partitions, by its place among the names."""
+        snapshot, name, summary = self.snapshot, self.totals.names[item], self.summary(item)
+        rows, messages = self._largest(name), self.messages()
+        committed = messages.committed(rows)
+        details = self.details(messages)
+        if details is not None:
+            committed = details.checked(details.staked(committed))
+        judged = [with_damage((of, self.judged.of_row(row))) for row, of in zip(rows, committed, strict=True)]
+        waiting = self.judged.uncommitted.get(name, {})
+        judged += [(of, [waiting[of.topic, of.partition]]) for of in messages.uncommitted(name)]
+        about, facts = list(self.judged.about(name)), snapshot.groups.get(name)
+        findings = self.findings(summary, judged).all_of(judged, about)
+        worst = min((*about, *(judgements[0] for _, judgements in judged)), default=self._worst[item])
+        return GroupDetail(
+            at_ms=self.judged.now_ms,
+            summary=replace(summary, verdict=worst.verdict.label, severity=worst.word) if worst < self._worst[item] else summary,
+            partitions=[with_verdict(of, judgements[0]) for of, judgements in sorted(judged, key=_place)],
+            findings=findings,
+            omitted=max(len(snapshot.rows_of(name)) - MOST_PARTITIONS, 0),
+            unread=sum(snapshot.unread.values()),
+            clients=[] if facts is None else list(facts.clients),
+            hosts=[] if facts is None else list(facts.hosts),
+        )
+
+    def findings(self, summary: GroupSummary, judged: Sequence[tuple[GroupPartition, object]] = ()) -> GroupFindings:
+        """Makes the findings about one group."""
+        commands = self.commands(summary)
+        return GroupFindings(
+            summary=summary,
+            commands=GroupCommands(group=summary.group, server=commands.server, redacted=commands.redacted),
+            bounds=self.judged.bounds,
+            now_ms=self.judged.now_ms,
+            total=sum(of.lag for of, _ in judged if of.lag > 0),
+        )
+
+    def _largest(self, name: str) -> list[int]:
+        rows, lags = np.array(self.snapshot.rows_of(name), np.int64), self.snapshot.found.lags
+        order = np.argsort(-np.maximum(lags.read_committed[rows], lags.offsets[rows]), kind="stable")[:MOST_PARTITIONS]
+        return np.sort(rows[order]).tolist()  # type: ignore[no-any-return]
+
+
+def _silent(summary: GroupSummary) -> Judgement:
+    return Judgement(CALM, GroupVerdict.UNKNOWN) if reads_without_offsets(summary) else FINE
+
+
+def _rank(judgement: Judgement) -> int:
+    """How bad it is, for sorting; what needs nothing is sorted by its lag alone."""
+    return judgement.severity * len(GroupVerdict) + min(judgement.verdict, GroupVerdict.CATCHING_UP)
+
+
+def _place(judged: JudgedPartition) -> tuple[int, int, str, int]:
+    """The worst first, then the largest lag."""
+    of, judgements = judged
+    return _rank(judgements[0]), -of.lag, of.topic, of.partition

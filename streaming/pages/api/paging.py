@@ -1,0 +1,167 @@
+"""What a listing is asked for, and which rows that is: sorted, filtered and cut on columns, so that ten thousand rows cost little."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
+from streaming.common.arrays import Longs
+from streaming.errors import UsageError
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, Listing
+
+TOPIC = "topic"
+_MOST_PARAMETERS = 1000
+
+LONGEST_FILTER = 300
+"""The most characters of a filter."""
+
+_LARGEST_OFFSET = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a listing: see `streaming.broker.protocol.listing_json`."""
+
+    sort: str
+    order: str
+    filter: str = ""
+    offset: int = 0
+    limit: int = DEFAULT_LIMIT
+    topics: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sheet:
+    """All rows of a listing, as columns.
+
+    ``columns``: numbers by which it can be sorted, a negative one is not known. ``texts``: what a filter is looked for in, of each row.
+    ``natural``: all rows in the order that decides where the column does not. ``topics``: of each row.
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    texts: Sequence[str]
+    natural: Longs
+    topics: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cut:
+    """The rows of a page, of ``matched`` that hold the filter's text, of ``total``."""
+
+    items: list[int]
+    matched: int
+    total: int
+
+
+def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
+    """The parameters of a query string; of one that is given twice, the last.
+
+    `TOPIC` may be given more than once: `topics_of`.
+
+    Raises:
+        UsageError: it has a parameter that is not allowed; the sentence names it.
+    """
+    try:
+        given = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict")
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise UsageError("the query is not understood: it has too many parameters, or is not UTF-8") from error
+    for name in given:
+        if name not in allowed:
+            raise UsageError(f"{name[:50]!r} is no parameter here; there are {', '.join(allowed)}")
+    return {name: values[-1] for name, values in given.items()}
+
+
+def topics_of(query: str) -> frozenset[str]:
+    """The topics that a query names, whole; none for all."""
+    return frozenset(parse_qs(query, keep_blank_values=True).get(TOPIC, ()))
+
+
+def asked_of(query: str, listing: Listing, largest: int = LARGEST_LIMIT, others: Collection[str] = ()) -> Asked:
+    """What a query string asks of a listing.
+
+    Args:
+        others: parameters that are there, and are read elsewhere.
+
+    Raises:
+        UsageError: a parameter is not understood; the sentence names it.
+    """
+    given = parameters_of(query, ("sort", "order", "filter", TOPIC, "offset", "limit", *others))
+    sort = given.get("sort", listing.default)
+    if sort not in listing.sortable:
+        raise UsageError(f"sort is not one of {', '.join(listing.sortable)}")
+    order = given.get("order", listing.order(sort))
+    if order not in (ASCENDING, DESCENDING):
+        raise UsageError("order is neither asc nor desc")
+    return Asked(
+        sort=sort,
+        order=order,
+        filter=filter_of(given),
+        offset=offset_of(given),
+        limit=limit_of(given, largest=largest),
+        topics=topics_of(query),
+    )
+
+
+def filter_of(given: Mapping[str, str]) -> str:
+    """The parameter ``filter``. Raises UsageError if it is too long."""
+    text = given.get("filter", "")
+    if len(text) > LONGEST_FILTER:
+        raise UsageError(f"filter is longer than {LONGEST_FILTER} characters")
+    return text
+
+
+def offset_of(given: Mapping[str, str]) -> int:
+    """The parameter ``offset``. Raises UsageError if it is not a number of rows."""
+    return number_of(given, "offset", 0, 0, _LARGEST_OFFSET)
+
+
+def limit_of(given: Mapping[str, str], default: int = DEFAULT_LIMIT, largest: int = LARGEST_LIMIT) -> int:
+    """The parameter ``limit``. Raises UsageError if it is not a number of rows, from 1 to ``largest``."""
+    return number_of(given, "limit", default, 1, largest)
+
+
+def number_of(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    """A parameter that is a whole number. Raises UsageError if it is none, or out of bounds."""
+    text = given.get(name, str(default))
+    digits = text.lstrip("0") or "0"  # Python refuses to convert thousands of digits
+    if not (text.isascii() and text.isdigit() and len(digits) <= len(str(most)) and least <= int(digits) <= most):
+        raise UsageError(f"{name} is not a whole number from {least} to {most:,}")
+    return int(digits)
+
+
+def cut(sheet: Sheet, asked: Asked) -> Cut:
+    """The rows of a page, in their order. What is not known comes last in either order."""
+    rows = sheet.natural
+    if asked.topics:
+        rows = rows[np.fromiter((topic in asked.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]
+    if asked.filter:
+        wanted = asked.filter.casefold()
+        matching = np.fromiter((wanted in text.casefold() for text in sheet.texts), np.bool_, len(sheet.texts))
+        rows = rows[matching[rows]]
+    if asked.sort in sheet.columns:
+        values = sheet.columns[asked.sort][rows]
+        known = ~(values < 0) & ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
+        keys = np.where(known, -values if asked.order == DESCENDING else values, 0)
+        rows = rows[np.lexsort((keys, ~known))]  # a stable order, the last key first
+    elif asked.order == DESCENDING:  # by topic and partition, which is the natural order
+        rows = rows[::-1]
+    return Cut(items=rows[asked.offset : asked.offset + asked.limit].tolist(), matched=len(rows), total=len(sheet.natural))
+
+
+def ranks(texts: Sequence[str]) -> Longs:
+    """Numbers in the order of texts; -1 for "", which is not known."""
+    if not len(texts):
+        return np.empty(0, np.int64)
+    distinct = {text: place for place, text in enumerate(sorted(set(texts) - {""}))}
+    return np.fromiter((distinct.get(text, -1) for text in texts), np.int64, len(texts))
+
+
+def natural_order(topics: Sequence[str], partitions: Longs, brokers: Longs, last: Longs | None = None) -> Longs:
+    """Rows by topic, partition and broker; then by ``last``."""
+    more = () if last is None else (last,)
+    order: Longs = np.lexsort((*more, brokers, partitions, ranks(topics)))
+    return order

@@ -1,0 +1,104 @@
+"""Everything about one partition: its row, its last hour, its segments, its transactions, its problems, its replicas."""
+
+import numpy as np
+
+from streaming.broker.protocol.partition_json import MOST_SEGMENTS, PartitionDetail, ReplicaRow, SegmentRow
+from streaming.cluster.view.replica_health import role_of
+from streaming.pages.api.judged import Judged, with_verdicts
+from streaming.pages.api.partition_rows import partition_columns, partition_rows
+from streaming.pages.api.retention_rows import retention_rows
+from streaming.pages.api.seen import Seen
+from streaming.pages.api.transaction_rows import transaction_rows
+from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.segment_columns import Logs
+
+_MOST_TRANSACTIONS = 1000
+
+
+def partition_detail(judged: Judged, topic: str, partition: int) -> PartitionDetail | None:
+    """One partition, None if none is shown with this name and number."""
+    seen, rates = judged.seen, judged.rates
+    item = _item(seen, topic, partition)
+    if item is None:
+        return None
+    late = [each for each in seen.shown.logs.late if each.log == item][:_MOST_TRANSACTIONS]
+    segments, omitted = _segments(seen, item)
+    return PartitionDetail(
+        at_ms=seen.now_ms,
+        row=with_verdicts(partition_rows(seen, partition_columns(seen, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
+            0
+        ],
+        retention=with_verdicts(retention_rows(seen, [item]), judged.retention_verdicts.of_rows([item]))[0],
+        transactions=transaction_rows(seen, judged.of, sorted(late, key=lambda each: each.first_offset)),
+        problems=[each for each in judged.problems if each.topic == topic and each.partition in (partition, -1)],
+        segments=segments,
+        omitted=omitted,
+        minutes=rates.minutes(seen, item),
+        replicas=_replicas(seen, item),
+    )
+
+
+def _item(seen: Seen, topic: str, partition: int) -> int | None:
+    """The exported log of a partition: that of the leader, if all replicas are exported."""
+    items = [each for each in np.flatnonzero(seen.partitions == partition).tolist() if seen.topics[each] == topic]
+    return max(items, key=lambda each: int(seen.shown.logs["leader"][each]), default=None)
+
+
+def _segments(seen: Seen, item: int) -> tuple[list[SegmentRow], int]:
+    kept, slot = seen.shown.kept, int(seen.shown.logs.columns["slot"][item])
+    slots = seen.shown.observed.columns["slot"][kept.items[kept.listed.items]]
+    rows = np.flatnonzero(slots == slot)
+    if not len(rows):
+        return [], 0
+    place, listed = int(rows[0]), kept.listed.logs
+    first, last = int(listed.first[place]), int(listed.last[place])
+    deletable = int(RetentionRule(listed).at(seen.now_ms).deletable[place])
+    count = last + 1 - first
+    half = MOST_SEGMENTS // 2
+    chosen = range(count) if count <= MOST_SEGMENTS else [*range(half), *range(count - half, count)]
+    found = [
+        SegmentRow(
+            base_offset=int(listed.base[first + each]),
+            size_bytes=int(listed.size[first + each]),
+            max_timestamp_ms=max(int(listed.recorded[first + each]), -1),
+            active=first + each == last,
+            deletable=each < deletable,
+            deletion_ms=_deletion_ms(listed, place, first + each, seen.now_ms, is_deletable=each < deletable),
+        )
+        for each in chosen
+    ]
+    return found, count - len(found)
+
+
+def _deletion_ms(listed: Logs, place: int, segment: int, now_ms: int, *, is_deletable: bool) -> int:
+    """When the age of a segment lets it be deleted; now if it may be."""
+    limit = int(listed.limit("retention_ms")[place])
+    if is_deletable:
+        return now_ms
+    if not int(listed.limit("deletes")[place]) or limit < 0 or bool(listed.unknown[segment]):
+        return -1
+    return int(listed.largest[segment]) + limit
+
+
+def _replicas(seen: Seen, item: int) -> list[ReplicaRow]:
+    observed = seen.shown.observed
+    columns, sizes = observed.columns, observed.replica_offsets["size_bytes"]
+    known = observed.replica_offsets["in_sync_replicas"]
+    own = seen.shown.logs.columns
+    rows = []
+    for each in np.flatnonzero(columns["replicas_of"] == own["replicas_of"][item]).tolist():
+        in_sync = "unknown" if known[each] < 0 else "yes" if observed.replica_offsets["in_sync"][each] else "no"
+        rows.append(
+            ReplicaRow(
+                broker=int(columns["broker"][each]),
+                role=role_of(observed, each),
+                in_sync=in_sync,
+                shown=bool(columns["slot"][each] == own["slot"][item]),
+                log_dir=observed.log_dirs[int(columns["log_dir"][each])][1],
+                size_bytes=int(sizes[each]),
+                log_start_offset=int(columns["log_start_offset"][each]),
+                log_end_offset=int(columns["log_end_offset"][each]),
+                last_append_ms=int(columns["last_append_ms"][each]),
+            )
+        )
+    return sorted(rows, key=lambda each: (not each.shown, each.broker))

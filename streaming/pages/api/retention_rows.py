@@ -1,0 +1,90 @@
+"""The listing of retention: what is kept of each partition, what Kafka is about to delete, and what prevents that."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
+from streaming.cluster.verdicts.cases import RowVerdicts
+from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
+from streaming.pages.api.judged import with_verdicts
+from streaming.pages.api.paging import Asked, Sheet, cut, natural_order
+from streaming.pages.api.seen import Seen
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.rules.config_values import Source
+from streaming.rules.limits import Limits
+from streaming.rules.retention_rule import BLOCKED
+
+_COPIED = (
+    *("broker", "partition", "leader_epoch", "replicas", "in_sync_replicas", "min_in_sync_replicas", "log_start_offset"),
+    *("local_log_start_offset", "log_end_offset", "high_watermark", "size_bytes", "segments", "active_segment_size_bytes"),
+    *("active_segment_first_timestamp_ms", "segment_limit_ms", "segment_limit_bytes", "oldest_record_ms", "retention_limit_ms"),
+    *("retention_limit_bytes", "retention_lag_ms", "retention_overdue_ms", "check_interval_ms", "retention_reclaimable_bytes"),
+    *("next_deletion_ms", "max_timestamp_ahead_ms", "dirty_bytes", "cleaner_checkpoint_offset"),
+)
+"""Fields that have the name of a column."""
+
+
+def retention_page(seen: Seen, asked: Asked, verdicts: RowVerdicts) -> RetentionPage:
+    """A page of what is kept."""
+    logs = seen.shown.logs
+    columns: dict[str, NDArray[Any]] = {name: logs[name] for name in RETENTION.sortable if name in _COPIED}
+    columns["retention_blocked"] = logs["blocked"]
+    sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers), topics=seen.topics)
+    found = cut(sheet, asked)
+    return RetentionPage(
+        at_ms=seen.now_ms,
+        total=found.total,
+        matched=found.matched,
+        offset=asked.offset,
+        sort=asked.sort,
+        order=asked.order,
+        rows=with_verdicts(retention_rows(seen, found.items), verdicts.of_rows(found.items)),
+    )
+
+
+def retention_rows(seen: Seen, items: Sequence[int]) -> list[RetentionRow]:
+    """Some of the rows."""
+    logs, chosen = seen.shown.logs, np.array(items, np.int64)
+    copied = {name: logs[name][chosen].tolist() for name in _COPIED}
+    return [_row(seen, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
+
+
+def _row(seen: Seen, item: int, copied: dict[str, Any]) -> RetentionRow:
+    logs, limits = seen.shown.logs, seen.shown.logs.limits[item]
+    code, directory, millionths = (int(logs[name][item]) for name in ("blocked", "log_dir", "dirty_millionths"))
+    reason = BLOCKED[code] if code >= 0 else ""
+    return RetentionRow(
+        **copied,
+        topic=seen.topics[item],
+        topic_id=logs.topic_ids[item],
+        log_dir=seen.shown.observed.log_dirs[directory][1] if directory >= 0 else "",
+        leader=bool(logs["leader"][item] > 0),
+        retention_blocked=reason,
+        retention_blocked_why=WHY_BLOCKED.get(reason, ""),
+        dirty_ratio=-1.0 if millionths < 0 else millionths / 1e6,
+        **_of_limits(limits),
+        **({} if limits is None or not limits.compacts else _of_compacted(seen, item)),
+    )
+
+
+def _of_limits(limits: Limits | None) -> dict[str, Any]:
+    if limits is None:
+        return {}
+    return {
+        "cleanup_policy": limits.cleanup_policy,
+        "limit_source": str(limits.source),
+        "limits_assumed": limits.source is Source.ASSUMED,
+    }
+
+
+def _of_compacted(seen: Seen, item: int) -> dict[str, Any]:
+    """What holds back the cleaner. Open transactions hold back no deletion: from log dirs nobody looks for those of other topics."""
+    logs = seen.shown.logs
+    stable = {"last_stable_offset": int(logs["last_stable_offset"][item])}
+    if logs["dirty_bytes"][item] < 0:
+        return stable
+    names = ("open_transaction", "compaction_lag")
+    return stable | {f"uncleanable_{name}_bytes": int(logs[f"uncleanable_{name}"][item]) for name in names}

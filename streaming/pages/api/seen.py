@@ -1,0 +1,41 @@
+"""One look at a table: the view with the snapshot that it was made from, and what follows from both for every listing."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from streaming.cluster.view.table import Snapshot
+from streaming.cluster.view.view import View
+from streaming.common.arrays import Longs
+
+
+@dataclass(frozen=True, eq=False)  # no slots: what follows from the fields is computed once
+class Seen:
+    """A view and its snapshot."""
+
+    shown: View
+    snapshot: Snapshot
+
+    @property
+    def now_ms(self) -> int:
+        """As of when it is, Unix milliseconds."""
+        return self.snapshot.now_ms
+
+    @cached_property
+    def topics(self) -> list[str]:
+        """The topic of each exported log."""
+        return [self.snapshot.topic_names[number] for number in self.shown.logs.columns["topic"].tolist()]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """``topic-partition`` of each exported log."""
+        return [f"{topic}-{partition}" for topic, partition in zip(self.topics, self.partitions.tolist(), strict=True)]
+
+    @property
+    def partitions(self) -> Longs:
+        """The partition of each exported log."""
+        return self.shown.logs.columns["partition"]
+
+    @property
+    def brokers(self) -> Longs:
+        """The broker of each exported log."""
+        return self.shown.logs.columns["broker"]

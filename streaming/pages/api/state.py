@@ -1,0 +1,149 @@
+"""The messages about the state of a cluster, for whoever shows it: `/api/v1/`, the page and the terminal."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Self, TypeVar
+
+import streaming
+from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
+from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import (
+    ALL_ROWS,
+    LARGEST_LIMIT,
+    PARTITIONS_PATH,
+    RETENTION_PATH,
+    TRANSACTIONS_PATH,
+    PartitionPage,
+    RetentionPage,
+    TransactionPage,
+)
+from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
+from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.cluster.view.disk_message import disk_message
+from streaming.errors import NotYetError
+from streaming.pages.api import partition_rows, retention_rows, transaction_rows
+from streaming.pages.api.count_page import count_page
+from streaming.pages.api.judged import Judged
+from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
+from streaming.pages.api.paging import asked_of
+from streaming.pages.api.partition_detail import partition_detail
+from streaming.pages.api.problem_page import problem_page
+from streaming.pages.api.status_message import status_message
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.partition_list import PARTITIONS
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+
+
+class State:
+    """Makes messages from looks at a table. Queries are those of the paths of `/api/v1/`, without "?".
+
+    Args:
+        look: returns a look that is young enough to be shown.
+        largest_limit: the most rows of an answer.
+
+    Raises (all methods with a query):
+        UsageError: a parameter is not understood; the sentence names it.
+    """
+
+    def __init__(self, look: Callable[[], Judged], largest_limit: int = LARGEST_LIMIT) -> None:
+        self._look = look
+        self._largest = largest_limit
+        self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
+            STATUS_PATH: lambda _: self.status(),
+            PROBLEMS_PATH: self.problems,
+            PARTITIONS_PATH: self.partitions,
+            TRANSACTIONS_PATH: self.transactions,
+            RETENTION_PATH: self.retention,
+            COUNT_PATH: self.count,
+            GROUPS_PATH: self.groups,
+            DISK_PATH: self.disk,
+        }
+
+    @classmethod
+    def of_log_dirs(cls, judged: Judged) -> Self:
+        """That of one reading of log dirs. A command may print all rows."""
+        return cls(lambda: judged, ALL_ROWS)
+
+    def answer(self, path: str, query: str = "") -> PublicMessage | None:
+        """What is at a path of `/api/v1/` besides those of single things; None if there is nothing."""
+        make = self._lists.get(path)
+        return None if make is None else make(query)
+
+    def status(self) -> Status:
+        """What is wrong all in all, how fresh that is, and every agent."""
+        judged = self._look()
+        return status_message(
+            judged.of,
+            judged.problems,
+            ready=judged.ready,
+            newest_ms=judged.newest_ms,
+            started_ms=judged.started_ms,
+            doubts=judged.doubts,
+        )
+
+    def problems(self, query: str = "") -> ProblemPage:
+        """Problems, the most severe first."""
+        judged = self._look()
+        return _answered(problem_page(judged.problems, query, judged.seen.now_ms, self._largest), judged)
+
+    def partitions(self, query: str = "") -> PartitionPage:
+        """Partitions."""
+        asked, judged = asked_of(query, PARTITIONS, self._largest), self._look()
+        return _answered(partition_rows.partition_page(judged.seen, asked, judged.partition_verdicts, judged.rates), judged)
+
+    def transactions(self, query: str = "") -> TransactionPage:
+        """Open transactions."""
+        asked, judged = asked_of(query, TRANSACTIONS, self._largest), self._look()
+        return _answered(transaction_rows.transaction_page(judged.seen, judged.of, asked), judged)
+
+    def retention(self, query: str = "") -> RetentionPage:
+        """What is kept of partitions."""
+        asked, judged = asked_of(query, RETENTION, self._largest), self._look()
+        return _answered(retention_rows.retention_page(judged.seen, asked, judged.retention_verdicts), judged)
+
+    def count(self, query: str = "") -> CountPage:
+        """How many records there are."""
+        judged = self._look()
+        return _answered(count_page(judged.seen, query, self._largest), judged)
+
+    def groups(self, query: str = "") -> GroupPage:
+        """Consumer groups.
+
+        Raises:
+            NotYetError: nothing is known of them yet.
+        """
+        asked, judged = asked_of(query, GROUPS, self._largest, JUDGED_BY), self._look()
+        return _answered(_groups(judged, query).page(asked), judged)
+
+    def group(self, name: str, query: str = "") -> GroupDetail | None:
+        """One consumer group with its partitions, None if there is none with this name, or nothing is known of any."""
+        judged = self._look()
+        return None if judged.groups is None else _groups(judged, query).named(name)
+
+    def disk(self, query: str = "") -> DiskAnswer:
+        """What fills log dirs, and when they are full."""
+        judged = self._look()
+        return disk_message(query, judged.seen.shown, judged.of.agents, judged.seen.now_ms)
+
+    def partition(self, topic: str, partition: int) -> PartitionDetail | None:
+        """One partition, None if there is none with this name and number."""
+        judged = self._look()
+        return partition_detail(judged, topic, partition)
+
+
+def _groups(judged: Judged, query: str) -> ListedGroups:
+    if judged.groups is None:
+        raise NotYetError("nothing is known of consumer groups yet")
+    return judged.groups.rejudged(query)
+
+
+P = TypeVar("P", ProblemPage, PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage)
+
+
+def _answered(page: P, judged: Judged) -> P:
+    """A page as it is sent: with who says it, and what cannot be told."""
+    return replace(page, version=streaming.__version__, doubts=list(judged.doubts))

@@ -1,0 +1,76 @@
+"""The listing of open transactions: what each of them holds back, its verdict, and the command that aborts it or asks its coordinator."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streaming.broker.protocol.listing_json import TransactionPage, TransactionRow
+from streaming.cluster.verdicts.cases import transaction_verdict
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.transaction_problems import command_of
+from streaming.cluster.view.open_list import Late
+from streaming.common.arrays import Longs
+from streaming.pages.api.judged import with_verdicts
+from streaming.pages.api.paging import Asked, Sheet, cut, natural_order, ranks
+from streaming.pages.api.seen import Seen
+
+_NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
+_WORDS = ("transactional_id", "coordinator_state", "verdict")
+
+
+def transaction_page(seen: Seen, of: Circumstances, asked: Asked) -> TransactionPage:
+    """A page of open transactions: those that are open for longer than ``late_after``."""
+    rows = transaction_rows(seen, of, seen.shown.logs.late)
+    found = cut(_sheet(rows), asked)
+    return TransactionPage(
+        at_ms=seen.now_ms,
+        total=found.total,
+        matched=found.matched,
+        offset=asked.offset,
+        sort=asked.sort,
+        order=asked.order,
+        rows=[rows[item] for item in found.items],
+        omitted=seen.shown.logs.late_omitted,
+    )
+
+
+def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
+    """Some of the rows."""
+    rows = []
+    for late in some:
+        command = command_of(of, late)
+        rows.append(
+            TransactionRow(
+                broker=int(seen.brokers[late.log]),
+                topic=seen.topics[late.log],
+                partition=int(seen.partitions[late.log]),
+                producer_id=late.producer_id,
+                producer_epoch=late.producer_epoch,
+                first_offset=late.first_offset,
+                start_ms=late.start_ms,
+                last_append_ms=late.last_ms,
+                transactional_id=late.transactional_id,
+                coordinator_state=late.state,
+                verdict=late.verdict,
+                stuck=late.stuck,
+                holds_offsets=of.shown.logs.held_by(late),
+                groups=list(late.groups),
+                command=command.line,
+                no_command=command.reason,
+            )
+        )
+    return with_verdicts(rows, [transaction_verdict(of, late) for late in some])
+
+
+def _sheet(rows: Sequence[TransactionRow]) -> Sheet:
+    def column(name: str) -> Longs:
+        return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
+
+    columns = {name: column(name) for name in ("broker", "partition", *_NUMBERS, "stuck")}
+    columns |= {name: ranks([getattr(row, name) for row in rows]) for name in _WORDS}
+    return Sheet(
+        columns=columns,
+        texts=[" ".join((f"{row.topic}-{row.partition}", row.transactional_id, str(row.producer_id), row.verdict)) for row in rows],
+        natural=natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"]),
+        topics=[row.topic for row in rows],
+    )

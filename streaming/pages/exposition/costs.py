@@ -1,0 +1,75 @@
+"""What the last page cost: its series and bytes by metric, and the seconds that it took to make."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from streaming.pages.exposition.series import Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCost:
+    """One page of ``size`` bytes, made at ``at_ms``, Unix milliseconds.
+
+    ``dropped``: so many series were left out; ``of_metrics``: series and bytes by the metric's name.
+    """
+
+    at_ms: int
+    size: int
+    dropped: int
+    of_metrics: dict[str, tuple[int, int]]
+
+
+class Costs:
+    """The cost of the last page. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._last: PageCost | None = None
+        self._seconds = -1.0
+
+    def note(self, choice: Choice, sizes: Sequence[int], own: bytes, size: int, now: float) -> None:
+        """A page was made.
+
+        Args:
+            choice: its families besides the observer's own.
+            sizes: the bytes of each.
+            own: the part of the page with the observer's own families.
+            size: the bytes of the whole page.
+            now: Unix seconds.
+        """
+        found = {family.metric.name: (family.series, bytes_of) for family, bytes_of in zip(choice.families, sizes, strict=True)}
+        cost = PageCost(
+            at_ms=round(now * 1000),
+            size=size,
+            dropped=choice.partition_series_dropped + choice.topic_series_dropped + choice.label_series_dropped,
+            of_metrics=found | _of_text(own),
+        )
+        with self._lock:
+            self._last = cost
+
+    def took(self, seconds: float) -> None:
+        """It took so long to make the last page."""
+        with self._lock:
+            self._seconds = seconds
+
+    @property
+    def last(self) -> tuple[PageCost | None, float]:
+        """The last page, None if there was none, and the seconds that it took; -1 not known."""
+        with self._lock:
+            return self._last, self._seconds
+
+
+def _of_text(page: bytes) -> dict[str, tuple[int, int]]:
+    """Series and bytes by metric, read from a text: lines about a metric follow its HELP."""
+    series, sizes = Counter[str](), Counter[str]()
+    name = ""
+    for line in page.splitlines(keepends=True):
+        words = line.split(b" ", 3)
+        if words[0] == b"#" and len(words) > 2:
+            name = words[2].decode()
+        elif name and not line.startswith(b"#"):
+            series[name] += 1
+        sizes[name] += len(line)
+    return {each: (series[each], sizes[each]) for each in sizes if each}

@@ -1,0 +1,170 @@
+"""The families of consumer groups: by group and topic, by group, and of the partitions that are listed."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
+from streaming.cluster.consumers.group_lag import ABSENT, REASONS
+from streaming.cluster.consumers.group_listing import Listing
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Family, Samples, family_of, labels
+from streaming.common.arrays import Flags, Longs
+from streaming.common.definitions import group_metrics
+from streaming.common.definitions.metric import Metric
+from streaming.common.short_names import is_short_form
+
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+APPEND, RECORD = "append", "record"
+
+Labelled = Sequence[tuple[str, Longs, Flags]]
+"""Values by a label's value; which of them there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShownGroups:
+    """The families by group and topic and by group, and those of the listed partitions."""
+
+    families: tuple[Family, ...] = ()
+    partitions: tuple[Family, ...] = ()
+
+
+NO_GROUPS = ShownGroups()
+
+
+def shown_groups(snapshot: GroupSnapshot | None, listing: Listing, export: Export, now_ms: int) -> ShownGroups:
+    """What a page shows of consumer groups; nothing if nothing is known of any."""
+    if snapshot is None:
+        return NO_GROUPS
+    families = (*by_topic(snapshot, export, now_ms), *by_group(snapshot, export.has_consumer))
+    return ShownGroups(families=families, partitions=tuple(by_partition(snapshot, listing, now_ms)))
+
+
+def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[Family]:
+    """The families by group and topic."""
+    sums, counters, shown = snapshot.pairs, snapshot.counters, snapshot.labels
+    numbers = sums.number[shown.shown]
+
+    def plain(metric: Metric, values: Longs) -> Family:
+        return _family(metric, shown.labels, values[shown.shown])
+
+    share = snapshot.rows.share[sums.first][shown.shown] if len(snapshot.rows) else np.empty(0, np.bool_)
+    committed, uncommitted = sums.read_committed[shown.shown], sums.read_uncommitted[shown.shown]
+    known = sums.known[shown.shown] > 0
+    yield plain(group_metrics.LAG_OFFSETS, sums.lag_offsets)
+    yield _labelled(group_metrics.LAG_RECORDS, shown.labels, "isolation", _records(committed, uncommitted, share))
+    yield plain(group_metrics.LAG_BYTES, sums.bytes)
+    oldest = (sums.oldest_append_ms[shown.shown], sums.oldest_timestamp_ms[shown.shown])
+    yield _labelled(group_metrics.LAG_SECONDS, shown.labels, "clock", _ages(*oldest, known, now_ms))
+    yield plain(group_metrics.LOSS, sums.loss_ms)
+    yield _family(group_metrics.LOST_RECORDS, shown.labels, counters.lost_records[numbers])
+    yield _family(group_metrics.LOST_OFFSETS, shown.labels, counters.lost_offsets[numbers])
+    yield _family(group_metrics.COMMITTED_RECORDS, shown.labels, counters.committed_records[numbers])
+    yield plain(group_metrics.LAST_COMMIT, sums.last_commit_ms)
+    yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)
+    yield _pending(snapshot, shown, export)
+    yield plain(group_metrics.STOPPED, sums.stopped)
+    yield plain(group_metrics.HELD, sums.held)
+    unknown = [(str(reason), counts[shown.shown], counts[shown.shown] > 0) for reason, counts in zip(REASONS, sums.unknown, strict=True)]
+    yield _labelled(group_metrics.UNKNOWN, shown.labels, "reason", unknown)
+
+
+def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
+    """The families by group, and those about all groups."""
+    groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
+    yield family_of(group_metrics.MEMBERS, [(labels(group=each.group), max(each.members, 0)) for each in groups])
+    infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
+    shown = snapshot.labels
+    simple = {snapshot.rows.group_names[number] for number in np.unique(snapshot.rows.group[snapshot.pairs.first[shown.shown]]).tolist()}
+    infos |= {name: labels(group=name, type="Classic", protocol="") for name in simple - infos.keys()}
+    yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
+    yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
+    yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
+    yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
+    yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
+    yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
+
+
+def by_partition(snapshot: GroupSnapshot, listing: Listing, now_ms: int) -> Iterator[Family]:
+    """The families of the partitions that are listed."""
+    shown = snapshot.labels
+    rows, omitted = _listed(snapshot, shown, listing, now_ms)
+    lags = snapshot.found.lags
+    pair_of = np.searchsorted(snapshot.pairs.first, rows, side="right") - 1
+    of = partition_labels(shown, pair_of, snapshot.rows.partition[rows].astype(np.int64))
+    share = snapshot.rows.share[rows]
+    known = lags.bytes[rows] >= 0
+    yield _family(group_metrics.PARTITION_COMMITTED, of, snapshot.rows.offset[rows])
+    yield _family(group_metrics.PARTITION_LAG_OFFSETS, of, lags.offsets[rows])
+    records = _records(lags.read_committed[rows], lags.read_uncommitted[rows], share)
+    yield _labelled(group_metrics.PARTITION_LAG_RECORDS, of, "isolation", records)
+    yield _family(group_metrics.PARTITION_LAG_BYTES, of, lags.bytes[rows])
+    unread = lags.next_offset[rows] >= 0
+    append_ms, timestamp_ms = (
+        np.where(unread & (column[rows] < 0), UNTIMED, column[rows]) for column in (lags.next_append_ms, lags.next_timestamp_ms)
+    )
+    yield _labelled(group_metrics.PARTITION_LAG_SECONDS, of, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
+    yield _family(group_metrics.PARTITION_LOSS, of, snapshot.found.loss_ms[rows])
+    yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
+
+
+def _listed(snapshot: GroupSnapshot, shown: PairLabels, listing: Listing, now_ms: int) -> tuple[Longs, int]:
+    """The indexes of the partitions, and how many late ones are left out."""
+    pairs = snapshot.pairs
+    exported = np.repeat(shown.rank >= 0, pairs.partitions) if len(pairs) else np.empty(0, np.bool_)
+    if listing.partitions:
+        return np.flatnonzero(exported), 0
+    lags = snapshot.found.lags
+    since = np.where(lags.next_append_ms >= 0, lags.next_append_ms, lags.next_timestamp_ms)
+    late = np.flatnonzero(exported & (since >= 0) & (now_ms - since > listing.late_after_ms))
+    if len(late) <= listing.late_limit:
+        return late, 0
+    latest = np.argpartition(since[late], listing.late_limit)[: listing.late_limit]
+    return np.sort(late[latest]), len(late) - listing.late_limit
+
+
+def _pending(snapshot: GroupSnapshot, shown: PairLabels, export: Export) -> Family:
+    """Open commits are few: those of groups without any other offset have a series too."""
+    wanted = (each for each in snapshot.pending if export.has_consumer(each.group) and export.has_topic(each.topic))
+    counts = Counter(labels(group=each.group, topic=each.topic) for each in wanted)
+    rows = dict.fromkeys(shown.labels.to_pylist(), 0)
+    return family_of(group_metrics.PENDING_COMMITS, (rows | counts).items())
+
+
+def _records(committed: Longs, uncommitted: Longs, share: Flags) -> Labelled:
+    """Of a share group there is no isolation: it may read everything up to the high watermark."""
+    return [
+        ("", uncommitted, share & (uncommitted >= 0)),
+        (READ_COMMITTED, committed, ~share & (committed >= 0)),
+        (READ_UNCOMMITTED, uncommitted, ~share & (uncommitted >= 0)),
+    ]
+
+
+def _ages(append_ms: Longs, timestamp_ms: Longs, known: Flags, now_ms: int) -> Labelled:
+    """Ages in milliseconds: 0 where nothing is unread, and none where the time of an unread record is not known."""
+    found = []
+    for clock, times in ((APPEND, append_ms), (RECORD, timestamp_ms)):
+        age = np.where(times == ABSENT, 0, np.maximum(now_ms - times, 0))
+        found.append((clock, age, known & (times != UNTIMED)))
+    return found
+
+
+def _labelled(metric: Metric, of: pa.LargeStringArray, name: str, values: Labelled) -> Family:
+    """A family with a label more, whose value may be empty."""
+    parts, numbers = [], []
+    for value, column, there in values:
+        some = of.filter(pa.array(there))
+        parts.append(with_label(some, name, value))
+        numbers.append(column[there])
+    return Family(metric=metric, labels=pa.concat_arrays(parts), samples=(Samples(values=np.concatenate(numbers)),))
+
+
+def _family(metric: Metric, of: pa.LargeStringArray, values: Longs) -> Family:
+    """A family of the values that are there."""
+    there = values >= 0
+    return Family(metric=metric, labels=of.filter(pa.array(there)), samples=(Samples(values=values[there]),))

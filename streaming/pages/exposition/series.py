@@ -1,0 +1,247 @@
+"""Which series a page has: those of the partitions, or their topics' sums if there would be too many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.cluster.view import elections, moves, replica_health
+from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.exported import Logs
+from streaming.cluster.view.family import Family, Samples, labels
+from streaming.cluster.view.label_bound import NO_LIMIT, bounded
+from streaming.cluster.view.view import Topics, View, sum_by
+from streaming.common.arrays import Flags, Longs
+from streaming.common.definitions import group_metrics
+from streaming.common.definitions.metric import Metric, Total, Type
+from streaming.common.definitions.sections import METRICS, SECTIONS, Section
+from streaming.common.definitions.throughput_metrics import BATCH_RECORDS, BATCH_SIZE, CODEC_BYTES
+from streaming.common.definitions.transaction_metrics import (
+    HANGING,
+    OLDEST_OPEN_LAST_APPEND,
+    OLDEST_OPEN_START,
+    STALLED,
+    STUCK,
+    TRANSACTION_DURATION,
+)
+from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
+from streaming.pages.exposition import labelled, record_families
+from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups
+
+_LED = {
+    "appended_bytes": "share_codec_bytes",
+    "appended_batches": "share_batch_bytes_buckets",
+    "appended_records": "share_records",
+}
+"""The column that is summed for a column's `Total.LED`. For the bytes, these are bytes of data batches: control batches have no share."""
+
+
+_ALERTED = frozenset(
+    {
+        group_metrics.LAG_RECORDS,
+        group_metrics.LAG_SECONDS,
+        group_metrics.LOSS,
+        group_metrics.LOST_RECORDS,
+        group_metrics.LOST_OFFSETS,
+        group_metrics.PENDING_COMMITS,
+        group_metrics.STOPPED,
+        group_metrics.HELD,
+        group_metrics.MEMBERS,
+    }
+)
+"""Metrics of consumer groups that wake people up, or that such alerts look at: they are there whatever is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """What a page shows, and how many series it leaves out because there would be too many; then also the topic with most partitions.
+
+    ``label_series_dropped``: how many more it leaves out because of the bytes of their labels, all those of the metrics ``label_dropped``.
+    """
+
+    families: tuple[Family, ...]
+    partition_series_dropped: int
+    topic_series_dropped: int
+    largest_topic: str = ""
+    label_series_dropped: int = 0
+    label_dropped: tuple[str, ...] = ()
+
+
+PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
+
+_TRANSACTIONAL = frozenset(SECTIONS[Section.TRANSACTIONS])
+"""Metrics that exist only for partitions on which a transactional batch has been seen."""
+
+_LAST = (OLDEST_OPEN_START, OLDEST_OPEN_LAST_APPEND)
+"""Metrics that are left out last, as those of late transactions are: people who were woken up need them, and no total replaces them."""
+
+_NEVER = (HANGING, STUCK, STALLED)
+"""Metrics that wake people up: their totals are there whatever is left out."""
+
+_WAKING = _ALERTED.union(_LAST, _NEVER)
+
+
+def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGroups = NO_GROUPS, *, label_limit: int = NO_LIMIT) -> Choice:
+    """Choose at most ``limit`` series of those that are wanted, with at most ``label_limit`` bytes of labels.
+
+    Elections, reassignments and the health of replicas come on top of ``limit``.
+    """
+    choice = _choose(shown, limit, export, groups)
+    always = _wanted(
+        export,
+        (
+            *elections.families(shown.elected),
+            *moves.families(shown.moves),
+            *replica_health.families(shown, export),
+        ),
+    )
+    last = _WAKING.union(family.metric for family in always)
+    fitting = bounded(choice.families + always, label_limit, last)
+    return replace(choice, families=fitting.families, label_series_dropped=fitting.series_dropped, label_dropped=fitting.dropped)
+
+
+def _choose(shown: View, limit: int, export: Export, groups: ShownGroups) -> Choice:
+    """Choose by the number of series. Those of partitions of consumer groups are left out before those of partitions."""
+    metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
+    own = (_partition_family(metric, shown.logs) for metric in metrics)
+    partitions = _wanted(
+        export, (*own, *labelled.of_partitions(shown.logs), record_families.of_partitions(shown), labelled.of_followers(shown.followers))
+    )
+    topics = _wanted(export, (_codecs(shown.topics), *_histograms(shown.topics), *groups.families))
+    group_partitions = _wanted(export, groups.partitions)
+    others = _wanted(
+        export,
+        (
+            *labelled.of_late(shown.logs),
+            *labelled.of_coordinators(shown.observed.coordinators),
+            *labelled.of_brokers(shown.logs),
+            *labelled.of_log_dirs(shown.observed),
+        ),
+    )
+    series = _series(topics) + _series(others) + (_series(partitions) if export.partitions else 0)
+    group_series_dropped = _series(group_partitions) if series + _series(group_partitions) > limit else 0
+    others += () if group_series_dropped else group_partitions
+    if export.partitions and series <= limit:
+        return Choice(
+            families=partitions + topics + others,
+            partition_series_dropped=group_series_dropped,
+            topic_series_dropped=0,
+            largest_topic=_largest_topic(shown) if group_series_dropped else "",
+        )
+    summed = [metric for metric in metrics if metric.total != Total.NONE]
+    kept = _present(_total_family(metric, shown) for metric in summed if metric in _NEVER)
+    kept += tuple(family for family in topics if family.metric in _ALERTED)
+    records = _wanted(export, (record_families.of_topics(shown),))
+    totals = _present(_total_family(metric, shown) for metric in summed if metric not in _NEVER) + records
+    totals += tuple(family for family in topics if family.metric not in _ALERTED)
+    own_last = tuple(family for family in partitions if family.metric in _LAST)
+    last = own_last + others
+    replaced = _series(partitions) - _series(own_last) if export.partitions else 0
+    fitting = _fitting(last, limit - _series(kept))
+    of_topics = _fitting(totals, limit - _series(kept) - _series(fitting))
+    topic_series_dropped = _series(totals) - _series(of_topics)
+    partition_series_dropped = replaced + _series(last) - _series(fitting) + group_series_dropped
+    return Choice(
+        families=kept + of_topics + fitting,
+        partition_series_dropped=partition_series_dropped,
+        topic_series_dropped=topic_series_dropped,
+        largest_topic=_largest_topic(shown) if partition_series_dropped + topic_series_dropped else "",
+    )
+
+
+def _largest_topic(shown: View) -> str:
+    """The labels of the topic with most partitions, "" where there is none."""
+    if not len(shown.logs.columns):
+        return ""
+    return str(shown.topics.labels[int(np.bincount(shown.logs.columns["topic"]).argmax())])
+
+
+def _series(families: Iterable[Family]) -> int:
+    return sum(family.series for family in families)
+
+
+def _present(families: Iterable[Family]) -> tuple[Family, ...]:
+    return tuple(family for family in families if family.series)
+
+
+def _wanted(export: Export, families: Iterable[Family]) -> tuple[Family, ...]:
+    return _present(family for family in families if export.has_metric(family.metric))
+
+
+def _fitting(families: tuple[Family, ...], limit: int) -> tuple[Family, ...]:
+    """Leave out whole families, because half a family misleads: first the one with the most series (a histogram, if there is one)."""
+    kept = list(families)
+    while kept and _series(kept) > limit:
+        kept.remove(max(kept, key=lambda family: family.series))
+    return tuple(kept)
+
+
+def _partition_family(metric: Metric, logs: Logs) -> Family:
+    """One series for each log that has the value: a counter once its backlog is read, a gauge unless it is negative, Kafka's "none"."""
+    values, present = logs[metric.column], _present_in(metric, logs)
+    if present.all():
+        return Family(metric=metric, labels=logs.labels, samples=(Samples(values=values),))
+    return Family(metric=metric, labels=logs.labels.filter(pa.array(present)), samples=(Samples(values=values[present]),))
+
+
+def _present_in(metric: Metric, logs: Logs) -> Flags:
+    """Which logs have the value."""
+    present: Flags = logs["settled"] == 1 if metric.type == Type.COUNTER else logs[metric.column] >= metric.least
+    return present & (logs["transactional"] > 0) if metric in _TRANSACTIONAL else present
+
+
+def _total_family(metric: Metric, shown: View) -> Family:
+    """The metric with one series per topic on a broker: the same name, without the label ``partition``."""
+    topics = shown.topics
+    if metric.total == Total.LARGEST:
+        largest = np.full(len(topics.labels), -1, np.int64)
+        np.maximum.at(largest, shown.logs.columns["topic"], shown.logs[metric.column])
+        order = topics.order[largest[topics.order] >= 0]
+        return _topic_family(metric, topics, order, Samples(values=largest))
+    if metric.total == Total.SHOWN:
+        known = _present_in(metric, shown.logs)
+        sums = sum_by(shown.logs["topic"][known], shown.logs[metric.column][known], len(topics.labels))
+        there = np.isin(topics.order, shown.logs["topic"][known])
+        return _topic_family(metric, topics, topics.order[there], Samples(values=sums))
+    values = topics.sums[_LED[metric.column] if metric.total == Total.LED else metric.column]
+    return _topic_family(metric, topics, topics.order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
+
+
+def _topic_family(metric: Metric, topics: Topics, order: Longs, *samples: Samples) -> Family:
+    return Family(
+        metric=metric,
+        labels=topics.labels.take(pa.array(order)),
+        samples=tuple(replace(each, values=each.values[order]) for each in samples),
+    )
+
+
+def _codecs(topics: Topics) -> Family:
+    by_codec = topics.sums["share_codec_bytes"]
+    samples = (Samples(label=labels(codec=codec), values=values) for codec, values in zip(CODECS, by_codec, strict=True))
+    return _topic_family(CODEC_BYTES, topics, topics.order, *samples)
+
+
+def _histograms(topics: Topics) -> tuple[Family, ...]:
+    sizes = _histogram(topics.sums["share_batch_bytes_buckets"], BATCH_BYTES_BOUNDS, topics.sums["share_codec_bytes"].sum(axis=0))
+    records = _histogram(topics.sums["share_batch_records_buckets"], BATCH_RECORDS_BOUNDS, topics.sums["share_records"])
+    durations = _histogram(
+        topics.sums["share_transaction_buckets"], TRANSACTION_SECONDS_BOUNDS, topics.sums["share_transaction_ms"], in_seconds=True
+    )
+    had_any = (topics.sums["transactional"] > 0) | (topics.sums["share_transaction_buckets"].sum(axis=0) > 0)
+    ended = topics.order[had_any[topics.order]]
+    return (
+        _topic_family(BATCH_SIZE, topics, topics.order, *sizes),
+        _topic_family(BATCH_RECORDS, topics, topics.order, *records),
+        _topic_family(TRANSACTION_DURATION, topics, ended, *durations),
+    )
+
+
+def _histogram(buckets: Longs, bounds: tuple[float, ...], total: Longs, *, in_seconds: bool = False) -> tuple[Samples, ...]:
+    """The samples of a histogram from buckets that are counted separately, shape (bounds + 1, subjects)."""
+    upto = buckets.cumsum(axis=0)
+    # OpenMetrics requires bounds written as floats. With floats, both formats have the same series.
+    spelled = (*(str(float(bound)) for bound in bounds), "+Inf")
+    samples = (Samples(suffix="_bucket", label=labels(le=bound), values=values) for bound, values in zip(spelled, upto, strict=True))
+    total_of = Samples(suffix="_sum", values=total, thousandths=in_seconds)
+    return *samples, total_of, Samples(suffix="_count", values=upto[-1])

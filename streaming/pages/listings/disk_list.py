@@ -1,0 +1,101 @@
+"""The lists of what fills log dirs: a row for each topic, partition, log dir, or kind of files."""
+
+from streaming.broker.protocol.disk_json import DiskRow
+from streaming.common.formatting import NONE, format_name, format_size
+from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell, size, unsure, word
+from streaming.pages.listings.listing import Field, Listing
+
+KIND_WORDS = {
+    "segment": "segments",
+    "index": "indexes",
+    "snapshot": "producer snapshots",
+    "checkpoint": "checkpoints",
+    "metadata": "metadata log",
+    "future": "replicas moving here",
+    "deleted": "deleted segments",
+    "delete": "deleted replicas",
+    "cleaner": "unfinished compaction",
+    "stray": "strays",
+    "directory": "directories",
+    "other": "other files",
+}
+"""Kinds of files for people."""
+
+
+def _next(row: DiskRow, times: Times) -> Cell:
+    due = row.next_ms >= 0 and row.frees_now > 0
+    return Cell(text="due" if due else times.of(row.next_ms), at_ms=row.next_ms)
+
+
+def _listing(by: str, columns: dict[str, str]) -> Listing:
+    """A list with these columns, by their fields, the most important one first."""
+    ranks = {name: rank for rank, name in enumerate(columns, 1)}
+
+    def field(name: str, unit: Unit, meaning: str) -> Field:
+        return Field(
+            name=name,
+            unit=unit,
+            meaning=meaning,
+            heading=columns.get(name, ""),
+            rank=ranks.get(name, 0),
+            cell=(_partition if by == "partition" and name == "topic" else _CELLS.get(name)),
+            least=0,
+        )
+
+    return Listing(
+        name=f"disk by {by}",
+        noun=by,
+        row=DiskRow,
+        fields=(
+            field("topic", Unit.NAME, "what the row is about, by `by`; `null` if it is about something else"),
+            field("broker", Unit.ID, "likewise"),
+            field("partition", Unit.ID, "likewise"),
+            field("log_dir", Unit.NAME, "likewise"),
+            field("kind", Unit.WORD, "likewise"),
+            field("replicas", Unit.COUNT, "live ones, without that of the metadata log"),
+            field("taken", Unit.BYTES, "what it takes on the disk"),
+            field("apparent", Unit.BYTES, "the length of its files"),
+            field("segments", Unit.BYTES, "of live segments"),
+            field("garbage", Unit.BYTES, "of what is no live log"),
+            field("growth_day", Unit.BYTES, "bytes a day, of the replicas whose growth is known"),
+            field("growth_unknown", Unit.COUNT, "how many the others are"),
+            field("frees_now", Unit.BYTES, "what the next check deletes"),
+            field("frees_day", Unit.BYTES, "what is free in 24 hours"),
+            field("next_ms", Unit.MOMENT, "when the next space is free"),
+            field("policy", Unit.WORD, "the cleanup policy of a topic"),
+            field("limits_assumed", Unit.FLAG, "the limits of a topic are Kafka's defaults, because the real ones are not known"),
+        ),
+    )
+
+
+_CELLS = {
+    "topic": lambda row, _: Cell(text=word(row.topic)),
+    "log_dir": lambda row, _: Cell(text=format_name(row.log_dir, 300) if row.log_dir else NONE),
+    "kind": lambda row, _: Cell(text=KIND_WORDS.get(row.kind, row.kind) or NONE),
+    "garbage": lambda row, _: Cell(text=format_size(row.garbage) if row.garbage else NONE),
+    "taken": lambda row, _: Cell(text=size(row.taken)),
+    "next_ms": _next,
+    "policy": lambda row, _: unsure(Cell(text=row.policy or NONE), assumed=row.limits_assumed),
+}
+
+
+def _partition(row: DiskRow, _: Times) -> Cell:
+    return partition_cell(row.topic, row.partition)
+
+
+_SUMS = {
+    "taken": "On disk",
+    "garbage": "Garbage",
+    "growth_day": "Growth a day",
+    "frees_now": "Next check frees",
+    "frees_day": "Free in 24h",
+    "next_ms": "Next",
+}
+
+DISK = {
+    "topic": _listing("topic", {"topic": "Topic", "replicas": "Replicas", **_SUMS, "policy": "Policy"}),
+    "partition": _listing("partition", {"topic": "Partition", "broker": "Broker", "log_dir": "Log dir", **_SUMS}),
+    "dir": _listing("log dir", {"log_dir": "Log dir", "broker": "Broker", "replicas": "Replicas", **_SUMS}),
+    "kind": _listing("kind", {"kind": "Kind", "taken": "On disk", "apparent": "Length of the files"}),
+}
+"""The list by what its rows are."""

@@ -1,0 +1,167 @@
+"""The list of consumer groups."""
+
+from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
+from streaming.broker.protocol.group_verdicts import is_finding
+from streaming.common.formatting import NONE, format_count, format_name
+from streaming.pages.listings.list_cells import Cell, Times, Unit, unsure
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
+
+_PARTITIONS = "the partitions of which this is so"
+
+
+def _name(row: GroupSummary, _: Times) -> Cell:
+    return Cell(text=format_name(row.group, 255), group=row.group)
+
+
+def _state(row: GroupSummary, _: Times) -> Cell:
+    return Cell(text=row.state or NONE, note=format_count(row.members, "member") if row.members >= 0 else "")
+
+
+def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
+    """The worst that is to be said, and since when; what needs nothing has a question mark where limits are assumed."""
+    cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed and not is_finding(row))
+    return cell if row.since_ms < 0 else Cell(text=cell.text, note=times.of(row.since_ms), at_ms=row.since_ms)
+
+
+def _left(row: GroupSummary, _: Times) -> Cell:
+    known = row.lag_records_read_committed
+    return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}")
+
+
+def _oldest(row: GroupSummary, times: Times) -> Cell:
+    return Cell(text=times.of(row.oldest_ms), at_ms=row.oldest_ms)
+
+
+def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
+    """When the first unread record may be deleted."""
+    return unsure(Cell(text=times.of(row.loss_ms), at_ms=row.loss_ms), assumed=row.limits_assumed)
+
+
+def _counted(name: str, meaning: str) -> Field:
+    return Field(name=name, unit=Unit.COUNT, meaning=meaning, sort=DESCENDING)
+
+
+GROUPS = Listing(
+    name="groups",
+    noun="consumer group",
+    row=GroupSummary,
+    default="verdict",
+    fields=(
+        Field(name="group", unit=Unit.NAME, meaning="its name", heading="Group", rank=1, sort=ASCENDING, key="G", least=16, cell=_name),
+        Field(
+            name="type",
+            unit=Unit.WORD,
+            meaning="as Kafka's tools call it; one that has only commits is `Classic`",
+            heading="Type",
+            rank=10,
+            sort=ASCENDING,
+            key="Y",
+        ),
+        Field(name="protocol", unit=Unit.WORD, meaning="of a classic group, as `consumer` or `connect`"),
+        Field(
+            name="state", unit=Unit.WORD, meaning="as Kafka's tools call it", heading="State", rank=9, sort=ASCENDING, key="S", cell=_state
+        ),
+        Field(
+            name="members",
+            unit=Unit.COUNT,
+            meaning="`null` if nothing is known of them",
+            heading="Members",
+            rank=7,
+            sort=DESCENDING,
+            key="M",
+        ),
+        Field(name="epoch", unit=Unit.ID, meaning="of a classic group its generation"),
+        Field(name="state_ms", unit=Unit.MOMENT, meaning="since when it is in its state"),
+        Field(
+            name="partitions",
+            unit=Unit.COUNT,
+            meaning="those with a committed offset, or with one that waits in a transaction",
+            heading="Partitions",
+            rank=11,
+            sort=DESCENDING,
+            key="P",
+        ),
+        _counted("unknown", "the partitions of which the lag is not known: sums are lower bounds if there are any"),
+        _counted("stopped", _PARTITIONS),
+        _counted("held", _PARTITIONS),
+        Field(name="beyond_end", unit=Unit.COUNT, meaning=_PARTITIONS),
+        Field(name="below_start", unit=Unit.COUNT, meaning=_PARTITIONS),
+        _counted("pending", "commits that wait in open transactions"),
+        Field(name="oldest_pending_ms", unit=Unit.MOMENT, meaning="when the first of those was committed, by the coordinator's clock"),
+        Field(
+            name="lag_offsets",
+            unit=Unit.COUNT,
+            meaning="what `kafka-consumer-groups` calls LAG",
+            heading="Offsets",
+            rank=8,
+            sort=DESCENDING,
+            key="F",
+        ),
+        Field(
+            name="lag_records_read_committed",
+            unit=Unit.COUNT,
+            meaning="the records that a consumer with `read_committed` will get",
+            heading="Records left",
+            rank=3,
+            sort=DESCENDING,
+            key="R",
+            cell=_left,
+        ),
+        Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get"),
+        Field(
+            name="lag_bytes",
+            unit=Unit.BYTES,
+            meaning="of the whole batches that the records are in",
+            heading="Bytes",
+            rank=6,
+            sort=DESCENDING,
+            key="B",
+        ),
+        Field(
+            name="oldest_append_ms",
+            unit=Unit.MOMENT,
+            meaning="when the oldest unread record was appended",
+            heading="Oldest",
+            rank=4,
+            sort=ASCENDING,
+            key="O",
+            cell=_oldest,
+        ),
+        Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),
+        Field(
+            name="loss_ms",
+            unit=Unit.MOMENT,
+            meaning="when retention may delete the first unread record",
+            heading="Lost from",
+            rank=5,
+            sort=ASCENDING,
+            key="L",
+            cell=loss_cell,
+        ),
+        Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of some partition are Kafka's defaults or weaker ones"),
+        Field(
+            name="last_commit_ms",
+            unit=Unit.MOMENT,
+            meaning="the last commit of an offset",
+            heading="Last commit",
+            rank=WIDE,
+            sort=DESCENDING,
+            key="C",
+        ),
+        Field(name="expiration_ms", unit=Unit.MOMENT, meaning="when its coordinator may first delete an offset"),
+        Field(
+            name="verdict",
+            unit=Unit.WORD,
+            meaning="the worst of its findings, as in [groups.md](groups.md)",
+            heading="Verdict",
+            rank=2,
+            sort=ASCENDING,
+            key="V",
+            toned=True,
+            least=8,
+            cell=verdict_cell,
+        ),
+        Field(name="severity", unit=Unit.WORD, meaning="of that finding; `null` for what needs no look"),
+        Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
+    ),
+)

@@ -1,0 +1,146 @@
+"""The list of a consumer group's partitions."""
+
+from streaming.broker.protocol.group_json import GroupPartition
+from streaming.pages.listings.group_list import loss_cell, verdict_cell
+from streaming.pages.listings.list_cells import Cell, Times, Unit, count
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
+from streaming.pages.listings.partition_list import NUMBER, partition_field
+
+_STAKE = "with that record, as all of it is due at the same check"
+
+
+def _left(row: GroupPartition, _: Times) -> Cell:
+    return Cell(text=count(row.lag_records_read_committed), note=row.unknown.replace("_", " "))
+
+
+def _next(row: GroupPartition, times: Times) -> Cell:
+    return Cell(text=times.of(row.next_ms), at_ms=row.next_ms)
+
+
+GROUP_PARTITIONS = Listing(
+    name="group partitions",
+    noun="partition",
+    row=GroupPartition,
+    default="verdict",
+    fields=(
+        partition_field(),
+        NUMBER,
+        Field(name="topic_id", unit=Unit.NAME, meaning="of the topic, as Kafka's tools write it"),
+        Field(name="broker", unit=Unit.ID, meaning="that leads it"),
+        Field(
+            name="committed",
+            unit=Unit.ID,
+            meaning="the committed offset; of a share group its start offset",
+            heading="Committed",
+            rank=8,
+            sort=DESCENDING,
+            key="C",
+        ),
+        Field(
+            name="commit_ms",
+            unit=Unit.MOMENT,
+            meaning="when it was committed, by the coordinator's clock",
+            heading="Last commit",
+            rank=WIDE,
+            sort=DESCENDING,
+            key="T",
+        ),
+        Field(name="expiration_ms", unit=Unit.MOMENT, meaning="when its coordinator may first delete the offset"),
+        Field(name="log_start", unit=Unit.ID, meaning="the log start offset"),
+        Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own", heading="High watermark", rank=9, sort=DESCENDING, key="H"),
+        Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own"),
+        Field(name="unknown", unit=Unit.WORD, meaning="why the lag is not known, `null` if it is"),
+        Field(
+            name="lag_offsets",
+            unit=Unit.COUNT,
+            meaning="what `kafka-consumer-groups` calls LAG",
+            heading="Offsets",
+            rank=7,
+            sort=DESCENDING,
+            key="F",
+        ),
+        Field(
+            name="lag_records_read_committed",
+            unit=Unit.COUNT,
+            meaning="the records that a consumer with `read_committed` will get",
+            heading="Records left",
+            rank=3,
+            sort=DESCENDING,
+            key="R",
+            cell=_left,
+        ),
+        Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get"),
+        Field(
+            name="lag_bytes",
+            unit=Unit.BYTES,
+            meaning="of the whole batches that the records are in",
+            heading="Bytes",
+            rank=6,
+            sort=DESCENDING,
+            key="B",
+        ),
+        Field(name="next_offset", unit=Unit.ID, meaning="of the next record that the group will get"),
+        Field(name="next_timestamp_ms", unit=Unit.MOMENT, meaning="its own timestamp"),
+        Field(
+            name="next_append_ms",
+            unit=Unit.MOMENT,
+            meaning="when it was appended; a table shows its own timestamp where that was not seen",
+            heading="Oldest",
+            rank=4,
+            sort=ASCENDING,
+            key="O",
+            cell=_next,
+        ),
+        Field(name="next_batch_bytes", unit=Unit.BYTES, meaning="of the batch that it is in"),
+        Field(name="next_segment", unit=Unit.ID, meaning="the base offset of the segment of that batch"),
+        Field(name="next_position", unit=Unit.COUNT, meaning="the position of that batch in its segment"),
+        Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
+        Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets"),
+        Field(
+            name="loss_ms",
+            unit=Unit.MOMENT,
+            meaning="when retention may delete the next record",
+            heading="Lost from",
+            rank=5,
+            sort=ASCENDING,
+            key="L",
+            cell=loss_cell,
+        ),
+        Field(name="loss_records", unit=Unit.COUNT, meaning=f"how many go {_STAKE}"),
+        Field(name="loss_bytes", unit=Unit.BYTES, meaning=f"how many go {_STAKE}"),
+        Field(name="loss_by_size", unit=Unit.FLAG, meaning="`retention.bytes` deletes it, not `retention.ms`"),
+        Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of its log are Kafka's defaults or weaker ones"),
+        Field(name="retention_ms", unit=Unit.DURATION, meaning="the limit in force"),
+        Field(name="retention_bytes", unit=Unit.BYTES, meaning="the limit in force"),
+        Field(name="stopped_since_ms", unit=Unit.MOMENT, meaning="since when a record was readable and the offset has not moved"),
+        Field(name="stopped_earlier", unit=Unit.FLAG, meaning="that is when it was first looked at: it may have stopped earlier"),
+        Field(name="held", unit=Unit.FLAG, meaning="nothing is readable, but records wait behind an open transaction"),
+        Field(name="consumed_rate", unit=Unit.RATE, meaning="records read a second", heading="Read/s", rank=10, sort=DESCENDING, key="D"),
+        Field(
+            name="appended_rate",
+            unit=Unit.RATE,
+            meaning="records appended a second",
+            heading="Appended/s",
+            rank=11,
+            sort=DESCENDING,
+            key="A",
+        ),
+        Field(name="held_by", unit=Unit.MESSAGE, meaning="that transaction, a `HoldingTransaction`; `null` if it is not known"),
+        Field(name="pending", unit=Unit.MESSAGE, meaning="list of `PendingOffset`: commits that wait in open transactions"),
+        Field(name="batch", unit=Unit.MESSAGE, meaning="a `BatchCheck` of the next record's batch; `null` if it was not checked"),
+        Field(
+            name="verdict",
+            unit=Unit.WORD,
+            meaning="the worst of its findings, as in [groups.md](groups.md)",
+            heading="Verdict",
+            rank=2,
+            sort=ASCENDING,
+            key="V",
+            toned=True,
+            least=8,
+            cell=verdict_cell,
+        ),
+        Field(name="severity", unit=Unit.WORD, meaning="of that finding; `null` for what needs no look"),
+        Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
+    ),
+)

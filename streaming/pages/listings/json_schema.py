@@ -1,0 +1,124 @@
+"""The JSON Schema of every answer of `/api/v1/`, from the declared types: ``python -m streaming.pages.listings.json_schema`` writes it."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from streaming.broker.protocol.cost_json import COST_PATH, Cost
+from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
+from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
+from streaming.broker.protocol.json_message import PublicMessage, is_absent
+from streaming.broker.protocol.listing_json import (
+    PARTITIONS_PATH,
+    RETENTION_PATH,
+    TRANSACTIONS_PATH,
+    PartitionPage,
+    RetentionPage,
+    TransactionPage,
+)
+from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
+from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.pages.listings.count_list import COUNTS
+from streaming.pages.listings.disk_list import DISK
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.message_meanings import MEANINGS
+from streaming.pages.listings.partition_list import PARTITIONS
+from streaming.pages.listings.problem_list import PROBLEMS
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+
+ANSWERS: Mapping[str, type[PublicMessage]] = {
+    STATUS_PATH: Status,
+    PROBLEMS_PATH: ProblemPage,
+    PARTITIONS_PATH: PartitionPage,
+    f"{PARTITIONS_PATH}/TOPIC/NUMBER": PartitionDetail,
+    TRANSACTIONS_PATH: TransactionPage,
+    RETENTION_PATH: RetentionPage,
+    COUNT_PATH: CountPage,
+    DISK_PATH: DiskAnswer,
+    COST_PATH: Cost,
+    GROUPS_PATH: GroupPage,
+    f"{GROUPS_PATH}/NAME": GroupDetail,
+}
+"""The message at each path."""
+
+ROWS = {
+    each.row: each
+    for each in (PROBLEMS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"], DISK["partition"], GROUPS, GROUP_PARTITIONS)
+}
+"""The lists, by the messages of their rows."""
+
+_TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
+
+
+def schema() -> dict[str, object]:
+    """The schema: ``$defs`` has each message by its name, and each of ``paths`` refers to one."""
+    kinds = sorted({kind for answer in ANSWERS.values() for kind in _within(answer)}, key=lambda kind: kind.__name__)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Answers of segtail's jobs and commands",
+        "paths": {path: _reference(kind) for path, kind in ANSWERS.items()},
+        "$defs": {kind.__name__: _of_kind(kind) for kind in kinds},
+    }
+
+
+def meaning_of(kind: type[PublicMessage], name: str) -> str:
+    """What a field means, "" if nothing says it."""
+    if kind in ROWS:
+        return next(each.meaning for each in ROWS[kind].fields if each.name == name)
+    return next((meaning for names, meaning in MEANINGS.get(kind, ()) if name in names), "")
+
+
+def kinds_of(answer: type[PublicMessage]) -> list[type[PublicMessage]]:
+    """A message, then those that are in it, as they come."""
+    return list(dict.fromkeys(_within(answer)))
+
+
+def _within(kind: type[PublicMessage]) -> Iterator[type[PublicMessage]]:
+    yield kind
+    for hint in get_type_hints(kind).values():
+        for each in (hint, *get_args(hint)):
+            if isinstance(each, type) and issubclass(each, PublicMessage):
+                yield from _within(each)
+
+
+def _reference(kind: type[PublicMessage]) -> dict[str, object]:
+    return {"$ref": f"#/$defs/{kind.__name__}"}
+
+
+def _of_kind(kind: Any) -> dict[str, object]:
+    hints = get_type_hints(kind)
+    return {
+        "type": "object",
+        "properties": {each.name: _of_field(kind, each, hints[each.name]) for each in fields(kind)},
+        "required": [each.name for each in fields(kind)],
+    }
+
+
+def _of_field(kind: type[PublicMessage], field: Field[Any], hint: Any) -> dict[str, object]:
+    found = _of_hint(hint)
+    if field.default is not MISSING and is_absent(field.default):
+        found = {"type": [found["type"], "null"]}
+    meaning = meaning_of(kind, field.name)
+    return found | ({"description": meaning} if meaning else {})
+
+
+def _of_hint(hint: Any) -> dict[str, object]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        (inner,) = (each for each in arguments if each is not NoneType)
+        return {"anyOf": [_of_hint(inner), {"type": "null"}]}
+    if origin is list:
+        item = _of_hint(arguments[0])
+        return {"type": "array", "items": {"type": [item["type"], "null"]} if arguments[0] in (int, float) else item}
+    return {"type": _TYPES[hint]} if hint in _TYPES else _reference(hint)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{json.dumps(schema(), indent=1, ensure_ascii=False)}\n")

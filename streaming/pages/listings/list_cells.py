@@ -1,0 +1,160 @@
+"""What a list has to say in one place of its table, the same on every face: a text, and what a face with more means can make of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from streaming.common.formatting import NONE, format_age, format_duration, format_list, format_name, format_size, format_time
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+CURVE_WIDTH = 12
+MOST_NAMES = 3
+"""So many names of a list of names are in its cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How points in time are written: as ages at ``now_ms``, or in UTC."""
+
+    now_ms: int
+    relative: bool = True
+
+    def of(self, at_ms: int) -> str:
+        """A point in time, Unix milliseconds; -1 is none."""
+        if at_ms < 0:
+            return NONE
+        return format_age((self.now_ms - at_ms) / 1000) if self.relative else format_time(at_ms)
+
+    def both(self, at_ms: int) -> str:
+        """Both ways, for a place with room for it."""
+        return NONE if at_ms < 0 else f"{format_time(at_ms)}, {format_age((self.now_ms - at_ms) / 1000)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
+
+    ``note``: more about it. ``partition``, ``group``, ``groups``: what it names, to lead there. ``at_ms``: the time that the text is about.
+    ``curve``: values that a face may draw instead of the blocks of the text.
+    """
+
+    text: str
+    note: str = ""
+    partition: tuple[str, int] | None = None
+    group: str | None = None
+    groups: tuple[str, ...] = ()
+    at_ms: int = -1
+    curve: tuple[float, ...] = ()
+    command: str = ""
+
+
+class Unit(Enum):
+    """What kind of value a field has: it decides how that is written, and in which column side."""
+
+    NAME = auto()
+    WORD = auto()
+    SENTENCE = auto()
+    NAMES = auto()
+    FLAG = auto()
+    ID = auto()
+    COUNT = auto()
+    RATIO = auto()
+    BYTES = auto()
+    BYTES_RATE = auto()
+    RATE = auto()
+    MOMENT = auto()
+    DURATION = auto()
+    CURVE = auto()
+    MESSAGE = auto()
+    """A message of its own, or a list of them: no table has it."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are aligned at their right."""
+        return self in _NUMBERS
+
+
+_NUMBERS = {Unit.ID, Unit.COUNT, Unit.RATIO, Unit.BYTES, Unit.BYTES_RATE, Unit.RATE, Unit.MOMENT, Unit.DURATION}
+
+
+def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
+    """A value as its unit is written; what is absent is a dash."""
+    if unit is Unit.MOMENT:
+        return Cell(text=times.of(value), at_ms=value)
+    if unit is Unit.CURVE:
+        blocks = curve(value, CURVE_WIDTH)
+        return Cell(text=blocks if blocks.strip() else NONE, curve=tuple(value))
+    if unit is Unit.NAMES:
+        return Cell(text=format_list([format_name(each) for each in value], MOST_NAMES) or NONE)
+    if unit is Unit.FLAG:
+        return Cell(text="yes" if value else NONE)
+    if unit in (Unit.NAME, Unit.SENTENCE, Unit.WORD):
+        return Cell(text=(format_name(value, 300) if unit is Unit.NAME else value) if value else NONE)
+    return Cell(text=NONE if value < 0 else _NUMBER_TEXTS[unit](value))
+
+
+def partition_cell(topic: str, partition: int) -> Cell:
+    """A partition."""
+    return Cell(text=place(topic, partition), partition=(topic, partition))
+
+
+def place(topic: str, partition: int) -> str:
+    """A partition by its name; a topic's name that is no plain word is escaped."""
+    return f"{format_name(topic, 249)}-{partition}"
+
+
+def unsure(cell: Cell, *, assumed: bool) -> Cell:
+    """What depends on limits: with a question mark if they are assumed."""
+    return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
+
+
+def count(value: float) -> str:
+    """A whole number; below zero it is not known."""
+    return NONE if value < 0 else f"{round(value):,}"
+
+
+def number(value: int) -> str:
+    """An id or an offset, to be copied."""
+    return NONE if value < 0 else str(value)
+
+
+def rate(value: float) -> str:
+    """Things a second."""
+    return NONE if value < 0 else f"{value:,.1f}" if 0 < value < 10 else f"{value:,.0f}"
+
+
+def size(value: float) -> str:
+    """Bytes."""
+    return NONE if value < 0 else format_size(round(value))
+
+
+def length(milliseconds: int) -> str:
+    """How long something takes or took."""
+    return NONE if milliseconds < 0 else format_duration(milliseconds / 1000)
+
+
+def word(text: str) -> str:
+    """A name, or nothing."""
+    return format_name(text) if text else NONE
+
+
+def curve(values: Sequence[float], width: int) -> str:
+    """Values as a line of blocks, each the largest of its stretch against the largest of all; what is not known is a space."""
+    if not values or width < 1:
+        return ""
+    top = max(values)
+    width = min(width, len(values))
+    parts = [values[len(values) * at // width : len(values) * (at + 1) // width] for at in range(width)]
+    return "".join(" " if max(part) < 0 else BLOCKS[int(max(part) / top * (len(BLOCKS) - 1)) if top > 0 else 0] for part in parts)
+
+
+_NUMBER_TEXTS = {
+    Unit.ID: number,
+    Unit.COUNT: count,
+    Unit.RATIO: lambda value: f"{value:.3f}",
+    Unit.BYTES: size,
+    Unit.BYTES_RATE: size,
+    Unit.RATE: rate,
+    Unit.DURATION: length,
+}

@@ -1,0 +1,387 @@
+"""What each field of a message for people means: docs/api.md and the JSON Schema are made of it. Rows of lists say it themselves."""
+
+from collections.abc import Mapping, Sequence
+
+from streaming.broker.protocol.cost_json import Cost, Share
+from streaming.broker.protocol.count_json import CountPage
+from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles, LogDirUse
+from streaming.broker.protocol.group_json import BatchCheck, GroupDetail, GroupFinding, GroupPage, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
+from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
+from streaming.broker.protocol.problem_json import ProblemPage
+from streaming.broker.protocol.status_json import AgentState, Status
+
+Meanings = Sequence[tuple[Sequence[str], str]]
+"""Some fields, and what they are."""
+
+_ANSWER: Meanings = (
+    (("at_ms",), "as of when"),
+    (("version",), "of segtail"),
+    (("doubts",), "what cannot be told, in sentences: something may be wrong there that is nowhere else"),
+)
+_PAGE: Meanings = (
+    *_ANSWER,
+    (("total", "matched", "offset"), "all rows, those that were asked for, and the place of the first one here among these"),
+    (("sort", "order"), "how they are sorted"),
+)
+
+MEANINGS: Mapping[type[PublicMessage], Meanings] = {
+    Status: (
+        *_ANSWER,
+        (("ready",), "everything that was on the disks at the start is in the numbers"),
+        (("verdict",), "a sentence: what is wrong, all in all"),
+        (("freshness",), "a sentence: up to when what is known is whole"),
+        (("severity",), "of the most severe problem, `null` for none"),
+        (
+            (
+                "critical",
+                "warning",
+                "info",
+            ),
+            "numbers of problems",
+        ),
+        (("newest_ms",), "everything up to then is in the numbers, of all agents that are up"),
+        (("agents",), "list of `AgentState`, those that are down first"),
+        (("omitted_agents",), "so many are left out"),
+        (
+            (
+                "partitions",
+                "logs",
+            ),
+            "partitions that are shown; replicas that are watched",
+        ),
+        (("started_ms",), "when the job began"),
+        (("cluster_id",), "of the Kafka cluster"),
+        (("redacted",), "names of groups and transactional ids are not the ones that Kafka knows"),
+    ),
+    AgentState: (
+        (
+            (
+                "name",
+                "up",
+                "brokers",
+            ),
+            "whether it answers, and the brokers whose log dirs it watches",
+        ),
+        (
+            (
+                "behind_bytes",
+                "behind_ms",
+            ),
+            "what it has published and the numbers do not hold yet, and for how long the oldest of it has waited",
+        ),
+        (("problems",), "words for what keeps it away, or needs somebody's care"),
+        (("explanation",), "a sentence about the first of them"),
+    ),
+    ProblemPage: (
+        *_PAGE[:-1],
+        (("rows",), "list of `Problem`, the most severe first, then the oldest"),
+        (
+            (
+                "critical",
+                "warning",
+                "info",
+            ),
+            "numbers of all problems",
+        ),
+    ),
+    PartitionPage: (
+        *_PAGE,
+        (("rows",), "list of `PartitionRow`"),
+    ),
+    TransactionPage: (
+        *_PAGE,
+        (("rows",), "list of `TransactionRow`: what is open for longer than `late_after`"),
+        (("omitted",), "so many are not listed, because of `late_limit`"),
+    ),
+    RetentionPage: (
+        *_PAGE,
+        (("rows",), "list of `RetentionRow`"),
+    ),
+    CountPage: (
+        *_ANSWER,
+        (("by",), "what a row is: `topic` or `partition`"),
+        (("total", "matched", "offset"), "as in `PartitionPage`"),
+        (("rows",), "list of `CountRow`, by their names"),
+    ),
+    GroupPage: (
+        *_PAGE,
+        (("rows",), "list of `GroupSummary`"),
+        (("omitted",), "so many are not followed, because of `groups_limit`"),
+        (
+            ("unread",),
+            "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing",
+        ),
+    ),
+    GroupDetail: (
+        (("at_ms",), "as of when"),
+        (("summary",), "a `GroupSummary`"),
+        (("partitions", "omitted"), "list of `GroupPartition`, the worst first, 10,000 at most, and how many are left out"),
+        (("findings",), "list of `GroupFinding`, the worst first; every partition that is there has at least one"),
+        (("unread",), "as in `GroupPage`"),
+        (("clients", "hosts"), "of its first members"),
+    ),
+    GroupFinding: (
+        (("verdict", "severity", "since_ms"), "as in `GroupPartition`"),
+        (("topic", "partition"), "which; `null` for what is said of the group"),
+        (("lag",), "what is left there: records, or offsets where those are not known"),
+        (("text",), "a sentence without a period"),
+        (("command", "no_command"), "what mends it, to be copied into a shell, or why there is none"),
+    ),
+    HoldingTransaction: (
+        (("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms"), "as in `TransactionRow`"),
+        (("transactional_id", "state", "verdict"), "likewise; the state is that of its coordinator"),
+        (("deadline_ms",), "when its timeout has passed, and its coordinator ends it"),
+    ),
+    PendingOffset: (
+        (("producer_id", "offset", "coordinator"), "what was committed by whom, in which partition of `__consumer_offsets`"),
+        (("since_ms",), "since when commits of the transaction wait, as far as that is known"),
+        (
+            ("start_ms", "first_offset", "transactional_id", "verdict", "deadline_ms"),
+            "of the transaction, as in `HoldingTransaction`; `start_ms` is `null` if it is not known, as while it ends",
+        ),
+    ),
+    BatchCheck: (
+        (("sound", "error"), "whether it can be read, and what is wrong with it"),
+        (("base_offset", "last_offset", "size", "codec", "records", "producer_id"), "as its header has them"),
+        (("segment", "position", "file"), "where it is: the base offset of its segment, the position in it, its path"),
+    ),
+    PartitionDetail: (
+        (("at_ms",), "as of when"),
+        (
+            (
+                "row",
+                "retention",
+            ),
+            "a `PartitionRow`, a `RetentionRow`",
+        ),
+        (
+            (
+                "transactions",
+                "problems",
+            ),
+            "lists of `TransactionRow` and `Problem`; problems of the whole topic are among them",
+        ),
+        (
+            (
+                "segments",
+                "omitted",
+            ),
+            "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle",
+        ),
+        (("minutes",), "the last hour, list of `Minute`, the oldest first"),
+        (("replicas",), "list of `ReplicaRow`, the one that is shown first"),
+    ),
+    SegmentRow: (
+        (
+            (
+                "base_offset",
+                "size_bytes",
+                "max_timestamp_ms",
+            ),
+            "of the segment",
+        ),
+        (("active",), "it takes appends"),
+        (
+            (
+                "deletable",
+                "deletion_ms",
+            ),
+            "whether it is beyond a limit, and when its age lets it be deleted",
+        ),
+    ),
+    Minute: (
+        (("at_ms",), "the minute of the clock that begins then"),
+        (
+            (
+                "bytes_rate",
+                "records_rate",
+            ),
+            "appended until this minute, since the one before",
+        ),
+        (
+            (
+                "log_end_offset",
+                "last_stable_offset",
+            ),
+            "as they were",
+        ),
+    ),
+    ReplicaRow: (
+        (
+            (
+                "broker",
+                "role",
+                "in_sync",
+            ),
+            "`leader`, `follower` or `unknown`; `yes`, `no` or `unknown`",
+        ),
+        (("shown",), "the rest of the answer is about this one"),
+        (
+            (
+                "log_dir",
+                "size_bytes",
+                "log_start_offset",
+                "log_end_offset",
+                "last_append_ms",
+            ),
+            "as it is there",
+        ),
+    ),
+    Cost: (
+        (("at_ms",), "when the last scrape was answered, `null` if none was"),
+        (
+            (
+                "series",
+                "bytes",
+                "duration_ms",
+            ),
+            "of that page, before compression, and how long it took to make",
+        ),
+        (("series_dropped",), "left out because of `series_limit` or `label_limit`"),
+        (
+            (
+                "metrics",
+                "topics",
+            ),
+            "lists of `Share`, the largest first; topics are counted as the table has them now, 100 at most",
+        ),
+        (("omitted_topics",), "so many are left out"),
+    ),
+    Share: (
+        (
+            (
+                "name",
+                "series",
+                "bytes",
+            ),
+            "the part of one metric, or of one topic, in the page",
+        ),
+    ),
+    DiskAnswer: (
+        *_ANSWER,
+        (
+            (
+                "by",
+                "total",
+            ),
+            "what a row is; how many rows there are, also of those that `limit` leaves out",
+        ),
+        (
+            (
+                "log_dirs",
+                "rows",
+            ),
+            "`LogDirUse` of each log dir; `DiskRow`, the largest first",
+        ),
+        (("leftovers",), "`LeftoverFiles`, only from `segtail disk`"),
+        (
+            (
+                "what_if",
+                "in_force",
+            ),
+            "what was tried, and the log dirs without it; only from `segtail disk`",
+        ),
+    ),
+    LogDirUse: (
+        (
+            (
+                "broker",
+                "log_dir",
+                "up",
+                "problem",
+            ),
+            "which; whether it can be read, and why not",
+        ),
+        (
+            (
+                "file_system",
+                "free",
+                "capacity",
+            ),
+            "log dirs with the same number share both, and are full together",
+        ),
+        (
+            (
+                "taken",
+                "apparent",
+                "kinds",
+            ),
+            "on the disk; the length of all files; `KindUse` of each kind",
+        ),
+        (("replicas",), "live ones, without that of the metadata log"),
+        (
+            (
+                "growth_day",
+                "growth_unknown",
+            ),
+            "bytes a day; of how many replicas it is not known",
+        ),
+        (
+            (
+                "frees_now",
+                "frees_day",
+                "next_ms",
+            ),
+            "what the next check deletes; what is free in 24 hours; when the next space is free",
+        ),
+        (("outlook",), "`full`, `never` (not within a year), `unknown`"),
+        (
+            (
+                "full_ms",
+                "full_uncleaned_ms",
+            ),
+            "when it is full; if compaction frees nothing",
+        ),
+        (("checkpoint_ms",), "when its broker last wrote here"),
+        (
+            (
+                "unread",
+                "unread_of",
+            ),
+            "how many files could not be read; some of them",
+        ),
+    ),
+    KindUse: (
+        (
+            (
+                "kind",
+                "taken",
+                "apparent",
+            ),
+            "the kind of files, what they take on the disk, their length",
+        ),
+    ),
+    LeftoverFiles: (
+        (
+            (
+                "path",
+                "kind",
+                "taken",
+                "since_ms",
+            ),
+            "where, what it is, bytes, since when nothing of it has changed",
+        ),
+    ),
+}
+"""The fields of each message, in the order in which documents have them."""
+
+INTRODUCTIONS: Mapping[str, str] = {
+    "Problem": (
+        "Each kind goes with one alert of `conf/alerts`: the sentence begins with the alert's summary, and the severity is "
+        "the same. A problem is\nthere at once, where an alert waits until it has lasted. The alerts without a kind report "
+        "what one moment does not show\n(`streaming/cluster/verdicts/kinds.py` names them, with the reasons)."
+    ),
+    "PartitionRow": (
+        "The replica that is shown for the partition: the leader's, if it is watched. With `replicas: all` each replica has a row."
+    ),
+    "DiskAnswer": (
+        "What fills log dirs and when they are full: [disk.md](disk.md) says how that is reckoned. `segtail disk --json` prints the same."
+    ),
+    "CountRow": (
+        "A topic, or a partition by the replica that is shown for it. `segtail count` counts up to the high watermark; a "
+        "job has counted whole logs, so some fields are `null`."
+    ),
+}
+"""What there is to say of a message as a whole, by its name."""

@@ -1,0 +1,136 @@
+"""The list of partitions."""
+
+from streaming.broker.protocol.listing_json import PartitionRow
+from streaming.common.formatting import format_count
+from streaming.pages.listings.list_cells import Cell, Times, Unit, count, partition_cell
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, Field, Listing
+
+
+def partition_field(rank: int = 1) -> Field:
+    """The column that names a partition."""
+    return Field(
+        name="topic",
+        unit=Unit.NAME,
+        meaning="its topic",
+        heading="Partition",
+        rank=rank,
+        sort=ASCENDING,
+        key="P",
+        least=16,
+        cell=lambda row, _: partition_cell(row.topic, row.partition),
+    )
+
+
+def broker_field(rank: int, meaning: str = "whose replica it is") -> Field:
+    """The column of a broker."""
+    return Field(name="broker", unit=Unit.ID, meaning=meaning, heading="Broker", rank=rank, sort=ASCENDING, key="R")
+
+
+NUMBER = Field(name="partition", unit=Unit.ID, meaning="its number in the topic", sort=ASCENDING)
+
+
+def due_or_later(at_ms: int, times: Times) -> Cell:
+    """When retention deletes next: what the limit has let go is due at the broker's next check."""
+    return Cell(text="due" if 0 <= at_ms <= times.now_ms else times.of(at_ms), at_ms=at_ms)
+
+
+def _next_deletion(row: PartitionRow, times: Times) -> Cell:
+    return Cell(text="blocked", note=row.retention_blocked) if row.retention_blocked else due_or_later(row.next_deletion_ms, times)
+
+
+def _held_back(row: PartitionRow, _: Times) -> Cell:
+    note = f"{format_count(row.hanging_transactions, 'transaction')} hanging" if row.hanging_transactions > 0 else ""
+    return Cell(text=count(row.unread_offsets), note=note)
+
+
+PARTITIONS = Listing(
+    name="partitions",
+    noun="partition",
+    row=PartitionRow,
+    default="bytes_rate",
+    off_page=("log_end_offset", "hanging_transactions", "oldest_record_ms", "segments"),
+    fields=(
+        broker_field(9, "whose replica is shown: the leader's, if it is watched; with `replicas: all` each replica has a row"),
+        partition_field(),
+        NUMBER,
+        Field(
+            name="bytes_rate",
+            unit=Unit.BYTES_RATE,
+            meaning="bytes appended a second, over the last minute; from log dirs the mean over the log's segments",
+            heading="Bytes/s",
+            rank=2,
+            sort=DESCENDING,
+            key="B",
+        ),
+        Field(
+            name="records_rate",
+            unit=Unit.RATE,
+            meaning="records appended a second, likewise",
+            heading="Records/s",
+            rank=3,
+            sort=DESCENDING,
+            key="E",
+        ),
+        Field(
+            name="appended_bytes",
+            unit=Unit.BYTES,
+            meaning="since the watching began; not known before the backlog is read",
+            sort=DESCENDING,
+        ),
+        Field(name="appended_records", unit=Unit.COUNT, meaning="likewise", sort=DESCENDING),
+        Field(name="size_bytes", unit=Unit.BYTES, meaning="of its segments on disk", heading="Size", rank=6, sort=DESCENDING, key="S"),
+        Field(name="log_start_offset", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
+        Field(name="log_end_offset", unit=Unit.ID, meaning="Kafka's own", heading="End offset", rank=11, sort=DESCENDING, key="F"),
+        Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
+        Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
+        Field(
+            name="unread_offsets",
+            unit=Unit.COUNT,
+            meaning="high watermark less last stable offset: what readers of committed data do not see",
+            heading="Held back",
+            rank=4,
+            sort=DESCENDING,
+            key="H",
+            toned=True,
+            cell=_held_back,
+        ),
+        Field(name="open_transactions", unit=Unit.COUNT, meaning="how many", heading="Open", rank=8, sort=DESCENDING, key="O"),
+        Field(
+            name="hanging_transactions", unit=Unit.COUNT, meaning="how many of them", heading="Hanging", rank=12, sort=DESCENDING, key="G"
+        ),
+        Field(name="last_append_ms", unit=Unit.MOMENT, meaning="when", heading="Last append", rank=5, sort=DESCENDING, key="L"),
+        Field(
+            name="oldest_record_ms",
+            unit=Unit.MOMENT,
+            meaning="the time of its first batch with records",
+            heading="Oldest record",
+            rank=13,
+            sort=ASCENDING,
+            key="D",
+        ),
+        Field(name="retention_lag_ms", unit=Unit.DURATION, meaning="as in `RetentionRow`", sort=DESCENDING),
+        Field(
+            name="next_deletion_ms",
+            unit=Unit.MOMENT,
+            meaning="as in `RetentionRow`",
+            heading="Next deletion",
+            rank=10,
+            sort=ASCENDING,
+            key="X",
+            cell=_next_deletion,
+        ),
+        Field(name="retention_blocked", unit=Unit.WORD, meaning="as in `RetentionRow`", sort=ASCENDING),
+        Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=14, sort=DESCENDING, key="N"),
+        Field(name="records_data", unit=Unit.COUNT, meaning="on disk, aborted ones too", sort=DESCENDING),
+        Field(name="records_aborted", unit=Unit.COUNT, meaning="of these", sort=DESCENDING),
+        Field(name="records_control", unit=Unit.COUNT, meaning="markers of transactions, which have offsets too", sort=DESCENDING),
+        Field(
+            name="rates",
+            unit=Unit.CURVE,
+            meaning="bytes a second of the last hour, a number a minute, the oldest first; `null` in it is a minute without a number",
+            heading="Last hour",
+            rank=7,
+        ),
+        *JUDGED,
+    ),
+)

@@ -1,0 +1,190 @@
+"""The exporter: ``/metrics``, health, `/api/v1/` and a page over HTTP, from the table alone. A scrape never waits for Spark."""
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from threading import Event, Lock, Thread
+from time import monotonic as system_monotonic
+
+import cramjam
+
+from streaming.broker.protocol.cost_json import Cost
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
+from streaming.cluster.view.observer import Observer
+from streaming.cluster.view.table import Table
+from streaming.common.settings import Settings
+from streaming.common.units import Address
+from streaming.common.web.gate import Gate
+from streaming.common.web.messages import Request, Response, sentence
+from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
+from streaming.common.web.server import Server
+from streaming.errors import UsageError
+from streaming.pages.api.cost_message import cost_message
+from streaming.pages.api.listed_groups import MakeDetails
+from streaming.pages.api.state import State
+from streaming.pages.api.views import Views
+from streaming.pages.exposition.costs import Costs
+from streaming.pages.exposition.group_families import NO_GROUPS
+from streaming.pages.exposition.render import render, shown_groups_of
+from streaming.pages.exposition.series import choose
+from streaming.pages.site.looks import Looks
+from streaming.pages.site.page_site import PageSite
+from streaming.pages.site.page_source import PageSource
+from streaming.pages.site.single_flight import Shared
+from streaming.pages.site.state_routes import API, StateAnswers
+
+log = logging.getLogger(__name__)
+
+_REMEMBER_SECONDS = 10.0
+
+
+class Exporter:
+    """Listens as soon as it is created, answers from `start` to `close`.
+
+    Args:
+        host: name or address to listen on.
+        port: 0 for any that is free.
+        clock: the present time in Unix seconds, for everything that depends on it.
+        healthy: returns whether the query has checked for work lately, and does not fail each time.
+        scraped: called with the scraper's identity when the metrics are requested, before the page is made.
+        watched: called when somebody requests the page for people.
+        monotonic: seconds that only go forward, for connections that last too long.
+        groups: what is known of consumer groups; None for nothing.
+        details: asks agents for what only they know of a group.
+        thresholds: from when on something is a problem; None for the defaults.
+        redacted: names of groups and transactional ids are not Kafka's own.
+        web_config: TLS and passwords, see `streaming.common.web.web_config`; None for neither.
+
+    Raises:
+        UsageError: nothing can listen there, or ``web_config`` cannot be used.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        table: Table,
+        observer: Observer,
+        clock: Callable[[], float],
+        healthy: Callable[[], bool],
+        scraped: Callable[[str], None] = lambda _: None,
+        watched: Callable[[], None] = lambda: None,
+        monotonic: Callable[[], float] = system_monotonic,
+        groups: GroupBoard | None = None,
+        details: MakeDetails = lambda _: None,
+        thresholds: Thresholds | None = None,
+        redacted: bool = False,
+        web_config: Path | None = None,
+    ) -> None:
+        self._gate = Gate(web_config)
+        self._table = table
+        self._groups = groups
+        self._views = Views(table, clock)
+        judged_by = thresholds or thresholds_of(Settings())
+        self._looks = Looks(table, observer, self._views, groups, details, judged_by, redacted=redacted)
+        self.state = State(self._looks.look)
+        """What the page shows and `/api/v1/` answers."""
+        self._costs = Costs()
+        self._state_answers = StateAnswers(self.state, self._cost)
+        self._page_site = PageSite(PageSource(state=self.state, cost=self._cost))
+        self._observer = observer
+        self._clock = clock
+        self._monotonic = monotonic
+        self._healthy = healthy
+        self._scraped = scraped
+        self._watched = watched
+        self._rendering = Lock()  # one page of 100 MB is made at a time
+        self._pages: Shared[tuple[bool, bool], bytes] = Shared()  # by whether it is OpenMetrics, and packed
+        self._ends = Event()
+        self._remembering = Thread(target=self._remember, name="history", daemon=True)
+        try:
+            self._server = Server(host, port, self._answer, self._gate, monotonic)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
+                "or choose another address with --listen HOST:PORT"
+            ) from error
+        observer.serves(self._server.counts)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on."""
+        return self._server.address
+
+    @property
+    def url(self) -> str:
+        """The URL of the metrics."""
+        host, port = self.address
+        return f"{'https' if self._gate.encrypted else 'http'}://{Address(host, port)}/metrics"
+
+    def start(self) -> None:
+        """Begin to answer, in threads that end with the process."""
+        self._server.start("exporter")
+        self._remembering.start()
+
+    def close(self) -> None:
+        """Stop answering and release the port; connections that are still open are cut."""
+        self._ends.set()
+        if self._remembering.is_alive():
+            self._remembering.join()
+        self._server.close()
+
+    def _answer(self, request: Request) -> Response:
+        if request.path == "/metrics":
+            self._scraped(f"{request.client} {request.user_agent}")
+            openmetrics = wants_openmetrics(request.accept)
+            body = self._packed(openmetrics) if request.gzip else self._page(openmetrics)
+            return Response(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
+        if request.path.startswith(API):
+            self._watched()
+            return self._state_answers.answer(request)
+        if request.path == "/-/healthy":
+            return _state(self._healthy(), "healthy", "the query has not checked for work lately, or fails again and again")
+        if request.path == "/-/ready":
+            return _state(self._table.ready, "ready", "what is there is still on its way")
+        page = self._page_site.answer(request)
+        if page is None:
+            return sentence(HTTPStatus.NOT_FOUND, "not found")
+        self._watched()
+        return page
+
+    def _remember(self) -> None:
+        """Keep the last hour, whether somebody looks or not."""
+        while not self._ends.wait(_REMEMBER_SECONDS):
+            try:
+                self._views.remember()
+            except Exception:
+                log.exception("the last hour has a gap")
+            if not self._views.is_wanted:
+                self._looks.forget()
+
+    def _cost(self) -> Cost:
+        seen = self._views.recent()
+        with self._rendering:
+            groups = NO_GROUPS if self._groups is None else shown_groups_of(self._groups, self._table, seen.now_ms)
+            limit, label_limit = self._table.series_limit, self._table.label_limit
+            choice = choose(seen.shown, limit, self._table.export, groups, label_limit=label_limit)
+            return cost_message(self._costs, choice.families)
+
+    def _page(self, openmetrics: bool) -> bytes:
+        return self._pages.get((openmetrics, False), lambda: self._render(openmetrics))
+
+    def _packed(self, openmetrics: bool) -> bytes:
+        # Level 1: 100 MB of labels shrink to 11 MB; more effort costs the scrape more than the network saves.
+        return self._pages.get((openmetrics, True), lambda: bytes(cramjam.gzip.compress(self._page(openmetrics), 1)))
+
+    def _render(self, openmetrics: bool) -> bytes:
+        with self._rendering:
+            began = self._monotonic()
+            seen = self._views.new()
+            now = seen.now_ms / 1000
+            page = render(self._table, self._observer, now, openmetrics, self._groups, look=lambda: seen.shown, costs=self._costs)
+            self._costs.took(self._monotonic() - began)
+            return page
+
+
+def _state(good: bool, word: str, otherwise: str) -> Response:
+    return sentence(HTTPStatus.OK, word) if good else sentence(HTTPStatus.SERVICE_UNAVAILABLE, otherwise)

@@ -1,0 +1,129 @@
+"""The view of one consumer group: why it does not go on, the command for it, and all of its partitions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
+from streaming.broker.protocol.group_verdicts import is_finding
+from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.list_cells import place
+from streaming.pages.listings.listing import ASCENDING
+from streaming.pages.site.listing_views import by_key
+from streaming.pages.site.page_links import GROUPS, group_link, partition_link
+from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_tables import Drawn, Sorting, columns_of, draw, paging
+from streaming.pages.site.page_views import PageView
+from streaming.pages.site.page_words import Cell, Link, moment, number, size
+from streaming.pages.site.partition_view import Fact
+
+_MOST_VERDICTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownVerdict:
+    """A verdict as it is drawn."""
+
+    key: str
+    tone: str
+    badge: str
+    text: str
+    about: Link | None
+    command: str
+    no_command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView(PageView):
+    """One consumer group."""
+
+    verdicts: tuple[ShownVerdict, ...]
+    more: str
+    facts: tuple[Fact, ...]
+    table: Drawn
+
+
+def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
+    """The view of a group.
+
+    Raises:
+        UsageError: the query asks for what is not there.
+    """
+    name, now = detail.summary.group, detail.at_ms
+    found = [each for each in detail.findings if is_finding(each)]
+    return GroupView(
+        title=format_name(name, 255),
+        here=GROUPS,
+        status=status,
+        json=path_of(name) if name not in ("", ".", "..") else GROUPS_PATH,
+        verdicts=tuple(_verdict(f"verdict-{index}", each) for index, each in enumerate(found[:_MOST_VERDICTS])),
+        more=f"{format_count(len(found) - _MOST_VERDICTS, 'more reason')} below, by partition." if len(found) > _MOST_VERDICTS else "",
+        facts=_facts(detail, now),
+        table=_table(detail, query),
+    )
+
+
+def _verdict(key: str, of: GroupFinding) -> ShownVerdict:
+    about = Link(text=f"partition {place(of.topic, of.partition)}", href=partition_link(of.topic, of.partition)) if of.topic else None
+    return ShownVerdict(
+        key=key,
+        tone=of.severity,
+        badge=of.verdict.replace("_", " "),
+        text=f"{of.text[:1].upper()}{of.text[1:]}",
+        about=about,
+        command=of.command,
+        no_command=of.no_command,
+    )
+
+
+def _facts(detail: GroupDetail, now_ms: int) -> tuple[Fact, ...]:
+    of = detail.summary
+    clients = ", ".join(map(format_name, detail.clients[:5]))
+    return (
+        Fact(name="State", value=Cell(text=of.state or "not known", note=of.type)),
+        Fact(name="Members", value=Cell(text=number(of.members).text, note=clients)),
+        Fact(name="Partitions", value=number(of.partitions)),
+        Fact(name="Records left", value=number(of.lag_records_read_committed)),
+        Fact(name="Offsets left", value=number(of.lag_offsets)),
+        Fact(name="Bytes left", value=size(of.lag_bytes)),
+        Fact(name="Oldest unread", value=moment(of.oldest_append_ms, now_ms)),
+        Fact(name="First loss", value=moment(of.loss_ms, now_ms)),
+        Fact(name="Last commit", value=moment(of.last_commit_ms, now_ms)),
+    )
+
+
+def _table(detail: GroupDetail, query: Query) -> Drawn:
+    path, name = group_link(detail.summary.group).partition("?")[0], detail.summary.group
+    kept = {"group": name} if path == GROUPS else {}
+    sort = query.word("sort", GROUP_PARTITIONS.sortable, GROUP_PARTITIONS.default)
+    order = query.order(GROUP_PARTITIONS.order(sort))
+    rows = _ordered(detail.partitions, sort, order)
+    shown = rows[query.offset : query.offset + query.limit]
+    return draw(
+        "rows",
+        "Partitions of the group",
+        columns_of(GROUP_PARTITIONS.page_columns),
+        shown,
+        detail.at_ms,
+        empty="It has no committed offsets, or none any more.",
+        sorting=Sorting(path=path, sort=sort, order=order, others=kept),
+        paging=paging(
+            path,
+            {**kept, **query.kept("sort", "order")},
+            offset=query.offset,
+            shown=len(shown),
+            matched=len(rows),
+            total=len(rows) + detail.omitted,
+            limit=query.limit,
+        ),
+    )
+
+
+def _ordered(rows: Sequence[GroupPartition], sort: str, order: str) -> Sequence[GroupPartition]:
+    """The rows by a field; they come the worst first, as by their verdict."""
+    if sort == "verdict":
+        return rows if order == ASCENDING else rows[::-1]
+    if sort == "topic":
+        return by_key(rows, lambda row: f"{row.topic}\0{row.partition:010}", order)
+    return by_key(rows, lambda row: getattr(row, sort), order)  # a field's name: one of the words that the query may name

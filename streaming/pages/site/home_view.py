@@ -1,0 +1,95 @@
+"""The first view: the verdict, what is wrong with the most severe first, and how fresh that is by agent."""
+
+from dataclasses import dataclass
+
+from streaming.broker.protocol.problem_json import SEVERITIES, ProblemPage
+from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.common.formatting import format_count, format_name
+from streaming.pages.site.page_links import HOME, link
+from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_tables import Choice, Column, Drawn, Paging, draw, paging
+from streaming.pages.site.page_views import Filter, PageView, ShownProblem, badge, counted, shown_problems
+from streaming.pages.site.page_words import NOTHING, Cell, size, span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeView(PageView):
+    """The first view."""
+
+    problems: tuple[ShownProblem, ...]
+    severities: tuple[Choice, ...]
+    filter: Filter | None
+    paging: Paging
+    agents: Drawn
+    more_agents: str
+    filtered: bool
+
+    @property
+    def verdict(self) -> tuple[str, str, str]:
+        """The first sentence of the verdict, what is between, and what follows, which is written smaller."""
+        return self.status.verdict.partition(". ")
+
+
+def home(status: Status, found: ProblemPage, query: Query) -> HomeView:
+    """The verdict, what is wrong, and how fresh that is."""
+    kept = query.kept("severity", "filter")
+    counts = dict(zip(SEVERITIES, (found.critical, found.warning, found.info), strict=True))
+    severities = [Choice(value=HOME, text=f"all {found.total:,}", chosen=not query.severity)]
+    for severity, count in counts.items():
+        if count:
+            href = link(HOME, {**query.kept("filter"), "severity": severity})
+            severities.append(Choice(value=href, text=counted(count, badge(severity)), chosen=query.severity == severity))
+    return HomeView(
+        title=status.verdict,
+        here=HOME,
+        status=status,
+        json=link("/api/v1/problems", kept),
+        problems=shown_problems(found.rows, status.at_ms),
+        severities=tuple(severities) if found.total > 1 else (),
+        filter=Filter(path=HOME, text=query.filter, label="Find in problems", kept=tuple(query.kept("severity").items()))
+        if found.total > len(found.rows) or query.filter
+        else None,
+        paging=paging(
+            HOME,
+            kept,
+            offset=found.offset,
+            shown=len(found.rows),
+            matched=found.matched,
+            total=found.total,
+            limit=query.limit,
+        ),
+        agents=draw(
+            "agents",
+            "Agents, one beside each broker",
+            _AGENT_COLUMNS,
+            status.agents,
+            status.at_ms,
+            empty="No agent has been heard of yet.",
+        ),
+        more_agents=f"{format_count(status.omitted_agents, 'more agent')} not listed." if status.omitted_agents else "",
+        filtered=bool(query.filter or query.severity),
+    )
+
+
+def _state(agent: AgentState, now_ms: int) -> Cell:
+    words = ", ".join(each.replace("_", " ") for each in agent.problems)
+    note = agent.explanation or words
+    return Cell(
+        text="up" if agent.up else "down", note=note, tone="" if agent.up and not agent.problems else "warning" if agent.up else "critical"
+    )
+
+
+def _lag(agent: AgentState, now_ms: int) -> Cell:
+    if agent.behind_ms < 0:
+        return Cell(text=NOTHING)
+    if agent.behind_bytes == 0:
+        return Cell(text="nothing")
+    return Cell(text=span(agent.behind_ms), note=size(agent.behind_bytes).text if agent.behind_bytes > 0 else "")
+
+
+_AGENT_COLUMNS: tuple[Column[AgentState], ...] = (
+    Column(head="Agent", cell=lambda agent, _: Cell(text=format_name(agent.name), name=True)),
+    Column(head="State", cell=_state),
+    Column(head="Brokers", cell=lambda agent, _: Cell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
+    Column(head="Behind", cell=_lag),
+)

@@ -1,0 +1,144 @@
+"""The views of all partitions, open transactions, retention and consumer groups: one table each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from streaming.broker.protocol.group_json import GroupPage, GroupSummary
+from streaming.broker.protocol.listing_json import (
+    PARTITIONS_PATH,
+    RETENTION_PATH,
+    TRANSACTIONS_PATH,
+    ListPage,
+    PartitionRow,
+    RetentionRow,
+    TransactionRow,
+)
+from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import format_count
+from streaming.errors import NotYetError
+from streaming.pages.listings import group_list, partition_list, retention_list, transaction_list
+from streaming.pages.listings.listing import ASCENDING, DESCENDING
+from streaming.pages.site.page_links import GROUPS, PARTITIONS, RETENTION, TRANSACTIONS, link
+from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_source import PageSource
+from streaming.pages.site.page_tables import Column, Sorting, choices, columns_of, draw, paging
+from streaming.pages.site.page_views import Filter, ListView
+
+Row = TypeVar("Row")
+
+_KEPT = ("sort", "order", "filter")
+_ASKED = (*_KEPT, "offset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing(Generic[Row]):
+    """One kind of table."""
+
+    path: str
+    api: str
+    title: str
+    intro: str
+    empty: str
+    columns: Sequence[Column[Row]]
+
+    def view(self, query: Query, status: Status, found: ListPage, rows: Sequence[Row], notes: tuple[str, ...] = ()) -> ListView:
+        """The table of what was found."""
+        kept = query.kept(*_KEPT)
+        page = paging(self.path, kept, offset=found.offset, shown=len(rows), matched=found.matched, total=found.total, limit=query.limit)
+        sorting = Sorting(path=self.path, sort=found.sort, order=found.order, others=query.kept("filter"))
+        empty = "Nothing matches the filter." if query.filter and found.total else self.empty
+        return ListView(
+            title=self.title,
+            here=self.path,
+            status=status,
+            json=link(self.api, query.kept(*_ASKED)),
+            intro=self.intro,
+            table=draw("rows", self.title, self.columns, rows, found.at_ms, empty=empty, sorting=sorting, paging=page),
+            filter=Filter(
+                path=self.path,
+                text=query.filter,
+                label=f"Filter {self.title.lower()}",
+                sorts=choices(self.columns, found.sort),
+                order=found.order,
+            ),
+            notes=notes,
+        )
+
+
+_PARTITIONS: _Listing[PartitionRow] = _Listing(
+    path=PARTITIONS,
+    api=PARTITIONS_PATH,
+    title="Partitions",
+    intro="Each partition by the replica of its leader, where that is watched.",
+    empty="No partition is watched yet.",
+    columns=columns_of(partition_list.PARTITIONS.page_columns),
+)
+_TRANSACTIONS: _Listing[TransactionRow] = _Listing(
+    path=TRANSACTIONS,
+    api=TRANSACTIONS_PATH,
+    title="Open transactions",
+    intro="Readers of committed data wait at the oldest open transaction of a partition.",
+    empty="No transaction has been open for long.",
+    columns=columns_of(transaction_list.TRANSACTIONS.page_columns),
+)
+_RETENTION: _Listing[RetentionRow] = _Listing(
+    path=RETENTION,
+    api=RETENTION_PATH,
+    title="Retention",
+    intro="What is kept, for how long, and what Kafka could have deleted and has not.",
+    empty="No partition is watched yet.",
+    columns=columns_of(retention_list.RETENTION.page_columns),
+)
+_GROUPS: _Listing[GroupSummary] = _Listing(
+    path=GROUPS,
+    api="/api/v1/groups",
+    title="Consumer groups",
+    intro="What each group has left to read, counted in records that it will really get.",
+    empty="No consumer group is known.",
+    columns=columns_of(group_list.GROUPS.page_columns),
+)
+
+
+def partitions(source: PageSource, query: Query, status: Status) -> ListView:
+    """All partitions."""
+    found = source.state.partitions(query.text(*_ASKED))
+    return _PARTITIONS.view(query, status, found, found.rows)
+
+
+def transactions(source: PageSource, query: Query, status: Status) -> ListView:
+    """All open transactions."""
+    found = source.state.transactions(query.text(*_ASKED))
+    omitted = (
+        f"{format_count(found.omitted, 'more transaction')} that {'is' if found.omitted == 1 else 'are'} only counted."
+        if found.omitted
+        else ""
+    )
+    return _TRANSACTIONS.view(query, status, found, found.rows, (omitted,) if omitted else ())
+
+
+def retention(source: PageSource, query: Query, status: Status) -> ListView:
+    """What is kept of all partitions."""
+    found = source.state.retention(query.text(*_ASKED))
+    return _RETENTION.view(query, status, found, found.rows)
+
+
+def groups(source: PageSource, query: Query, status: Status) -> ListView:
+    """All consumer groups."""
+    try:
+        found = source.state.groups(query.text(*_ASKED))
+    except NotYetError:
+        nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
+        return _GROUPS.view(query, status, nothing, (), ("Nothing is known of consumer groups yet.",))
+    return _GROUPS.view(query, status, found, found.rows)
+
+
+def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -> list[Row]:
+    """Rows in an order; what is not known comes last in either."""
+
+    def known(row: Row) -> bool:
+        value = key(row)
+        return isinstance(value, str) or value >= 0
+
+    ordered = sorted(filter(known, rows), key=key, reverse=order == DESCENDING)
+    return ordered + [row for row in rows if not known(row)]

@@ -1,0 +1,122 @@
+"""The page: the answer to a request for one of its views or assets. Everything is made here, so that it works without a script."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from urllib.parse import unquote
+
+import cramjam
+
+from streaming.broker.protocol.status_json import Status
+from streaming.common.web.messages import Request, Response
+from streaming.errors import UsageError
+from streaming.pages.site import listing_views
+from streaming.pages.site.cost_view import cost_view
+from streaming.pages.site.group_view import group_view
+from streaming.pages.site.home_view import home
+from streaming.pages.site.page_assets import PAGE_SECURED, asset
+from streaming.pages.site.page_html import render
+from streaming.pages.site.page_links import COST, GROUPS, HOME, PARTITIONS, RETENTION, STATIC, TRANSACTIONS
+from streaming.pages.site.page_query import Query, parse_query
+from streaming.pages.site.page_source import PageSource
+from streaming.pages.site.page_views import ErrorView, PageView
+from streaming.pages.site.partition_view import partition_view
+
+HTML_TYPE = "text/html; charset=utf-8"
+
+_LISTS: dict[str, Callable[[PageSource, Query, Status], PageView]] = {
+    PARTITIONS: listing_views.partitions,
+    TRANSACTIONS: listing_views.transactions,
+    RETENTION: listing_views.retention,
+    GROUPS: listing_views.groups,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotThereError(Exception):
+    """What was asked for is not there; ``words`` is a sentence."""
+
+    words: str
+
+
+class PageSite:
+    """For several threads, if ``source`` is."""
+
+    def __init__(self, source: PageSource) -> None:
+        self._source = source
+
+    def answer(self, request: Request) -> Response | None:
+        """The answer to a request, None if its path is none of the page's."""
+        if request.path.startswith(STATIC):
+            return _packed(asset(request.path.removeprefix(STATIC)), request)
+        segments = request.path.split("/")[1:]
+        if f"/{segments[0]}" not in (HOME, COST, *_LISTS) or (len(segments) > 1 and segments[0] not in ("partitions", "groups")):
+            return None
+        return _packed(self._html(request, segments), request)
+
+    def _html(self, request: Request, segments: list[str]) -> Response:
+        status = self._source.state.status()
+        try:
+            return _html(self._view(request.path, segments, parse_query(request.query), status))
+        except UsageError as error:
+            return _error(status, HTTPStatus.BAD_REQUEST, "That cannot be asked", f"{error}.")
+        except NotThereError as error:
+            return _error(status, HTTPStatus.NOT_FOUND, "Not there", error.words)
+
+    def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
+        if path == HOME:
+            return home(status, self._source.state.problems(query.text("severity", "filter", "offset")), query)
+        if path == COST:
+            return cost_view(self._source.cost(), status)
+        if path in (PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
+            return self._named(query, status)
+        if path in _LISTS:
+            return _LISTS[path](self._source, query, status)
+        return self._one(segments, query, status)
+
+    def _one(self, segments: list[str], query: Query, status: Status) -> PageView:
+        names = [_decoded(each) for each in segments[1:]]
+        if segments[0] == "groups" and len(names) == 1:
+            return self._group(names[0], query, status)
+        if segments[0] == "partitions" and len(names) == 2 and names[1].isascii() and names[1].isdigit() and len(names[1]) <= 10:
+            return self._partition(names[0], int(names[1]), status)
+        raise NotThereError(words="There is no such page.")
+
+    def _named(self, query: Query, status: Status) -> PageView:
+        """A name that no path can hold is a parameter."""
+        if "group" in query.values:
+            return self._group(query.values["group"], query, status)
+        return self._partition(query.values["topic"], query.number("partition"), status)
+
+    def _partition(self, topic: str, partition: int, status: Status) -> PageView:
+        detail = self._source.state.partition(topic, partition)
+        if detail is None:
+            raise NotThereError(words="No such partition is watched: its topic may be deleted, or its broker's agent not be asked.")
+        return partition_view(detail, status)
+
+    def _group(self, name: str, query: Query, status: Status) -> PageView:
+        detail = self._source.state.group(name)
+        if detail is None:
+            raise NotThereError(words="No such consumer group is known: its offsets may have expired.")
+        return group_view(detail, query, status)
+
+
+def _decoded(segment: str) -> str:
+    try:
+        return unquote(segment, errors="strict")
+    except UnicodeDecodeError as error:
+        raise NotThereError(words="There is no such page: its address is not UTF-8.") from error
+
+
+def _html(view: PageView, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    return Response(status=status, content_type=HTML_TYPE, body=render(view), headers=PAGE_SECURED)
+
+
+def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response:
+    return _html(ErrorView(title=title, here="", status=status, words=words), code)
+
+
+def _packed(answer: Response | None, request: Request) -> Response | None:
+    if answer is None or not request.gzip:
+        return answer
+    return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)

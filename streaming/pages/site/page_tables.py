@@ -1,0 +1,137 @@
+"""Tables that the server sorts, filters and pages: every head and every step is a link, so that they need no script."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.pages.listings.list_cells import Times, Unit
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, Field, severity_of
+from streaming.pages.site.page_links import link
+from streaming.pages.site.page_words import Cell, drawn
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Generic[Row]):
+    """One column. ``sort``: the field that it is sorted by, "" if it is not; ``cell`` makes a value as of a time in Unix milliseconds."""
+
+    head: str
+    cell: Callable[[Row, int], Cell]
+    sort: str = ""
+    numbers: bool = False
+    first: str = DESCENDING
+
+
+def columns_of(fields: Sequence[Field]) -> tuple[Column[Any], ...]:
+    """The columns of a declared list."""
+    return tuple(_column(each) for each in fields)
+
+
+def _column(field: Field) -> Column[Any]:
+    def cell(row: PublicMessage, now_ms: int) -> Cell:
+        tone = severity_of(row) if field.toned else ""
+        return drawn(field.cell_in(row, Times(now_ms)), tone, name=field.unit is Unit.NAME)
+
+    numbers = field.unit.is_number and field.unit is not Unit.MOMENT
+    return Column(head=field.heading, cell=cell, sort=field.name if field.sort else "", numbers=numbers, first=field.sort or DESCENDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A head as it is drawn: ``href`` sorts by it, "" if nothing does; ``sorted_as``: the word for ``aria-sort``, "" if by another."""
+
+    text: str
+    href: str = ""
+    sorted_as: str = ""
+    numbers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One choice of a form."""
+
+    value: str
+    text: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paging:
+    """Where a page of a table is; ``previous`` and ``next`` are "" where there is none."""
+
+    words: str
+    previous: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A table as it is drawn. ``key``: its id on the page; ``empty``: what is said without rows."""
+
+    key: str
+    caption: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    empty: str
+    paging: Paging | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorting:
+    """What a table is sorted by, and the parameters of the view that are not about that."""
+
+    path: str
+    sort: str
+    order: str
+    others: Mapping[str, str]
+
+
+def draw(
+    key: str,
+    caption: str,
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
+    now_ms: int,
+    *,
+    empty: str,
+    sorting: Sorting | None = None,
+    paging: Paging | None = None,
+) -> Drawn:
+    """Make the table; without ``sorting`` its heads are no links."""
+    return Drawn(
+        key=key,
+        caption=caption,
+        heads=tuple(_head(column, sorting) for column in columns),
+        rows=tuple(tuple(column.cell(row, now_ms) for column in columns) for row in rows),
+        empty=empty,
+        paging=paging,
+    )
+
+
+def _head(column: Column[Row], sorting: Sorting | None) -> Head:
+    if sorting is None or not column.sort:
+        return Head(text=column.head, numbers=column.numbers)
+    here = sorting.sort == column.sort
+    order = column.first if not here else ASCENDING if sorting.order == DESCENDING else DESCENDING
+    return Head(
+        text=column.head,
+        href=link(sorting.path, {**sorting.others, "sort": column.sort, "order": order}),
+        sorted_as=("ascending" if sorting.order == ASCENDING else "descending") if here else "",
+        numbers=column.numbers,
+    )
+
+
+def choices(columns: Sequence[Column[Row]], sort: str) -> tuple[Choice, ...]:
+    """The columns to sort by, for a form."""
+    return tuple(Choice(value=each.sort, text=each.head, chosen=each.sort == sort) for each in columns if each.sort)
+
+
+def paging(path: str, kept: Mapping[str, str], *, offset: int, shown: int, matched: int, total: int, limit: int) -> Paging:
+    """Which rows a page shows, with the ways to its neighbours; ``kept``: the parameters that stay."""
+    of = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
+    words = f"{offset + 1:,} to {offset + shown:,} of {of}" if shown else f"none of {of}"
+    previous = link(path, {**kept, "offset": str(max(0, min(offset, matched) - limit))}) if offset and matched else ""
+    more = link(path, {**kept, "offset": str(offset + limit)}) if offset + shown < matched and shown else ""
+    return Paging(words=words, previous=previous, next=more)

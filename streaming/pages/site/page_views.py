@@ -1,0 +1,134 @@
+"""What each view of the page shows, as values that its template only has to write down."""
+
+from dataclasses import dataclass
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import format_name, format_time
+from streaming.pages.listings.list_cells import place
+from streaming.pages.site.page_links import group_link, link, partition_link
+from streaming.pages.site.page_tables import Choice, Drawn
+from streaming.pages.site.page_words import Cell, Link, moment
+
+_CALM = {"critical": "critical", "warning": "warning", "info": "note", "": "fine"}
+"""The word for a severity on a badge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageView:
+    """What all views have. ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none."""
+
+    title: str
+    here: str
+    status: Status
+    json: str = ""
+
+    @property
+    def as_of(self) -> Cell:
+        """When this was so."""
+        return Cell(text=format_time(self.status.at_ms), time=format_time(self.status.at_ms))
+
+    @property
+    def badge(self) -> str:
+        """One word for how it is."""
+        return badge(self.status.severity)
+
+    @property
+    def counts(self) -> str:
+        """How many problems there are, in words."""
+        status = self.status
+        numbers = ((status.critical, "critical"), (status.warning, "warning"), (status.info, "note"))
+        return ", ".join(counted(count, word) for count, word in numbers if count) or "no problems"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownProblem:
+    """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence."""
+
+    key: str
+    problem: Problem
+    head: str
+    detail: str
+    badge: str
+    since: Cell
+    about: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A form that filters a table. ``kept``: parameters that it does not change, as hidden fields; ``sorts``: its choices, may be empty."""
+
+    path: str
+    text: str
+    label: str
+    kept: tuple[tuple[str, str], ...] = ()
+    sorts: tuple[Choice, ...] = ()
+    order: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListView(PageView):
+    """A table."""
+
+    intro: str
+    table: Drawn
+    filter: Filter | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorView(PageView):
+    """Why there is no view."""
+
+    words: str
+
+
+def badge(severity: str) -> str:
+    """The word for a severity."""
+    return _CALM.get(severity, severity)
+
+
+def shown_problems(problems: list[Problem], now_ms: int) -> tuple[ShownProblem, ...]:
+    """Problems with their ways to what they are about."""
+    return tuple(
+        ShownProblem(
+            key=f"problem-{index}",
+            problem=problem,
+            head=problem.summary or problem.what,
+            detail=_detail(problem),
+            badge=badge(problem.severity),
+            since=moment(problem.since_ms, now_ms, otherwise="not known"),
+            about=tuple(_about(problem)),
+        )
+        for index, problem in enumerate(problems)
+    )
+
+
+def _detail(problem: Problem) -> str:
+    """What follows the summary, as a sentence of its own."""
+    text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _about(problem: Problem) -> list[Link]:
+    about = []
+    if problem.topic and problem.partition >= 0:
+        text = f"partition {place(problem.topic, problem.partition)}"
+        about.append(Link(text=text, href=partition_link(problem.topic, problem.partition)))
+    elif problem.topic:
+        about.append(Link(text=f"topic {format_name(problem.topic)}", href=link("/partitions", {"filter": problem.topic})))
+    if problem.group:
+        about.append(Link(text=f"group {format_name(problem.group)}", href=group_link(problem.group)))
+    if problem.broker >= 0:
+        about.append(Link(text=f"broker {problem.broker}"))
+    if problem.log_dir:
+        about.append(Link(text=f"log dir {format_name(problem.log_dir)}"))
+    if problem.agent:
+        about.append(Link(text=f"agent {format_name(problem.agent)}"))
+    return about
+
+
+def counted(count: int, word: str) -> str:
+    """Some problems of one severity."""
+    plural = "" if word == "critical" or count == 1 else "s"
+    return f"{count:,} {word}{plural}"

@@ -1,0 +1,132 @@
+"""The view of one partition: what is wrong, its last hour, its segments to scale, who holds it open."""
+
+from dataclasses import dataclass
+
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionRow
+from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
+from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import format_name
+from streaming.pages.listings.list_cells import Times, place
+from streaming.pages.listings.listing import severity_of
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.site.hour_charts import hour_charts
+from streaming.pages.site.page_charts import Chart
+from streaming.pages.site.page_links import PARTITIONS
+from streaming.pages.site.page_tables import Column, Drawn, columns_of, draw
+from streaming.pages.site.page_views import PageView, ShownProblem, shown_problems
+from streaming.pages.site.page_words import NOTHING, Cell, bytes_rate, drawn, moment, number, records_rate, size
+from streaming.pages.site.segment_strip import Strip, by_size, by_time
+
+_MOST_LISTED = 50
+"""So many segments are listed below the drawing, the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name and a value."""
+
+    name: str
+    value: Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView(PageView):
+    """One partition."""
+
+    problems: tuple[ShownProblem, ...]
+    facts: tuple[Fact, ...]
+    charts: tuple[Chart, ...]
+    strips: tuple[Strip, ...]
+    retention: tuple[Fact, ...]
+    transactions: Drawn
+    segments: Drawn
+    replicas: Drawn
+
+
+def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
+    """The view of a partition."""
+    row, now = detail.row, detail.at_ms
+    strips = (by_size(detail.segments, detail.retention, detail.omitted), by_time(detail.segments, detail.retention, now, detail.omitted))
+    newest = detail.segments[::-1][:_MOST_LISTED]
+    return PartitionView(
+        title=place(row.topic, row.partition),
+        here=PARTITIONS,
+        status=status,
+        json=path_of_partition(row.topic, row.partition) if row.topic not in ("", ".", "..") else PARTITIONS_PATH,
+        problems=shown_problems(detail.problems, now),
+        facts=_facts(row, now),
+        charts=tuple(hour_charts(detail.minutes, now)),
+        strips=tuple(each for each in strips if each is not None),
+        retention=_retention(detail, now),
+        transactions=draw(
+            "transactions",
+            "Open transactions",
+            columns_of(TRANSACTIONS.page_columns[1:]),
+            detail.transactions,
+            now,
+            empty="None has been open for long.",
+        ),
+        segments=draw("segments", f"Newest {len(newest)} segments", _SEGMENT_COLUMNS, newest, now, empty="No segment is known."),
+        replicas=draw("replicas", "Replicas that are watched", _REPLICA_COLUMNS, detail.replicas, now, empty="No replica is watched."),
+    )
+
+
+def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
+    return (
+        Fact(name="Leader's broker", value=number(row.broker)),
+        Fact(name="Bytes a second", value=Cell(text=bytes_rate(row.bytes_rate))),
+        Fact(name="Records a second", value=Cell(text=records_rate(row.records_rate))),
+        Fact(name="Last append", value=moment(row.last_append_ms, now_ms)),
+        Fact(name="Size", value=size(row.size_bytes)),
+        Fact(name="Log start offset", value=number(row.log_start_offset)),
+        Fact(name="Last stable offset", value=number(row.last_stable_offset)),
+        Fact(name="High watermark", value=number(row.high_watermark)),
+        Fact(name="Log end offset", value=number(row.log_end_offset)),
+        Fact(name="Offsets held back", value=number(row.unread_offsets)),
+        Fact(name="Records on disk", value=number(row.records_data)),
+        Fact(name="of these aborted", value=number(row.records_aborted)),
+    )
+
+
+def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
+    kept = detail.retention
+    if kept is None:
+        return ()
+    times, tone = Times(now_ms), severity_of(kept)
+    return tuple(
+        Fact(name=each.heading, value=drawn(each.cell_in(kept, times), tone=tone if each.toned else ""))
+        for each in RETENTION.columns
+        if each.name not in _ABOVE
+    )
+
+
+_ABOVE = ("topic", "broker", "size_bytes")
+"""What the facts above the retention have already."""
+
+
+def _kind(row: SegmentRow, now_ms: int) -> Cell:
+    if row.active:
+        return Cell(text="active")
+    if row.deletable:
+        return Cell(text="beyond the limit", tone="warning")
+    return Cell(text="closed")
+
+
+_SEGMENT_COLUMNS: tuple[Column[SegmentRow], ...] = (
+    Column(head="Base offset", cell=lambda row, _: number(row.base_offset), numbers=True),
+    Column(head="State", cell=_kind),
+    Column(head="Size", cell=lambda row, _: size(row.size_bytes), numbers=True),
+    Column(head="Largest time", cell=lambda row, now: moment(row.max_timestamp_ms, now)),
+    Column(head="Deletion", cell=lambda row, now: moment(row.deletion_ms, now)),
+)
+
+_REPLICA_COLUMNS: tuple[Column[ReplicaRow], ...] = (
+    Column(head="Broker", cell=lambda row, _: Cell(text=str(row.broker), note="shown here" if row.shown else "")),
+    Column(head="Role", cell=lambda row, _: Cell(text=row.role)),
+    Column(head="In sync", cell=lambda row, _: Cell(text=row.in_sync)),
+    Column(head="Log end offset", cell=lambda row, _: number(row.log_end_offset), numbers=True),
+    Column(head="Size", cell=lambda row, _: size(row.size_bytes), numbers=True),
+    Column(head="Last append", cell=lambda row, now: moment(row.last_append_ms, now)),
+    Column(head="Log dir", cell=lambda row, _: Cell(text=format_name(row.log_dir, 255) if row.log_dir else NOTHING, name=True)),
+)

@@ -1,0 +1,347 @@
+"""The client of an agent. Every call has a deadline, and every failure is an AgentError that names the address."""
+
+import logging
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import grpc
+import pyarrow as pa
+
+import streaming
+from streaming.broker.protocol.agent_calls import PIECE_BYTES, Call, joined, method
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.group_json import BatchCheck
+from streaming.broker.protocol.group_messages import (
+    MOST_POSITIONS,
+    POSITIONS,
+    POSITIONS_ASKED,
+    BatchRequest,
+    GroupsRequest,
+    PositionsRequest,
+    RecordsRequest,
+)
+from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.problems import Reason, explain
+from streaming.broker.protocol.segment_list import Log, Logs
+from streaming.broker.protocol.status_messages import Status, StatusRequest
+from streaming.broker.protocol.tokens import Token, header_of, read_tokens
+from streaming.broker.protocol.versions import agent_problem
+from streaming.common.arrow_streams import read_stream
+from streaming.common.certificates import Pair, read_ca, read_pair
+from streaming.common.reloading import Reloading
+from streaming.common.targets import Scheme, Target, is_loopback
+from streaming.errors import AgentError, UsageError, VersionError
+from streaming.spark.client.column_versions import as_events, check_origin
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 3.0
+"""How long an agent may take to answer a message."""
+
+STREAM_SECONDS = 30.0
+"""How long an agent may take to stream a range."""
+
+GROUPS_SECONDS = 60.0
+"""How long an agent may take to send what changed of groups, or records: a million commits, the first time."""
+
+POSITIONS_SECONDS = 30.0
+"""How long an agent may take to find the positions of `MOST_POSITIONS` offsets, or to check a batch."""
+
+SCAN_SECONDS = 3600.0
+"""How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
+
+ANSWER_BYTES = 1 << 30
+"""The most bytes of an answer that is kept whole: ten million events."""
+
+SCAN_BYTES = 1 << 40
+"""The most bytes of an answer that is passed on message by message."""
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", PIECE_BYTES + 1),
+    ("grpc.max_reconnect_backoff_ms", 1000),  # whoever asks again wants to know whether the agent is there now
+    ("grpc.use_local_subchannel_pool", 1),  # two connections share nothing: one may have other credentials
+    ("grpc.enable_http_proxy", 0),  # http_proxy is for the web: its proxy would read the token, also of an agent on this host
+]
+
+_Answer = TypeVar("_Answer", bound=Message)
+
+_NO_ROWS = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
+"""A range of no journal: the answer has the columns of every answer, but no rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFiles:
+    """The paths of the files with the agents' CA certificates, the job's own certificate and key, and its token."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    token_file: Path | None = None
+
+
+NO_FILES = ClientFiles()
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The current content of these files."""
+
+    ca: bytes | None
+    pair: Pair | None
+    token: Token | None
+
+    def __repr__(self) -> str:
+        return "Credentials()"  # a traceback shows no secret
+
+
+@cache
+def credentials(files: ClientFiles) -> Reloading[Credentials]:
+    """The credentials of this process, read again when a file changes.
+
+    Raises:
+        UsageError: a file cannot be used.
+    """
+    if (files.cert is None) != (files.key is None):
+        raise UsageError("--agent-cert and --agent-key belong together: name both")
+    found = Reloading(lambda: (_read_credentials(files), [path for path in (files.ca, files.cert, files.key, files.token_file) if path]))
+    found.get()
+    return found
+
+
+def _read_credentials(files: ClientFiles) -> Credentials:
+    return Credentials(
+        None if files.ca is None else read_ca(files.ca, "--agent-ca"),
+        None if files.cert is None or files.key is None else read_pair(files.cert, files.key, "--agent-cert, --agent-key"),
+        None if files.token_file is None else read_tokens(files.token_file, "--agent-token-file")[0],
+    )
+
+
+class AgentClient:
+    """A connection to the agent at ``address`` (host:port, or in the form of `targets`). Safe to use from several threads."""
+
+    def __init__(self, address: str, files: ClientFiles = NO_FILES) -> None:
+        """Store the address. The first call opens the connection."""
+        self.address = address
+        self._files = files
+        self._lock = threading.Lock()
+        self._connection: _Connection | None = None
+        self._shown: Credentials | None = None  # the credentials of the connection
+        self._version = "of unknown version"
+
+    def status(self, request: StatusRequest | None = None) -> Status:
+        """The agent's status. Without a request, it is complete except for the pending groups and the catalog."""
+        status = self._ask(Call.STATUS, (request or StatusRequest()).encode(), Status)
+        self._version = status.version
+        return status
+
+    def register(self, request: Register) -> Status:
+        """Register a consumer that starts."""
+        return self._ask(Call.REGISTER, request.encode(), Status)
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """Ask how far a budget reaches."""
+        plan = self._ask(Call.PLAN, request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
+        if plan.journal == request.journal and NOT_BEGUN < plan.seq < request.after:
+            raise self._error(f"it plans back from {request.after} to {plan.seq} of its journal", Reason.PROTOCOL)
+        return plan
+
+    def committed(self, message: Committed) -> None:
+        """Report that a micro-batch is committed, so that its events will not be requested again."""
+        self._one(Call.COMMITTED, message.encode(), ANSWER_SECONDS)
+
+    def check(self, status: Status) -> None:
+        """Check whether this version of segtail can read the rows that the agent sends.
+
+        Raises:
+            VersionError: it cannot; the message says what to upgrade.
+            AgentError: it does not answer.
+        """
+        problem = agent_problem(status.protocol, status.version, streaming.__version__)
+        if problem:
+            raise VersionError(f"agent at {self.address}: {problem}")
+        self._rows(_NO_ROWS)
+
+    def read(self, asked: Range, agent: str = "") -> pa.Table:
+        """Read all rows of a range (`streaming.common.event_row.EVENTS`), and confirm to the agent that they arrived.
+
+        Args:
+            agent: the name of the agent, "" for any.
+
+        Raises:
+            VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
+            AgentError: it does not answer.
+        """
+        table = self._rows(asked)
+        try:
+            check_origin(table, agent, asked)
+        except ValueError as error:
+            raise self._error(f"its rows are not those that were asked for: {error}", Reason.PROTOCOL) from error
+        try:
+            self._one(Call.RECEIVED, asked.encode(), ANSWER_SECONDS)
+        except AgentError as error:
+            # The rows are here and have to be passed on. The agent may have got the confirmation; if not, it sends the rows again.
+            log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
+        return table
+
+    def _rows(self, asked: Range) -> pa.Table:
+        rows = self._tables(self._messages(Call.EVENTS, asked.encode(), STREAM_SECONDS))
+        try:
+            return as_events(pa.concat_tables(rows))
+        except ValueError as error:
+            raise VersionError(
+                f"agent at {self.address}: its rows cannot be read, {error}; it is segtail {self._version}, this job is segtail "
+                f"{streaming.__version__}: upgrade the older one"
+            ) from error
+
+    def logs(self) -> list[Log]:
+        """List all segments that the agent can scan."""
+        return self._ask(Call.LOGS, b"{}", Logs, STREAM_SECONDS).logs
+
+    def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
+        """Scan the record batches of a segment now (`streaming.common.rows.BATCHES`)."""
+        for table in self._tables(self._messages(Call.BATCHES, segment.encode(), SCAN_SECONDS, SCAN_BYTES)):
+            yield from table.to_batches()
+
+    # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
+
+    def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
+        """The changes of the coordinators' logs since the versions that the request names; everything without one."""
+        messages = self._messages(Call.GROUPS, (request or GroupsRequest()).encode(), GROUPS_SECONDS)
+        try:
+            return read_groups(messages)
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def positions(self, asked: pa.Table) -> pa.Table:
+        """The positions of offsets (`POSITIONS`), one row for each row of ``asked`` (`POSITIONS_ASKED`), in the same order."""
+        found = [POSITIONS.empty_table()]
+        for begin in range(0, asked.num_rows, MOST_POSITIONS):
+            part = asked.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
+            answers = self._messages(Call.POSITIONS, PositionsRequest.of(part).encode(), POSITIONS_SECONDS)
+            try:
+                rows = pa.concat_tables([POSITIONS.empty_table(), *(read_table(answer, POSITIONS) for answer in answers)])
+            except AgentError as error:
+                raise self._named(error) from error
+            if rows.num_rows != part.num_rows:
+                raise self._error(f"it answers {rows.num_rows} of {part.num_rows} positions", Reason.PROTOCOL)
+            found.append(rows)
+        return pa.concat_tables(found)
+
+    def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
+        """How many records each log has, of those in which this has changed since the version that the request names."""
+        messages = list(self._messages(Call.RECORDS, (request or RecordsRequest()).encode(), GROUPS_SECONDS))
+        try:
+            return read_records(messages)
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def batch(self, request: BatchRequest) -> BatchCheck:
+        """Check the batch at an offset, as it is on disk."""
+        try:
+            return self._ask(Call.BATCH, request.encode(), BatchCheck, POSITIONS_SECONDS)
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def _messages(self, call: str, body: bytes, seconds: float, most: int = ANSWER_BYTES) -> Iterator[bytes]:
+        """The messages of an answer, which has ``most`` bytes."""
+        try:
+            connection = self._open()
+            left = most
+            for message in joined(connection.call(call, body, seconds, self._headers())):
+                left -= len(message)
+                if left < 0:
+                    raise self._error(f"its answer is larger than {most >> 20} MiB", Reason.PROTOCOL)
+                yield message
+        except grpc.RpcError as error:
+            raise self._failed(error) from error
+        except AgentError as error:
+            raise self._named(error) from error
+
+    def _tables(self, messages: Iterable[bytes]) -> Iterator[pa.Table]:
+        try:
+            for message in messages:
+                yield read_stream(message)
+        except pa.ArrowException as error:
+            raise self._error(f"its rows cannot be read ({error}): are job and agent of the same version?", Reason.PROTOCOL) from error
+
+    def _named(self, error: AgentError) -> AgentError:
+        """The error with the address of the agent."""
+        return error if self.address in str(error) else AgentError(f"agent at {self.address}: {error}", error.reason)
+
+    def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
+        return kind.decode(self._one(call, body, seconds))
+
+    def _one(self, call: str, body: bytes, seconds: float) -> bytes:
+        found = list(islice(self._messages(call, body, seconds), 2))
+        if len(found) != 1:
+            raise self._error(f"it answers {call} with {'several messages' if found else 'no message'}", Reason.PROTOCOL)
+        return found[0]
+
+    def _open(self) -> "_Connection":
+        """The connection; the caller holds it until its call has ended."""
+        shown = self._credentials()
+        with self._lock:
+            if self._connection is None or self._shown is not shown:  # where the files have changed, use their content from now on
+                self._connection = self._connect(shown)
+                self._shown = shown
+            return self._connection
+
+    def _connect(self, shown: Credentials) -> "_Connection":
+        try:
+            target = Target.parse(self.address)
+        except ValueError as error:
+            raise self._error(f"no such address, write {error}", Reason.FAILED) from error
+        where = str(target.address)
+        if target.scheme is Scheme.PLAIN:
+            if shown.token is not None and not is_loopback(target.address.host):
+                raise self._error("the token is not sent there without TLS: write grpc+tls:// and name --agent-ca", Reason.UNTRUSTED)
+            return _Connection(grpc.insecure_channel(where, _OPTIONS))
+        if shown.ca is None:
+            raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
+        pair = (None, None) if shown.pair is None else (shown.pair.key, shown.pair.cert)
+        name = [("grpc.ssl_target_name_override", target.name)] if target.name else []
+        return _Connection(grpc.secure_channel(where, grpc.ssl_channel_credentials(shown.ca, *pair), [*_OPTIONS, *name]))
+
+    def _credentials(self) -> Credentials:
+        try:
+            return credentials(self._files).get()
+        except UsageError as error:
+            raise self._error(str(error), Reason.FAILED) from error
+
+    def _headers(self) -> tuple[tuple[str, str], ...]:
+        token = self._credentials().token
+        return () if token is None else (header_of(token),)
+
+    def _failed(self, error: grpc.RpcError) -> AgentError:
+        target = Target.parse(self.address)
+        reason, meaning = explain(error, target.name or target.address.host, sends_token=self._credentials().token is not None)
+        log.debug("a call failed", extra={"address": self.address, "error": str(error)})
+        return self._error(meaning, reason)
+
+    def _error(self, what: str, reason: Reason) -> AgentError:
+        return AgentError(f"agent at {self.address}: {what}", reason)
+
+    def close(self) -> None:
+        """Let the connection go; the next call opens another. It is closed with the last call that holds it."""
+        with self._lock:
+            self._connection = None
+
+
+class _Connection:
+    """A channel of gRPC, closed when nobody holds it any more: a call that runs goes on when others let it go."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self._channel = channel
+        weakref.finalize(self, channel.close)
+
+    def call(self, name: str, request: bytes, seconds: float, headers: tuple[tuple[str, str], ...]) -> Iterator[bytes]:
+        """The pieces of the answer. Raises grpc.RpcError."""
+        ask: grpc.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(method(name))
+        yield from ask(request, timeout=seconds, metadata=headers)

@@ -1,0 +1,253 @@
+"""Polls the status of the job's agents for the metrics: which are up, which may not take part and why, and whose clock differs."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
+from streaming.cluster.view import waiting_groups
+from streaming.cluster.view.answers import apply
+from streaming.cluster.view.observer import AgentStatus, Observer
+from streaming.cluster.view.rounds import End
+from streaming.cluster.view.table import Table
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
+from streaming.common.catalog.changes import Version, unpack
+from streaming.common.settings import Settings
+from streaming.common.targets import Scheme, is_loopback
+from streaming.errors import AgentError, FormatError, UsageError
+from streaming.spark.client import address_lookup
+from streaming.spark.client.agent_client import ClientFiles, credentials
+from streaming.spark.job.expected_agents import Expected
+from streaming.spark.source import agent_connections
+from streaming.spark.source.source_options import SourceOptions
+
+log = logging.getLogger(__name__)
+
+CLOCK_SECONDS = 10.0
+"""Clocks that differ by more than this make ages wrong by as much. With one time service, agents and job differ by milliseconds."""
+
+_LOGGED_BY_SOURCE = frozenset({Reason.SAME_NAME, Reason.OTHER_CLUSTER})
+"""Reasons to leave out an agent that answers, found by comparing it with the others. All other reasons are logged by its `Line`."""
+
+STUCK_SECONDS = 60.0
+"""An agent whose watcher has given no sign of life for so long counts as down: it answers, but its answers are out of date."""
+
+
+class AgentWatch:
+    """All agents of a job. For one thread.
+
+    Args:
+        clock: seconds of `time.monotonic`.
+        names: of agents that are known before they are reached.
+        cluster_id: of the job, "" as long as it is not known.
+    """
+
+    def __init__(
+        self, options: SourceOptions, observer: Observer, table: Table, clock: Callable[[], float], *, names: Iterable[str], cluster_id: str
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.consumer = ""
+        """The job's id as a consumer, "" as long as it is not known."""
+        self._options = options
+        self._observer = observer
+        self._table = table
+        self._clock = clock
+        self._names: dict[str, str] = {}  # by address: the agent that answered there last
+        self._journals: dict[str, str] = {}  # by agent
+        self._counts: dict[str, str] = {}  # encoded counts of partitions, by the names of these counts
+        self._catalogs: dict[str, tuple[Version, Catalog]] = {}  # by agent
+        self._always = tuple(names)
+        self._expected = Expected()
+        self._known: dict[str, AgentStatus] = {}
+        self._logged: dict[str, tuple[str, ...]] = {}  # the problems of each that were logged last
+
+    @property
+    def up(self) -> frozenset[str]:
+        """Names of the agents that answered the last poll and take part."""
+        return frozenset(name for name, status in self._known.items() if status.up)
+
+    @property
+    def unreadable(self) -> list[UnreadableLog]:
+        """Logs that cannot be read by agents that are up, as far as these name them."""
+        return [log for status in self._known.values() if status.up for log in status.unreadable_logs]
+
+    @property
+    def strangers(self) -> frozenset[str]:
+        """Names of the agents that watch another cluster."""
+        return frozenset(name for name, status in self._known.items() if Reason.OTHER_CLUSTER in status.problems)
+
+    def poll(self) -> list[Status]:
+        """Ask all agents once. One that does not answer is down until it does. Returns the answers of those that take part."""
+        addresses, files = self._options.addresses(), self._options.files
+        before = time.time()
+        pending = waiting_groups.requests(self._table.waiting.asked)
+        catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
+        request = StatusRequest(list(self._counts), pending, True, catalogs, self.consumer)
+        answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files)
+        answers = {address: self._with_counts(status) for address, status in answers.items()}
+        self._counts = {each.counts_name: each.counts for status in answers.values() for each in status.broker_statuses if each.counts_name}
+        between = (before + time.time()) / 2
+        misfits = agent_connections.misfits(answers, files)
+        fitting = {address: status for address, status in answers.items() if address not in misfits}
+        refused = agent_connections.unwelcome(fitting, {}, self._journals, self.cluster_id)
+        welcome = {address: status for address, status in fitting.items() if address not in refused}
+        shared = _shared(welcome)
+        clock = between if self._options.address_file is None else None  # an agent of this host has this host's clock
+        found = {status.agent: status_of(status, address, shared, clock, self.consumer) for address, status in welcome.items()}
+        self._journals |= {status.agent: status.journal for status in welcome.values()}
+        self._names |= {address: status.agent for address, status in answers.items() if address not in refused}
+        for address, error in misfits.items():
+            agent_connections.line(address, files).refuse(error)
+            status = answers[address]
+            unread = replace(status_of(status, address, frozenset(), None), up=False, problems=(str(Reason(error.reason)),))
+            found.setdefault(status.agent, unread)
+        for address, error in (agent_connections.errors(addresses, files) | refused).items():
+            name = address if address in refused else self._names.get(address, address)
+            if name not in found:
+                found[name] = self._down(name, Reason(error.reason), str(error))
+        for target in address_lookup.unresolved(self._options.agents):
+            found[target] = self._down(target, Reason.UNRESOLVED)
+        missed = self._expected.missed(self._known, found, self._clock())
+        found |= {name: self._down(name, Reason.UNRESOLVED) for name in (*self._always, *missed) if name not in found}
+        self._take(found, list(welcome.values()))
+        return list(welcome.values())
+
+    def _with_counts(self, status: Status) -> Status:
+        """The answer with the counts of partitions that are known already and were not sent again."""
+        brokers = [replace(each, counts=each.counts or self._counts.get(each.counts_name, "")) for each in status.broker_statuses]
+        return replace(status, broker_statuses=brokers)
+
+    def _down(self, name: str, reason: Reason, explanation: str = "") -> AgentStatus:
+        known = self._known.get(name, AgentStatus(name=name, up=False))
+        return replace(known, up=False, problems=(str(reason),), explanation=explanation)
+
+    def _take(self, found: dict[str, AgentStatus], answered: list[Status]) -> None:
+        now = self._clock()
+        self._known = found
+        self._observer.know(found.values(), now)
+        apply(self._table, found.values(), answered)
+        for status in answered:
+            self._observer.published(status.agent, status.journal, status.total, now)
+            self._table.mark_agent(status.agent, now)
+            for part in status.catalog:
+                self._take_catalog(status, part)
+        self._table.set_reading(self._observer.reading())
+        self._table.waiting.update(waiting_groups.answered(each for status in answered for each in status.pending))
+        for name, known in found.items():
+            if known.problems != self._logged.get(name, ()):
+                say = log.warning if known.problems else log.info
+                why = {"error": known.explanation} if _LOGGED_BY_SOURCE & set(known.problems) else {}
+                say(
+                    "agent is up" if known.up else "agent is down",
+                    extra={"agent": name, "problems": ",".join(known.problems) or "none"} | why,
+                )
+        for name in self._logged.keys() - found.keys():
+            log.info("agent is no longer expected", extra={"agent": name})
+        self._logged = {name: status.problems for name, status in found.items()}
+
+    def _take_catalog(self, status: Status, part: CatalogPart) -> None:
+        """Apply a part of a catalog. If it is not understood, the known catalog stays, and the next round requests the same part again."""
+        before, known = self._catalogs.get(status.agent, (None, NOTHING_DECIDED))
+        version = Version(part.version.process, part.version.number)
+        if not part.whole and (before is None or before.process != version.process):
+            return  # the changes are for another process of this name; this one is asked for its whole catalog
+        try:
+            catalog = unpack(part.changes, version, whole=part.whole).applied(known)
+        except FormatError as error:
+            log.error(
+                "the agent's catalog cannot be read: is the agent of another version?", extra={"agent": status.agent, "error": str(error)}
+            )
+            return
+        self._catalogs[status.agent] = version, catalog
+        self._table.take_catalog(status.agent, catalog, End(status.journal, status.seq))
+
+    def close(self) -> None:
+        """Close the connections."""
+        for address in self._options.addresses():
+            agent_connections.client(address, self._options.files).close()
+
+
+def _shared(answers: Mapping[str, Status]) -> frozenset[str]:
+    """Names of the agents that watch a log dir which another one watches too."""
+    of_directory: dict[str, set[str]] = {}
+    for status in answers.values():
+        for directory in status.directories:
+            of_directory.setdefault(directory, set()).add(status.agent)
+    return frozenset(name for names in of_directory.values() if len(names) > 1 for name in names)
+
+
+def status_of(status: Status, address: str, shared: frozenset[str], now: float | None, consumer: str = "") -> AgentStatus:
+    """The status of an agent that answered, for the metrics of the job ``consumer``.
+
+    Args:
+        shared: agents that watch a log dir which another one watches too.
+        now: Unix seconds, None where the agent's clock is this host's.
+    """
+    ahead = status.now_ms / 1000 - now if status.now_ms and now is not None else None
+    problems = [Reason.SHARED_LOG_DIR] if status.agent in shared else []
+    problems += [Reason.BLOCKED] if status.blocked else []
+    problems += [Reason.TWIN_CONSUMER] if consumer in status.twins else []
+    problems += [Reason.STUCK] if status.silent_seconds > STUCK_SECONDS else []
+    problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
+    return AgentStatus(
+        name=status.agent,
+        up=not {Reason.STUCK, Reason.TWIN_CONSUMER} & set(problems),
+        address=address,
+        brokers=tuple(status.brokers),
+        cluster_id=status.cluster_id,
+        catching_up=not status.caught_up,
+        metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
+        problems=tuple(map(str, problems)),
+        clock_ahead_seconds=ahead,
+        blocked=tuple(status.blocked),
+        logs=status.logs,
+        unreadable=tuple(status.unreadable),
+        unreadable_logs=tuple(status.unreadable_logs),
+        doubts=tuple(sorted(status.doubts.items())),
+        log_dirs=tuple(status.log_dirs),
+        broker_statuses=tuple(status.broker_statuses),
+        directories=tuple(status.directories),
+        scrubs=tuple(status.scrubs),
+    )
+
+
+def cluster_of(statuses: list[Status]) -> str:
+    """The cluster that the agents of a new job watch.
+
+    Raises:
+        AgentError: they watch several.
+    """
+    found = sorted({status.cluster_id for status in statuses})
+    if len(found) > 1:
+        of_each = "; ".join(f"{status.agent}: {status.cluster_id}" for status in sorted(statuses, key=lambda status: status.agent))
+        raise AgentError(
+            f"the agents watch several clusters, and a job is for one ({of_each}): name those of one with --agents", Reason.OTHER_CLUSTER
+        )
+    return found[0] if found else ""
+
+
+_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
+
+
+def file_options(settings: Settings) -> dict[str, str]:
+    """The files of certificates and the token as options of the data source: their paths, which may be visible, never their content."""
+    given = {name: getattr(settings, name) for name in _FILES}
+    return {name: str(path.absolute()) for name, path in given.items() if path is not None}
+
+
+def check_agents(settings: Settings) -> None:
+    """Refuse settings that could never work, or would send a token unencrypted.
+
+    Raises:
+        UsageError: a file cannot be used, TLS has no CA, or a token would leave this machine without TLS.
+    """
+    files = ClientFiles(ca=settings.agent_ca, cert=settings.agent_cert, key=settings.agent_key, token_file=settings.agent_token_file)
+    credentials(files)
+    for target in settings.agents:
+        encrypted = target.scheme is Scheme.TLS or (target.scheme is Scheme.NAME and files.ca is not None)
+        if encrypted and files.ca is None:
+            raise UsageError(f"--agents {target}: TLS needs the certificates of its CA: name --agent-ca (such as the machine's own bundle)")
+        if not encrypted and files.token_file is not None and not is_loopback(target.address.host):
+            raise UsageError(f"--agents {target}: the token is not sent without TLS: name --agent-ca, and write grpc+tls:// for one agent")

@@ -1,0 +1,185 @@
+"""The checkpoint: everything that a job keeps, in one directory with one holder.
+
+``job.json`` identifies the job. ``spark/`` holds Spark's offsets and state. ``agent/`` holds the journal of the job's own agent and its
+address. The source writes to ``checks`` when it checked for work, and reads in ``schedule`` when to check next. ``scratch/`` holds what
+Spark needs while it runs. ``java/`` holds a wrapper if the Java comes from PyPI.
+
+There are two locks. This process alone holds ``job.lock``. Spark's JVM holds ``spark.lock`` too: it may outlive a killed job by a moment,
+and must not write into the checkpoint together with the next JVM.
+"""
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from streaming.common import private_directory
+from streaming.common.option_types import AUTO
+from streaming.common.whole_files import write_whole
+from streaming.errors import CheckpointError
+from streaming.spark.job.repair import repair
+from streaming.spark.job.shards import shards_for
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+"""The version of what a job keeps."""
+
+JVM_WAIT_SECONDS = 60.0
+"""How long to wait for the JVM of a killed job: it ends when it notices that the job is gone."""
+
+_JVM_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state."""
+
+    version: int
+    job_id: str
+    cluster_id: str
+    state_shards: int
+
+
+def cluster_of_checkpoint(directory: Path) -> str:
+    """The cluster that a checkpoint belongs to, "" if there is none yet. Opening a checkpoint that is not understood reports the error."""
+    try:
+        return str(json.loads((directory / "job.json").read_text())["cluster_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+class Checkpoint:
+    """A checkpoint that is held by this process until `close`."""
+
+    def __init__(self, directory: Path, cluster_id: str, state_shards: int | Literal["auto"], logs: Callable[[], int] = lambda: 0) -> None:
+        """Open a checkpoint or make one.
+
+        Args:
+            state_shards: for a new checkpoint; "auto" chooses by the number of logs.
+            logs: returns the number of logs; called only for a new checkpoint with "auto".
+
+        Raises:
+            CheckpointError: it belongs to another cluster, is held by another job, or cannot be written, understood or repaired.
+        """
+        self.directory = directory.absolute()
+        self.new = not (self.directory / "job.json").exists()
+        """Whether it was created just now."""
+        with contextlib.ExitStack() as held:
+            try:
+                private_directory.make(self.directory)
+                self._hold(self.directory / "job.lock", 0.0, held)
+                self.spark_lock_fd = self._hold(self.directory / "spark.lock", JVM_WAIT_SECONDS, held)
+            except OSError as error:
+                raise CheckpointError(
+                    f"checkpoint {self.directory} cannot be written: {error}; name another with --checkpoint DIR"
+                ) from error
+            self.identity = self._identify(cluster_id, state_shards, logs)
+            repair(self.spark)
+            self._held = held.pop_all()
+
+    def _hold(self, path: Path, seconds: float, held: contextlib.ExitStack) -> int:
+        """Lock a file, and wait at most ``seconds`` for that. Only a child that gets the descriptor explicitly inherits it."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held.callback(os.close, fd)
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return fd
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise CheckpointError(
+                        f"checkpoint {self.directory} is in use by another job: stop it, or name another with --checkpoint DIR"
+                    ) from error
+                time.sleep(_JVM_POLL_SECONDS)
+
+    def _identify(self, cluster_id: str, state_shards: int | Literal["auto"], logs: Callable[[], int]) -> Identity:
+        path = self.directory / "job.json"
+        try:
+            identity = Identity(**json.loads(path.read_text()))
+        except FileNotFoundError:
+            if self.resumed:
+                raise CheckpointError(
+                    f"checkpoint {self.directory} has lost its job.json: restore it, or delete the directory to begin anew"
+                ) from None
+            shards = shards_for(logs()) if state_shards == AUTO else state_shards
+            return self._make(path, Identity(VERSION, str(uuid.uuid4()), cluster_id, shards))
+        except (ValueError, TypeError) as error:
+            raise CheckpointError(f"{path} is not valid ({error}): restore it, or delete the directory to begin anew") from error
+        if identity.version != VERSION:
+            raise CheckpointError(
+                f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {VERSION}: "
+                "use the segtail that wrote it, or name another with --checkpoint DIR"
+            )
+        if identity.cluster_id != cluster_id:
+            raise CheckpointError(
+                f"checkpoint {self.directory} belongs to cluster {identity.cluster_id}, the log dirs or agents to {cluster_id}: "
+                "name another with --checkpoint DIR"
+            )
+        if state_shards not in (AUTO, identity.state_shards):
+            log.warning("state_shards is fixed by the checkpoint", extra={"checkpoint": identity.state_shards, "setting": state_shards})
+        return identity
+
+    @staticmethod
+    def _make(path: Path, identity: Identity) -> Identity:
+        write_whole(path, json.dumps(asdict(identity)).encode())
+        return identity
+
+    @property
+    def spark(self) -> Path:
+        """Spark's own checkpoint."""
+        return self.directory / "spark"
+
+    @property
+    def agent(self) -> Path:
+        """The journal of the job's own agent."""
+        return self.directory / "agent"
+
+    @property
+    def journal(self) -> Path:
+        """The file of that journal."""
+        return self.agent / "journal.db"
+
+    @property
+    def address_file(self) -> Path:
+        """The file with the address on which the job's own agent listens."""
+        return self.agent / "address"
+
+    @property
+    def agent_token_file(self) -> Path:
+        """The file with the token of the job's own agent."""
+        return self.agent / "token"
+
+    @property
+    def checks(self) -> Path:
+        """The file in which the source stores when it checked for work."""
+        return self.directory / "checks"
+
+    @property
+    def schedule(self) -> Path:
+        """The file that defines when the source checks for work."""
+        return self.directory / "schedule"
+
+    @property
+    def planned(self) -> int:
+        """The last micro-batch that was planned with it, which may have to be run again; -1 if none ever was."""
+        with contextlib.suppress(FileNotFoundError):
+            return max((int(entry.name) for entry in (self.spark / "offsets").iterdir() if entry.name.isdigit()), default=-1)
+        return -1
+
+    @property
+    def resumed(self) -> bool:
+        """Whether a micro-batch was ever planned with it."""
+        return self.planned >= 0
+
+    def close(self) -> None:
+        """Release it. Another job can hold it as soon as Spark's JVM has released it too."""
+        self._held.close()

@@ -1,0 +1,409 @@
+"""The main job: one streaming query over the events of its own agent, or of agents elsewhere, and the export of the table."""
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streaming.broker.disk.logdirs import LogDirs, refuse_inside
+from streaming.broker.disk.silence import open_answering
+from streaming.cluster.consumers.group_calls import ask_agents
+from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_rounds import GroupRounds
+from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.common import java
+from streaming.common.formatting import format_list
+from streaming.common.pace.pacer import Pacer
+from streaming.common.settings import LogLevel, Settings
+from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
+from streaming.pages.site.exporter import Exporter
+from streaming.spark.client.agent_client import NO_FILES
+from streaming.spark.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
+from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint
+from streaming.spark.job.child import NAME, ChildAgent, environment
+from streaming.spark.job.exporting import board_of, observer_of, table_of
+from streaming.spark.job.group_surroundings import clients_of, rounds_of
+from streaming.spark.job.jvm import SparkError
+from streaming.spark.job.query_progress import Progress
+from streaming.spark.job.restarts import BackOff, Wellness
+from streaming.spark.job.shards import logs_in, logs_of
+from streaming.spark.job.spark import Spark, is_local, within
+from streaming.spark.query.failure import reason
+from streaming.spark.query.query import fold_events
+from streaming.spark.source.agent_connections import PATIENCE_SECONDS
+from streaming.spark.source.datasource import FORMAT, SegtailDataSource
+from streaming.spark.source.source_options import parse_options
+
+log = logging.getLogger(__name__)
+
+HEALTHY_SECONDS = 120.0
+"""A query without a check for work for so long (or for three of its longest pauses), idle or not, is not well: see `Wellness`."""
+
+POLL_SECONDS = 1.0
+_AT_ONCE = timedelta(0)
+_LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query is no busy loop
+_ONCE_POLL_SECONDS = 0.25
+_NAMED = 10
+"""An error message names so many logs that could not be read."""
+
+_CHECKING_SECONDS = 10.0
+_ONCE_ATTEMPTS = 3
+_BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+_WELL_SECONDS = 60.0
+_STOP_SECONDS = 3.0
+
+
+class JobError(SegtailError):
+    """The query failed and is not started again."""
+
+
+class Job:
+    """Use as a context manager: entering starts the agent and Spark, leaving ends both.
+
+    Args:
+        clock: the present time for the metrics, Unix seconds.
+        serve: answer scrapes on ``settings.listen``.
+    """
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time, serve: bool = True) -> None:
+        self.settings = settings
+        self._clock = clock
+        self.table = table_of(settings, once=not serve)
+        self.groups = board_of(settings)
+        self.pacer = Pacer(time.monotonic)
+        self.observer = observer_of(settings, self.pacer, once=not serve)
+        self.exporter: Exporter | None = None
+        self._serve = serve
+        self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
+        self._progress = Progress(self.observer, clock, self._wellness.checked, self.pacer.took)
+        self._group_rounds: GroupRounds | None = None
+        self._child: ChildAgent | None = None
+        self._files = NO_FILES
+        self._met: set[str] = set()  # agents that have answered
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._resources.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._resources.close()
+
+    def _start(self) -> None:
+        """Start everything. Steps that may be refused come first; Spark comes last, because it takes seconds."""
+        settings, resources = self.settings, self._resources
+        log_dirs = open_answering(settings.log_dirs)[0] if not settings.agents else None
+        if settings.agents:
+            check_agents(settings)
+        if self._serve:
+            listen = settings.listen
+            self.exporter = Exporter(
+                listen.host,
+                listen.port,
+                table=self.table,
+                observer=self.observer,
+                clock=self._clock,
+                healthy=lambda: self._wellness.well,
+                scraped=self.scraped,
+                watched=self.pacer.watched,
+                groups=self.groups,
+                details=self._details,
+                thresholds=thresholds_of(settings),
+                redacted=settings.redact_ids,
+                web_config=settings.web_config,
+            )
+            resources.callback(self.exporter.close)
+        refuse_inside(settings.checkpoint, log_dirs or (), "--checkpoint")
+        java_home = java.find(os.environ, settings.checkpoint / "java")
+        checkpoint = self._start_own(log_dirs) if log_dirs else self._find_others()
+        self._agents.consumer = checkpoint.identity.job_id
+        self._poll()
+        if not is_local(settings.master) and not settings.spark_checkpoint:
+            log.warning(
+                "every executor has to see this directory: name one for all by spark_checkpoint", extra={"path": str(checkpoint.spark)}
+            )
+        if self.exporter is not None and log_dirs:
+            self.exporter.start()
+        with repeated(self._poll, POLL_SECONDS):  # else the page's values of agents and brokers would be old when Spark is up
+            self._spark = Spark(
+                master=settings.master,
+                options=settings.spark,
+                java_home=java_home,
+                directory=checkpoint.directory,
+                debug=settings.log_level is LogLevel.DEBUG,
+                lock_fd=checkpoint.spark_lock_fd,
+                data_source=SegtailDataSource,
+            )
+        resources.callback(self._spark.stop)
+        self._wellness.checked()
+        self._replayed = self._planned
+        if self._replayed >= 0 and checkpoint.new:
+            raise CheckpointError(
+                f"spark_checkpoint {settings.spark_checkpoint} was made with another checkpoint than {checkpoint.directory}: "
+                "they belong together"
+            )
+        if self._replayed >= 0:
+            self.table.recalls(checkpoint.identity.state_shards)
+
+    def _start_own(self, log_dirs: LogDirs) -> Checkpoint:
+        """Start the agent for the log dirs of this host."""
+        settings, resources, cluster_id = self.settings, self._resources, log_dirs.cluster_id
+        checkpoint = self._open_checkpoint(cluster_id, lambda: logs_in(log_dirs.available))
+        if checkpoint.resumed and not checkpoint.journal.exists():
+            log.warning(
+                "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
+            )
+        self._child = child = ChildAgent(
+            settings.log_dirs, checkpoint.agent, checkpoint.address_file, checkpoint.agent_token_file, environment(settings)
+        )
+        resources.callback(child.stop)
+        child.start()
+        self._where = {"address_file": str(checkpoint.address_file), "agent_token_file": str(checkpoint.agent_token_file)}
+        self._watch([NAME], cluster_id)
+        return checkpoint
+
+    def _find_others(self) -> Checkpoint:
+        """Find the agents elsewhere. A new checkpoint is for the cluster that they watch, so the first start waits for one of them.
+
+        Raises:
+            AgentError: they watch several clusters; or none answers, and the job is one that ends by itself.
+        """
+        settings = self.settings
+        self._where = {"agents": ",".join(map(str, settings.agents)), **file_options(settings)}
+        cluster_id = cluster_of_checkpoint(settings.checkpoint)
+        self._watch([], cluster_id)
+        if self.exporter is not None:
+            self.exporter.start()
+            log.info("metrics are served", extra={"url": self.exporter.url})  # which show the reason if no agent can be found
+        if cluster_id and not self._agents.poll() and self._agents.strangers:
+            raise CheckpointError(
+                f"checkpoint {settings.checkpoint} belongs to cluster {cluster_id}, the agents that answer to another "
+                f"({', '.join(sorted(self._agents.strangers))}): name another with --checkpoint DIR"
+            )
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not cluster_id:
+            cluster_id = cluster_of(self._agents.poll())
+            self._wellness.checked()
+            if not cluster_id:
+                if not self._serve and time.monotonic() > deadline:
+                    raise AgentError("no agent answers: see its problem above")
+                time.sleep(POLL_SECONDS)
+        self._agents.cluster_id = cluster_id
+        return self._open_checkpoint(cluster_id, self._logs_of_others)
+
+    def _logs_of_others(self) -> int:
+        """How many logs the agents elsewhere report; one that has just started must list its log dirs first."""
+        deadline = time.monotonic() + _CHECKING_SECONDS
+        while not (checked := [each for each in self._agents.poll() if each.log_dirs]) and time.monotonic() < deadline:
+            self._wellness.checked()
+            time.sleep(POLL_SECONDS)
+        return logs_of(checked, len(parse_options(self._where).addresses()))
+
+    def _watch(self, names: list[str], cluster_id: str) -> None:
+        options = parse_options(self._where)
+        self._files = options.files
+        self._agents = AgentWatch(options, self.observer, self.table, time.monotonic, names=names, cluster_id=cluster_id)
+        self._resources.callback(self._agents.close)
+        if self._serve:
+            self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, self._agents, options.files, self._clock)
+            self._resources.callback(self._group_rounds.close)
+            self._group_rounds.start()
+
+    def _open_checkpoint(self, cluster_id: str, logs: Callable[[], int]) -> Checkpoint:
+        settings = self.settings
+        self._checkpoint = checkpoint = Checkpoint(settings.checkpoint, cluster_id, settings.state_shards, logs)
+        self._resources.callback(checkpoint.close)
+        self.observer.sharded(checkpoint.identity.state_shards)
+        return checkpoint
+
+    # --- the query
+
+    def _query(self, *, once: bool) -> StreamingQuery:
+        settings, checkpoint, trigger = self.settings, self._checkpoint, self.settings.trigger
+        options = {
+            **self._where,
+            "cluster_id": checkpoint.identity.cluster_id,
+            "consumer": checkpoint.identity.job_id,
+            "start_from": settings.start_from.value,
+            "shards": str(checkpoint.identity.state_shards),
+            "max_bytes": str(settings.max_bytes_per_batch),
+            "wait_ms": str(_LONG_POLL_MS if trigger == _AT_ONCE and not once else 0),
+            "checks": str(checkpoint.checks),
+        }
+        if trigger is None and not once:
+            self.pacer.begins(checkpoint.schedule)
+            options["schedule"] = str(checkpoint.schedule)
+        writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), self._take)
+        writer = writer.option("checkpointLocation", settings.spark_checkpoint or str(checkpoint.spark))
+        if once:
+            return writer.trigger(availableNow=True).start()
+        pause = _AT_ONCE if trigger is None else trigger  # the source waits by itself
+        return writer.trigger(processingTime=f"{int(pause.total_seconds() * 1000)} milliseconds").start()
+
+    @property
+    def _planned(self) -> int:
+        """The last micro-batch that was planned, which may have to be run again; -1 if none ever was."""
+        location = self.settings.spark_checkpoint
+        return self._spark.planned_in(location) if location else self._checkpoint.planned
+
+    def _take(self, states: pa.Table, batch: int) -> None:
+        """The sink: it sets absolute values in the table, so a micro-batch may come again."""
+        self.table.apply(states)
+        self._progress.arrived(states, batch)
+        if self._group_rounds is not None:
+            self._group_rounds.landed()
+
+    def _details(self, messages: GroupPartitions) -> GroupDetails:
+        """What only agents know of groups. From any thread."""
+        return GroupDetails(messages, clients_of(self.observer, self._files), ask_agents)
+
+    def scraped(self, who: str) -> None:
+        """The scraper ``who`` requests the metrics. From any thread."""
+        self.pacer.scraped(who)
+        age = self._progress.age(time.monotonic())
+        if age is not None:
+            self.observer.scraped(age)
+
+    def _poll(self) -> None:
+        """Poll the agents. A new job's table is whole when it holds everything of the agents that have answered by then."""
+        answers = self._agents.poll()
+        for agent in self._agents.up - self._met:
+            if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
+                self.observer.begins(agent)  # else its first rows report how much the metrics hold
+        self._met |= self._agents.up
+        if not self.table.ready:
+            self.table.set_agents(self._agents.up)
+            if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
+                self.table.set_whole()
+
+    def run_once(self, stop: threading.Event) -> bool:
+        """Process what is there and return. A query that fails is started again, twice: it may be the machine that had no time for it.
+
+        Returns:
+            False if ``stop`` was set before everything was processed.
+
+        Raises:
+            JobError: the query failed each time, or the agent did not deliver everything.
+            SparkError: Spark's JVM is gone.
+        """
+        for left in reversed(range(_ONCE_ATTEMPTS)):
+            failed = self._run_query(stop, once=True)
+            if stop.is_set():
+                return False
+            self._agents.poll()
+            if not failed and self._agents.up and self._progress.delivered(self._agents.up):
+                return True
+            if left:
+                why = failed or "the agent did not answer for a while"
+                log.warning("not everything was processed: the query is started again", extra={"reason": why})
+        if failed:
+            raise JobError(f"the query failed: {failed}")
+        raise JobError("not all data was processed, because the agent did not answer: see its messages above, and run it again")
+
+    def refuse_unread(self) -> None:
+        """Raise an error if something was left out of what `run_once` processed.
+
+        Raises:
+            IncompleteError: there are logs or log dirs that could not be read.
+        """
+        logs = [f"{log.topic}-{log.partition} of broker {log.broker} ({log.path}: {log.error})" for log in self._agents.unreadable]
+        dirs = [f"log dir {each.log_dir}" for agent in self.observer.agents for each in agent.log_dirs if not each.up]
+        if logs or dirs:
+            named = format_list([*dirs, *logs], len(dirs) + _NAMED)
+            raise IncompleteError(f"everything else was processed, but this could not be read: {named}")
+
+    def run(self, stop: threading.Event) -> None:
+        """Run until ``stop`` is set; a query that fails is started again.
+
+        Raises:
+            SparkError: Spark's JVM is gone.
+        """
+        back_off = BackOff(_BACK_OFF_SECONDS, _WELL_SECONDS)
+        while not stop.is_set():
+            started = time.monotonic()
+            failed = self._run_query(stop, once=False)
+            if stop.is_set():
+                return
+            pause = back_off.ended(time.monotonic() - started)
+            log.error("the query failed and is started again", extra={"reason": failed, "in_seconds": pause})
+            self.observer.restarted()
+            self._wellness.failed()
+            self._care_until(stop, pause)
+
+    def _run_query(self, stop: threading.Event, *, once: bool) -> str:
+        """Run the query until it ends or is stopped; returns why it failed, "" if it did not."""
+        query = None
+        try:
+            self._progress.begins(self._checkpoint.checks)
+            query = self._query(once=once)
+            while not stop.is_set() and query.isActive:
+                self._care_until(stop, _ONCE_POLL_SECONDS if once else POLL_SECONDS)
+                self._progress.poll(query)
+            if stop.is_set():
+                self._spark.hush()
+                within(_STOP_SECONDS, query.stop)
+                return ""
+            query.awaitTermination()
+            self._progress.poll(query)
+            if once:
+                self._progress.checked()
+        except StreamingQueryException as error:
+            log.debug("the query failed", exc_info=error)
+            return reason(error)
+        except (Py4JError, OSError) as error:
+            if stop.is_set():
+                return ""
+            if query is None and isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                return str(error)  # a file of the checkpoint
+            raise SparkError(
+                f"Spark's JVM does not answer any more ({reason(error)}), its status is {self._spark.status}: start the job again"
+            ) from error
+        return "" if once else "it ended by itself"
+
+    def _care_until(self, stop: threading.Event, seconds: float) -> None:
+        """Keep the agent alive and poll the agents, for ``seconds``."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                if self._child is not None:
+                    self._child.keep_alive(time.monotonic())
+                self._poll()
+            except OSError as error:  # of this process: no descriptor, no memory, no room. The query goes on without
+                log.error("the agents cannot be polled now, it is tried again", extra={"error": str(error)})
+            left = deadline - time.monotonic()
+            if stop.wait(max(0.0, min(left, POLL_SECONDS))) or left <= POLL_SECONDS:
+                return
+
+
+@contextlib.contextmanager
+def repeated(action: Callable[[], object], seconds: float) -> Iterator[None]:
+    """Call ``action`` every ``seconds`` until the block is left. Leaving it waits for a call that is running."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            action()
+
+    thread = threading.Thread(target=repeat, daemon=True, name="meanwhile")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

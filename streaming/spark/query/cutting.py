@@ -1,0 +1,60 @@
+"""Where to cut a range that is published again, and where it differs from what was counted: only its single batches show this."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from streaming.common.event_row import EventRow
+from streaming.common.rows import TRANSACTION_STEPS
+from streaming.errors import FormatError
+from streaming.kafka.scan.detail import first_offset_above, sums_from
+from streaming.kafka.scan.sums import COUNTS
+from streaming.kafka.scan.transaction_steps import steps_from
+
+log = logging.getLogger(__name__)
+
+_SUMMED = ("base_offset", "max_timestamp", *COUNTS)
+
+
+def cut(row: EventRow, offset: int) -> EventRow | None:
+    """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
+    if row.detail is None:
+        return None
+    try:
+        sums = sums_from(row.detail, offset)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
+    # the first part may have counted the gap already: rather count one too few
+    row = replace(row, sequence_gaps=0)
+    if sums is not None:
+        return replace(
+            row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)
+        )
+    values = ((name, getattr(row, name)) for name in _SUMMED)
+    nothing: dict[str, Any] = {name: (0,) * len(value) if isinstance(value, tuple) else 0 for name, value in values}
+    return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1}, transactions=None)
+
+
+def _steps_from(row: EventRow, offset: int, cut_bytes: int) -> bytes | None:
+    if row.transactions is None:
+        return None
+    steps = steps_from(np.frombuffer(row.transactions, TRANSACTION_STEPS), offset, cut_bytes)
+    return steps.tobytes() or None
+
+
+def overwritten_from(row: EventRow, leader_epoch: int) -> int | None:
+    """The first offset of an append in a later epoch than ``leader_epoch``; None if there is none, or if the batches are not known."""
+    if row.detail is None:
+        return None
+    try:
+        return first_offset_above(row.detail, leader_epoch)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
+
+
+def _not_understood(row: EventRow, error: FormatError) -> None:
+    log.error("batches of a range are not understood", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq, "error": str(error)})

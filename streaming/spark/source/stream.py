@@ -1,0 +1,303 @@
+"""The stream reader: plans how far each agent's journal goes into the next micro-batch, and reads that much.
+
+Spark runs this object in three kinds of process. Only its options and the id of the run are pickled; everything else stays in its process.
+Nothing here raises because an agent is away, except where the user asked for everything there is.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.event_tables import events_table
+from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.status_messages import Status, StatusRequest
+from streaming.common.event_row import Event
+from streaming.common.pace.pace_files import write_check
+from streaming.common.pace.waiting import Hurry, Turns
+from streaming.common.rows import PACKED, Kind
+from streaming.common.workers import freeze_imports
+from streaming.errors import AgentError, quoted
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.source import agent_connections, offsets
+from streaming.spark.source.sharding import by_shard, recall
+from streaming.spark.source.source_options import SourceOptions
+
+log = logging.getLogger(__name__)
+
+SCHEMA = from_arrow_schema(PACKED)
+ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
+
+TASKS = 2
+"""Each task adds 40 ms to a micro-batch, whatever it reads, so all agents share few tasks."""
+
+REGISTER_AGAIN_SECONDS = 5.0
+"""How often a waiting consumer registers again with an agent that is not ready: after a restart the agent may not know the consumer."""
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass
+class Delivery(InputPartition):
+    """The work of one task: the ranges of some agents, the totals at their ends, and the agents' addresses when the ranges were planned.
+
+    Or the shards that are recalled.
+    """
+
+    ranges: dict[str, Range]
+    totals: dict[str, int]
+    addresses: dict[str, str]
+    recalled: range = range(0)
+
+
+class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The events of all agents as a stream."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        if options.checks is not None:
+            agent_connections.leave_to_the_job()
+        self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
+        self._registered: dict[str, Status] = {}  # by address: the agents with which this consumer is registered
+        self._backoff = agent_connections.Backoff()
+        self._takes_all = False
+        self._targets: dict[str, offsets.AgentOffset] | None = None
+        self._has_planned = False
+        self._recalls: bool | None = None  # whether this run continues with an existing state; None before its first check
+        self._turns = Turns(options.schedule)
+
+    def initialOffset(self) -> offsets.Offset:  # noqa: N802
+        """The offset before everything. No agent is asked, because they may be away."""
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """How many bytes of logs go into one micro-batch."""
+        return ReadMaxBytes(self._options.max_bytes)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """The first plan will wait until every agent has read what is there, and use that as the end.
+
+        What the checkpoint holds is not known before that plan. It decides where this consumer begins at an agent that it has not met.
+        """
+        self._takes_all = True
+
+    def _everything(self, known: Mapping[str, offsets.AgentOffset]) -> dict[str, offsets.AgentOffset]:
+        """Wait until every agent has read what is there; returns how far each has come.
+
+        Args:
+            known: what was planned by earlier runs.
+
+        Raises:
+            AgentError: an agent cannot be reached.
+        """
+        registered_at = answered_at = time.monotonic()
+        while True:
+            addresses = self._options.addresses()
+            self._register(addresses, known)
+            answers, now = agent_connections.ask_all(addresses, self._status, self._options.files), time.monotonic()
+            errors = agent_connections.errors(addresses, self._options.files)
+            twins = [address for address, error in errors.items() if error.reason == Reason.SAME_NAME]
+            missing = [address for address in addresses if address not in answers and address not in twins]
+            waiting = [address for address, answer in answers.items() if address not in self._registered or not answer.caught_up]
+            if missing or not addresses:
+                if now - answered_at > agent_connections.PATIENCE_SECONDS:
+                    reasons = [str(errors.get(address, f"agent at {address}: it does not answer")) for address in missing]
+                    raise AgentError("; ".join(reasons) or "no agent has an address yet: is it running?")
+                self._forget(missing)
+            elif not waiting:
+                return {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
+            else:
+                answered_at = now
+                if now - registered_at > REGISTER_AGAIN_SECONDS:
+                    registered_at = now
+                    self._forget(waiting)
+            time.sleep(_POLL_SECONDS)
+
+    def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802
+        """How far the next micro-batch goes; ``start`` itself when nothing is new. Waits until the next check for work is due.
+
+        Raises:
+            AgentError: everything is wanted, and an agent cannot be reached.
+        """
+        if not self._takes_all and not self._turns.wait():
+            return start
+        end, hurry = self._latest(start, limit)
+        check = self._turns.checked(hurry, idle=end is start)
+        if self._options.checks is not None:
+            try:
+                write_check(self._options.checks, check)
+            except OSError as error:  # the job is not well then, and reports it
+                log.error("the time of the last plan cannot be written", extra={"path": str(self._options.checks), "error": str(error)})
+        return end
+
+    def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
+        if self._takes_all and self._targets is None:
+            self._targets = self._everything(offsets.parse(start))
+        recalled = self._recall(start)
+        if recalled is not start:
+            return recalled, Hurry.NOW
+        if self._targets is not None and self._has_planned and offsets.reached(start, self._targets):
+            return start, Hurry.NOT
+        self._has_planned = True  # plan once in any case: what an earlier run planned may not have arrived
+        known, registered = offsets.parse(start), self._registered.keys()
+        self._register(self._options.addresses(), known)
+        met = self._registered.keys() - registered
+        budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
+        awake = self._backoff.awake(self._registered)
+        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, known, budget), self._options.files)
+        brokers = {status.agent: status.brokers for status in self._registered.values()}
+        for address, plan in plans.items():
+            self._backoff.note(address, missed=plan.missed)
+        self._rescan_soon([address for address, plan in plans.items() if plan.missed])
+        self._registered = {
+            address: replace(status, journal=plans[address].journal) if address in plans else status
+            for address, status in self._registered.items()
+            if address not in awake or (address in plans and self._is_known(status, plans[address]))
+        }
+        hurry = _hurry(plans.values(), budget, met=bool(met))
+        return offsets.advance(start, plans.values(), brokers), hurry
+
+    def _plan(self, client: AgentClient, known: Mapping[str, offsets.AgentOffset], budget: int | None) -> Plan:
+        agent = self._registered[client.address].agent
+        plan = client.plan(self._request(known.get(agent), budget))
+        if plan.agent != agent:  # it was renamed, and is registered anew; its plan would move on how far another agent is read
+            raise AgentError(f"agent at {client.address}: it is {agent}, and plans for {quoted(plan.agent)}", Reason.PROTOCOL)
+        return plan
+
+    def _is_known(self, status: Status, plan: Plan) -> bool:
+        """Whether the agent that planned knows this consumer. One that went away, or has a new journal, may not: it is registered again."""
+        return plan.seq != NOT_BEGUN and (bool(self._options.consumer) or plan.journal == status.journal)
+
+    def _recall(self, start: offsets.Offset) -> offsets.Offset:
+        """The offset after the next part of the recall, which needs no agent; ``start`` if this run recalls nothing more."""
+        if self._recalls is None:
+            self._recalls = bool(start)
+        return offsets.recall(start, self._run, self._options.shards) if self._recalls else start
+
+    def _status(self, client: AgentClient) -> Status:
+        return client.status(StatusRequest(consumer=self._options.consumer))
+
+    def _rescan_soon(self, addresses: Collection[str]) -> None:
+        """Check agents whose ranges did not arrive: an agent of a version that does not fit may have replaced one of them."""
+        answers = agent_connections.ask_all(addresses, self._status, self._options.files)
+        self._forget(set(addresses) - set(self._but(answers, agent_connections.misfits(answers, self._options.files))))
+
+    def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
+        wait_ms = self._options.wait_ms if self._targets is None else 0
+        journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
+        return PlanRequest(self._options.consumer, self._run, journal, after, budget, wait_ms, total=total)
+
+    def _budget(self, limit: ReadLimit, count: int) -> int:
+        size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
+        return max(1, size // max(1, count))
+
+    def _register(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset]) -> None:
+        """Register this consumer with the agents that do not know it yet.
+
+        Args:
+            known: what has been planned so far.
+        """
+        self._forget(set(self._registered) - set(addresses))
+        files = self._options.files
+        strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], self._status, files)
+        journals = {agent: at.journal for agent, at in known.items()}
+        strangers = self._but(strangers, agent_connections.misfits(strangers, files))
+        strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
+        self._registered |= agent_connections.ask_all(
+            strangers, lambda client: client.register(self._registration(strangers[client.address], known)), files
+        )
+
+    def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
+        """The answers without the agents that may not take part. Those are left alone for a while."""
+        for address, error in refused.items():
+            agent_connections.line(address, self._options.files).refuse(error)
+        return {address: status for address, status in answers.items() if address not in refused}
+
+    def _forget(self, addresses: Collection[str]) -> None:
+        self._registered = {address: status for address, status in self._registered.items() if address not in addresses}
+
+    def _registration(self, status: Status, known: Mapping[str, offsets.AgentOffset]) -> Register:
+        resumed = offsets.knows(known, status.agent, status.brokers)
+        return Register(self._options.consumer, self._options.start_from, resumed, run=self._run)
+
+    def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
+        """The tasks of a micro-batch."""
+        recalled = offsets.recalls(start, end)
+        found = sorted(offsets.ranges(start, end, self._options.consumer, self._run).items())
+        totals = {agent: at.total for agent, at in offsets.parse(end).items()}
+        addresses = {status.agent: address for address, status in self._registered.items()}
+        tasks = [Delivery(dict(found[task::TASKS]), totals, addresses) for task in range(min(TASKS, len(found)))]
+        return [Delivery({}, {}, {}, recalled), *tasks] if recalled else tasks
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task. An agent's whole answer is received before a row is passed on, so that a retry repeats no row.
+
+        Raises:
+            AgentError: an agent does not answer, and an earlier attempt at this task may have had its rows: this one needs them too.
+        """
+        assert isinstance(partition, Delivery)
+        freeze_imports()
+        yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
+        if partition.recalled:
+            yield from recall(partition.recalled).cast(ARROW_SCHEMA).to_batches()
+        for agent, events in agent_connections.read_ranges(self._options, partition.ranges, partition.addresses):
+            if events is not None:
+                events = pa.concat_tables([events, _arrived(agent, partition.ranges[agent], partition.totals[agent])])
+                yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
+            elif _attempt() > 0:
+                raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have received its rows")
+
+    def commit(self, end: offsets.Offset) -> None:
+        """Report to the agents that a micro-batch is through."""
+        at = offsets.parse(end)
+        commits = {
+            address: Committed(self._options.consumer, self._run, at[status.agent].journal, at[status.agent].seq)
+            for address, status in self._registered.items()
+            if status.agent in at
+        }
+        agent_connections.ask_all(commits, lambda client: client.committed(commits[client.address]), self._options.files)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only the options and the id of the run are pickled."""
+        return {
+            "_options": self._options,
+            "_run": self._run,
+            "_registered": {},
+            "_backoff": agent_connections.Backoff(),
+            "_takes_all": self._takes_all,
+            "_targets": None,
+        } | {
+            "_recalls": None,
+            "_has_planned": False,
+            "_turns": Turns(self._options.schedule),
+        }
+
+
+def _arrived(agent: str, asked: Range, total: int) -> pa.Table:
+    """The event that all of a range has arrived. An agent sends with it what did not arrive before: nothing before its end is missing."""
+    return events_table(agent, asked.journal, [(asked.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
+
+
+def _hurry(plans: Collection[Plan], budget: int | None, *, met: bool) -> Hurry:
+    """How soon the next check for work has to follow these plans.
+
+    Args:
+        met: an agent was registered just now: it will publish in a moment where its logs begin for this consumer.
+    """
+    if budget is not None and any(plan.more for plan in plans):
+        return Hurry.NOW
+    return Hurry.SOON if met or any(plan.missed or plan.seq == NOT_BEGUN for plan in plans) else Hurry.NOT
+
+
+def _attempt() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()

@@ -1,0 +1,98 @@
+"""``segtail agent``: watch the log dirs of this host and serve what is appended."""
+
+import platform
+from pathlib import Path
+
+import click
+
+from streaming.common.settings import Settings
+from streaming.common.units import Address
+from streaming.errors import UsageError, quoted
+from streaming.terminal.cli.options import with_settings
+
+DEFAULT_LISTEN = Address("127.0.0.1", 8815)
+
+
+@click.command("agent")
+@with_settings(
+    "log_dirs",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "token_file",
+    "metrics_listen",
+    "web_config",
+    "read_rate",
+    "groups_limit",
+    "ladder_rate",
+    "scrub_rate",
+    "scrub_every",
+    "consumer_expiry",
+    "journal_max_bytes",
+    "journal_max_age",
+    "redact_ids",
+)
+@click.option("--journal", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The directory of the agent's journal.")
+@click.option(
+    "--listen", default=str(DEFAULT_LISTEN), show_default=True, metavar="HOST:PORT", help="Address for jobs. Port 0 takes any free port."
+)
+@click.option(
+    "--name", default=platform.node(), show_default="the host's", metavar="NAME", help="Its name in the metrics and in checkpoints."
+)
+@click.option("--child", is_flag=True, hidden=True, help="Print the address, and end when standard input does.")
+def command(settings: Settings, journal: Path, listen: str, name: str, child: bool) -> None:
+    """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
+
+    It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
+    --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
+    """
+    from streaming.broker.agent.parts import AgentOptions
+    from streaming.broker.agent.process import serve
+    from streaming.broker.agent.security import ServerFiles
+    from streaming.broker.journal.consumers import JournalBounds
+    from streaming.broker.scrub.threads import ScrubOptions
+
+    serve(
+        AgentOptions(
+            name=_checked(name),
+            log_dirs=settings.log_dirs,
+            journal=journal,
+            listen=_address(listen),
+            files=ServerFiles(
+                tls_cert=settings.tls_cert,
+                tls_key=settings.tls_key,
+                tls_client_ca=settings.tls_client_ca,
+                token_file=settings.token_file,
+            ),
+            metrics_listen=settings.metrics_listen,
+            web_config=settings.web_config,
+            read_rate=settings.read_rate,
+            groups_limit=settings.groups_limit,
+            ladder_rate=settings.ladder_rate,
+            scrub=ScrubOptions(settings.scrub_rate, int(settings.scrub_every.total_seconds() * 1000)),
+            producers_limit=settings.producers_limit,
+            redact_ids=settings.redact_ids,
+            bounds=JournalBounds(
+                settings.journal_max_bytes,
+                int(settings.journal_max_age.total_seconds() * 1000),
+                int(settings.consumer_expiry.total_seconds() * 1000),
+            ),
+            child=child,
+        )
+    )
+
+
+def _checked(name: str) -> str:
+    """A name that jobs take: else the agent would run, and each job refuse it. A host may have no name, or one that is none."""
+    from streaming.broker.protocol.json_values import NAME
+
+    if not NAME.least <= len(name) <= NAME.most or not name.isprintable():
+        raise UsageError(f"--name {quoted(name)}: write a name of {NAME.least} to {NAME.most} characters, none of them a control character")
+    return name
+
+
+def _address(listen: str) -> Address:
+    try:
+        return Address.parse(listen)
+    except ValueError as error:
+        raise UsageError(f"--listen {listen}: {error}; write for example {DEFAULT_LISTEN}") from error

@@ -1,0 +1,116 @@
+"""The command ``segtail``: finds the subcommand, and converts errors to a message and an exit status."""
+
+import importlib
+import sys
+from difflib import get_close_matches
+
+import click
+from click.shell_completion import CompletionItem
+
+from streaming import __version__
+from streaming.common.formatting import plain_lines
+from streaming.errors import SegtailError
+from streaming.terminal.cli import spark_extra
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as in a shell (128 + SIGINT); ``run`` ends by itself and returns 0."""
+
+COMMANDS = {
+    "agent": "Watch the log dirs of this host and serve appends to jobs on other hosts.",
+    "completion": "Print the script by which bash, zsh or fish completes commands and options.",
+    "config": "Print the configuration in effect, with a description of every option.",
+    "count": "Count the records of topics as consumers would get them: without markers, aborted and compacted-away ones.",
+    "demo": "Run the job on a simulated broker, or on log dirs, and open top on it.",
+    "disk": "Show what fills the disk, what retention will free of it and when, and when it is full.",
+    "doctor": "Look for what keeps segtail from working here, and say which command mends it.",
+    "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
+    "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
+    "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
+    "run": "Watch log dirs, start the Spark job and serve /metrics.",
+    "top": "Show what is wrong and how fresh that is, and lists of problems, partitions, transactions, retention and groups.",
+    "transactions": "Show the open transactions on disk: their start, their producer, and which of them nobody will ever end.",
+    "why": "Say why consumer groups do not go on, and what to do.",
+}
+"""The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
+
+_EPILOG = """\
+Options come from the command line, else from SEGTAIL_<NAME> in the environment, else from the file given by --config, else from the
+defaults that `segtail config` prints.
+
+Exit status: 0 done, 1 failed, 2 not possible as asked (an option, a log dir, a port, a checkpoint, Java), 130 interrupted.
+"""
+
+
+class Commands(click.Group):
+    """Loads the file of a command when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the file of one command; None if there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"streaming.terminal.cli.{cmd_name}").command
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command without importing any; the options of segtail itself as click does."""
+        names = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is named; a name that is none is answered with the nearest one."""
+        near = [] if args[0] in COMMANDS else get_close_matches(args[0], COMMANDS, n=1)
+        if near:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="segtail", message="%(prog)s %(version)s")
+def segtail() -> None:
+    """Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics.
+
+    It opens Kafka's files read-only and needs no Kafka client, no ACLs and no JMX.
+    """
+
+
+def main() -> None:
+    """Run the command line in a process that is its own, and exit."""
+    if spark_extra.USED_BY.isdisjoint(sys.argv[1:2]):
+        spark_extra.leave_out_pandas()
+    run()
+
+
+def _with_setting(error: click.ClickException) -> click.ClickException:
+    """The error; of an option that is none of the command's but a setting, it says how that is given."""
+    from streaming.common.settings import OPTIONS
+
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error
+    name = error.option_name.lstrip("-").replace("-", "_")
+    if name not in OPTIONS or not any("--set" in each.opts for each in error.ctx.command.params):
+        return error
+    return click.UsageError(f"No such option '{error.option_name}'. Give this setting as --set {name}=VALUE.", error.ctx)
+
+
+def run() -> None:
+    """Run the command line and exit; the process may be somebody else's."""
+    try:
+        status = segtail.main(prog_name="segtail", standalone_mode=False)
+    except SegtailError as error:
+        click.echo(f"segtail: error: {plain_lines(str(error))}", err=True)
+        sys.exit(error.exit_status)
+    except click.ClickException as error:
+        _with_setting(error).show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,97 @@
+"""``segtail count``: show how many records there are, as consumers would get them."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.broker.protocol.count_json import BY, BY_TOPIC, COUNT_PATH, CountPage, CountRow
+from streaming.common.formatting import format_be, format_count, format_list
+from streaming.common.settings import Settings
+from streaming.pages.listings.count_list import COUNTS
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli.lists import ListSource, Wanted, check_topics, print_page, with_list
+from streaming.terminal.cli.source import NOT_KNOWN
+
+if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
+    from streaming.terminal.cli.lists import Answers
+
+_NAMED = 5
+
+
+@click.command("count")
+@with_list("server_properties", "read_rate")
+@click.option("--by", type=click.Choice(BY), default=BY_TOPIC, show_default=True, help="One line for each.")
+def command(settings: Settings, wanted: Wanted, by: str) -> int:
+    """Count the records of all topics, or of those that are named.
+
+    It reads the headers of all batches in Kafka's log dirs, whether brokers are up or down; no record is opened or shown. One replica of
+    each partition is counted: the leader, if it is known and here, else the one that is furthest; from its log start to its high watermark.
+    A running job says what it has counted of whole logs, up to their ends.
+
+    "Data" are records that producers have sent, without those that compaction has removed; "aborted" those of them that belong to aborted
+    transactions; "control" markers of transactions, which have offsets too. "Readable" is what a consumer with read_committed
+    gets: data that is not aborted, up to the last stable offset. One with read_uncommitted gets "data".
+
+    Exit status: 0 done, 4 something could not be read or counted, 1 failed, 2 not possible as asked.
+    """
+    source = ListSource(wanted, None if wanted.job else _counted(settings, wanted))
+    partitions = source.page(COUNT_PATH, CountPage, by="partition")
+    if wanted.job is not None and not wanted.text:
+        check_topics(wanted, [row.topic for row in partitions.rows], partitions.doubts)
+    page = partitions if by == "partition" else source.page(COUNT_PATH, CountPage, by=by)
+    if wanted.form == "json":
+        print_page(page)
+    else:
+        click.echo("\n".join(_lines(page, partitions.rows)))
+    return NOT_KNOWN if page.doubts else 0
+
+
+def _counted(settings: Settings, wanted: Wanted) -> "Answers":
+    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.record_counts import CountAnswers, count_records
+
+    with ProgressLine.on_stderr() as progress:
+        counts = count_records(open_log_dirs(settings.log_dirs), wanted.topics, settings, wanted.now_ms, progress)
+    check_topics(wanted, counts.topics, counts.unread)
+    return CountAnswers(counts, wanted.now_ms)
+
+
+def _lines(page: CountPage, partitions: Sequence[CountRow]) -> Iterator[str]:
+    """A table, the sum, and what is not in it."""
+    yield from text_table(COUNTS[page.by], page.rows, Times(page.at_ms))
+    yield ""
+    counted = [row for row in partitions if row.data >= 0]
+    data, aborted, control = (sum(getattr(row, name) for row in counted) for name in ("data", "aborted", "control"))
+    within = format_count(len(counted), "partition")
+    yield f"{format_count(data, 'data record')} in {within}, {aborted:,} of them aborted, and {format_count(control, 'control record')}"
+    yield from _notes(partitions)
+    yield from (f"- {doubt}" for doubt in page.doubts)
+
+
+def _notes(rows: Sequence[CountRow]) -> Iterator[str]:
+    """What is not counted, and why, in sentences."""
+    waiting = [row for row in rows if row.waiting > 0]
+    if waiting:
+        total = sum(row.waiting for row in waiting)
+        yield f"{total:,} {'waits' if total == 1 else 'wait'} for open transactions (see `segtail transactions`): {_named(waiting)}"
+    unreplicated = [row for row in rows if row.unreplicated > 0]
+    if unreplicated:
+        total = sum(row.unreplicated for row in unreplicated)
+        yield (
+            f"{total:,} after the high watermark {format_be(total)} not counted, because consumers may not read them yet, "
+            f"as far as can be told here: {_named(unreplicated)}"
+        )
+    remote = [row for row in rows if row.remote_offsets > 0]
+    if remote:
+        total = sum(row.remote_offsets for row in remote)
+        yield f"{format_count(total, 'offset')} {format_be(total)} only in remote storage, and not counted: {_named(remote)}"
+    unknown = [row for row in rows if row.high_watermark < 0 and row.next_offset >= 0]
+    if unknown:
+        yield f"counted to the end of the log, because the high watermark is not known: {_named(unknown)}"
+
+
+def _named(rows: Sequence[CountRow]) -> str:
+    return format_list([f"{row.topic}-{row.partition}" for row in rows], _NAMED)

@@ -1,0 +1,169 @@
+"""``segtail demo``: the main job on a simulated broker, or on log dirs, seen by `segtail top`.
+
+The simulated broker runs in a thread of this process. At its 1.5 MB/s it takes 6 % of a core, in steps of a few milliseconds, and the
+driver mostly waits. A thread can also never outlive the demo.
+"""
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+
+from streaming.common import logs
+from streaming.common.settings import LogLevel, Settings
+from streaming.common.start_from import StartFrom
+from streaming.common.units import Address
+from streaming.terminal.cli.options import with_settings
+from streaming.terminal.cli.spark_extra import require_spark_extra
+from streaming.terminal.cli.stopping import Signals, Stopped
+
+_EVERY_SECONDS = 2.0
+_JOB_SECONDS = 10.0
+
+
+@click.command("demo")
+@with_settings("log_dirs", "from", "checkpoint", "listen")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="End by itself, N seconds after the start of Spark."
+)
+def command(settings: Settings, seconds: float | None) -> None:
+    """Run the job on a simulated broker, or on log dirs, and open `segtail top` on it.
+
+    By default, the checkpoint is temporary and removed at the end, logs are read from the earliest byte on, and if port 9712 is in use,
+    another one is taken. On the simulated broker some things are wrong: transactions that nobody ends, groups that they hold up, retention
+    that is blocked. q or Ctrl-C ends it. Where there is no terminal it prints some lines from time to time.
+    """
+    require_spark_extra("demo")
+    signals = Signals()
+    try:
+        with tempfile.TemporaryDirectory(prefix="segtail-demo-") as scratch:
+            chosen = with_demo_defaults(settings, Path(scratch))
+            logs.configure(chosen.log_level, chosen.log_format)
+            if chosen.log_dirs:
+                _run(chosen, seconds, signals)
+            else:
+                with _simulated_broker(Path(scratch, "broker"), signals.stop) as log_dirs:
+                    properties = log_dirs[0].with_name("server.properties")
+                    _run(chosen.model_copy(update={"log_dirs": log_dirs, "server_properties": (properties,)}), seconds, signals)
+    except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
+        click.echo("segtail: stopped before it had started")
+
+
+def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
+    click.echo("segtail: starting Spark ... (the first numbers come in 10 to 30 seconds)")
+    from streaming.spark.job.job import Job
+
+    with Job(settings) as job:
+        signals.started()
+        assert job.exporter is not None
+        click.echo(f"segtail: metrics at {job.exporter.url}")
+        if _on_terminal() and settings.web_config is None:  # who may ask is not known where there are passwords
+            with _beside(job.run, signals.stop):
+                _watch(job.exporter.url, seconds, signals.stop)
+            return
+        from streaming.terminal.cli.demo_lines import Shown, print_lines
+
+        shown = Shown(table=job.table, observer=job.observer, watched=job.pacer.watched)
+        with _beside(partial(print_lines, shown, seconds), signals.stop):
+            job.run(signals.stop)
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
+    """`segtail top` on the job until somebody ends it, ``stop`` is set or ``seconds`` are over."""
+    from rich.console import Console
+
+    from streaming.terminal.cli.job_answers import ask
+    from streaming.terminal.top.job_source import JobSource
+    from streaming.terminal.top.questions import ListName
+    from streaming.terminal.top.top_state import ScreenState
+    from streaming.terminal.top.watching import watch
+
+    page = url.removesuffix("/metrics")
+    source = JobSource(f"the job at {page}", lambda path, kind: ask(page, path, kind, seconds=_JOB_SECONDS))
+    console = Console(highlight=False)
+    left = threading.Event()
+
+    def end() -> None:
+        """Take the end of the job, or of the time, for a signal to end, which waits in the terminal's queue of them."""
+        stop.wait(seconds)
+        while not left.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+            left.wait(1.0)  # the terminal may not have been taken yet
+
+    ender = threading.Thread(target=end, name="end of top", daemon=True)
+    ender.start()
+    try:
+        watch(
+            source,
+            ScreenState(source=source.name, view=ListName.PROBLEMS, every=_EVERY_SECONDS, relative=True, width=console.width),
+            console,
+        )
+    except KeyboardInterrupt:
+        pass  # Ctrl-C ends the demo in good order
+    finally:
+        left.set()
+        stop.set()
+        ender.join()
+    click.echo("segtail: ending ...")
+
+
+@contextmanager
+def _simulated_broker(directory: Path, over: threading.Event) -> Iterator[tuple[Path, ...]]:
+    """Yield the log dirs of the simulated broker. They grow until the block ends."""
+    click.echo("segtail: starting a simulated broker ...")
+    from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
+
+    directory.mkdir()
+    broker = SimulatedBroker(directory, seed=secrets.randbits(32), clock=lambda: time.time_ns() // 1_000_000, history_ms=HISTORY_MS)
+    with _beside(broker.run, over):
+        yield broker.log_dirs
+
+
+@contextmanager
+def _beside(work: Callable[[threading.Event], None], over: threading.Event) -> Iterator[None]:
+    """Run ``work`` in a thread until ``over`` is set, which happens when work or block ends. An exception of work is raised here."""
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(work, over)
+        done.add_done_callback(lambda _: over.set())
+        try:
+            yield
+        finally:
+            over.set()
+        done.result()
+
+
+def with_demo_defaults(settings: Settings, scratch: Path) -> Settings:
+    """The demo's own defaults, for options that neither the command line nor the environment nor a file sets."""
+    own: dict[str, object] = {
+        "start_from": StartFrom.EARLIEST,
+        "checkpoint": scratch / "checkpoint",
+        "listen": free_address(settings.listen),
+        "log_level": LogLevel.WARNING,
+    }
+    return settings.model_copy(update={name: value for name, value in own.items() if name not in settings.model_fields_set})
+
+
+def free_address(address: Address) -> Address:
+    """The address, or one with any free port if its own is in use."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the exporter does
+        try:
+            probe.bind((address.host, address.port))
+        except OSError:
+            return Address(address.host, 0)
+    return address

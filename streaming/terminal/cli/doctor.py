@@ -1,0 +1,97 @@
+"""``segtail doctor``: look for what keeps segtail from working here, and say what mends it."""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.common.formatting import format_count, format_table
+from streaming.common.settings import Settings
+from streaming.errors import UsageError
+from streaming.terminal.cli.options import log_once, with_settings
+from streaming.terminal.cli.output_options import with_form
+from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND
+
+if TYPE_CHECKING:  # the checks import pyarrow: not for --help
+    from streaming.terminal.doctor.diagnosis import Diagnosis
+
+_EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something cannot be told, 1 failed, 2 not possible as asked."
+
+
+@click.command("doctor", epilog=_EPILOG)
+@with_settings(
+    "log_dirs",
+    "agents",
+    "agent_ca",
+    "agent_cert",
+    "agent_key",
+    "agent_token_file",
+    "checkpoint",
+    "listen",
+    "web_config",
+    "tls_cert",
+    "tls_key",
+)
+@click.option("--job", metavar="URL", help="Ask the job with this address, http://HOST:PORT, too.")
+@with_form
+def command(settings: Settings, job: str | None, form: str) -> int:
+    """Look for what keeps segtail from working here, and say which command mends it.
+
+    It checks Java, Python and PySpark, the limits of the system, the rights to read the log dirs, clocks, the space for the checkpoint, the
+    checkpoint and its journal, certificates, agents, and the address of the metrics; with --job also what a running job says of itself.
+    It takes the options of `segtail run` and `segtail agent`, or their file by --config, and changes nothing.
+    """
+    from streaming.terminal.doctor.examination import examine
+
+    log_once()
+    found = examine(settings, os.environ, time.time(), given=settings.model_fields_set, job=job or "")
+    if job is not None:
+        found = (*found, *_of_job(job))
+    if form == "json":
+        click.echo(json.dumps([asdict(each) | {"command": each.command or None} for each in found], indent=2))
+    else:
+        click.echo("\n".join(_lines(found)))
+    return _ended(found)
+
+
+def _of_job(job: str) -> "Iterator[Diagnosis]":
+    from streaming.broker.protocol.status_json import STATUS_PATH, Status
+    from streaming.terminal.cli import job_answers
+    from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome
+    from streaming.terminal.doctor.job_check import of_job
+
+    try:
+        status = job_answers.ask(job, STATUS_PATH, Status)
+    except UsageError as error:
+        yield Diagnosis(check="job", state=Outcome.FAULT, what=str(error))
+        return
+    if status is None:
+        yield Diagnosis(
+            check="job", state=Outcome.UNKNOWN, what=f"the job at {job_answers.shown(job)} is of an earlier version: it has no status"
+        )
+        return
+    yield from of_job(job_answers.shown(job), status)
+
+
+def _lines(found: "Sequence[Diagnosis]") -> Iterator[str]:
+    """A line for each diagnosis, the commands that mend something, and a sum."""
+    yield from format_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in found)])
+    yield ""
+    mending = [each for each in found if each.command]
+    for each in mending:
+        yield f"{each.check}: {each.command}"
+    if mending:
+        yield ""
+    faults, warnings, unknown = (sum(each.state == state for each in found) for state in ("fault", "warning", "unknown"))
+    yield f"{format_count(faults, 'fault')}, {format_count(warnings, 'warning')}, {unknown} not known"
+
+
+def _ended(found: "Sequence[Diagnosis]") -> int:
+    states = {str(each.state) for each in found}
+    if states & {"fault", "warning"}:
+        return FOUND
+    return NOT_KNOWN if "unknown" in states else NOTHING_FOUND

@@ -1,0 +1,104 @@
+"""How consumer groups are printed: tables of groups and of partitions, sentences about one group, and JSON."""
+
+from collections.abc import Iterator, Sequence
+
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.common.formatting import format_count, format_list, format_name
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.text_table import text_table
+
+_ASSUMED = (
+    "assumed: {}: what sets the limits of these topics is not all known here, so weaker settings or Kafka's defaults are used. Give "
+    "--server-properties, and the log dir with __cluster_metadata if it is not among these."
+)
+
+_MOST_LINES = 100
+_MOST_NAMES = 5
+_CALM = (GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label)
+
+
+def no_groups(coordinators: int | None) -> str:
+    """What is said instead of a table without a line.
+
+    Args:
+        coordinators: how many logs of coordinators were read, None if that is not known.
+    """
+    if coordinators is None:
+        return "no consumer groups are known"
+    if not coordinators:
+        return "no consumer groups are known: no log of a coordinator (__consumer_offsets) was read here"
+    return f"no consumer groups: {format_count(coordinators, 'log')} of coordinators {'was' if coordinators == 1 else 'were'} read"
+
+
+def partition_tables(groups: Sequence[GroupDetail]) -> Iterator[str]:
+    """For each group a head, a line for each of its partitions, the worst first, and what is to be said of it as a whole."""
+    for index, group in enumerate(groups):
+        if index:
+            yield ""
+        yield head(group)
+        if group.partitions:
+            yield from text_table(GROUP_PARTITIONS, group.partitions, Times(group.at_ms))
+        yield from (f"{_where(each)}: {each.text}" for each in group.findings if not each.topic)
+
+
+def reasons(group: GroupDetail) -> Iterator[str]:
+    """What is said about one group: a head, then a line for each finding with its command, at last what needs nothing."""
+    yield head(group)
+    found, calm = [], dict[tuple[str, str], list[GroupFinding]]()
+    for finding in group.findings:
+        if finding.verdict in _CALM:
+            calm.setdefault((finding.verdict, finding.text), []).append(finding)
+        else:
+            found.append(finding)
+    for finding in found[:_MOST_LINES]:
+        yield f"- {_where(finding)}: {finding.text}."
+        if finding.command:
+            yield f"    {finding.command}"
+        elif finding.no_command:
+            yield f"    no command: {finding.no_command}"
+    if len(found) > _MOST_LINES:
+        yield f"- and {len(found) - _MOST_LINES:,} more: --json has all of them"
+    for (_, text), same in list(calm.items())[:_MOST_LINES]:
+        yield f"- {format_list([_where(each) for each in same], _MOST_NAMES)}: {text}."
+
+
+def assumed_groups(groups: Sequence[GroupSummary]) -> Iterator[str]:
+    """Of which groups limits are assumed, so that nobody knows when retention deletes what is unread."""
+    names = [format_name(each.group) for each in groups if each.limits_assumed]
+    if names:
+        yield f"\n{_ASSUMED.format(format_list(sorted(names), 3))}"
+
+
+def assumed(groups: Sequence[GroupDetail]) -> Iterator[str]:
+    """Of which partitions limits are assumed, so that nobody knows when retention deletes what is unread."""
+    partitions = sorted({(each.topic, each.partition) for group in groups for each in group.partitions if each.limits_assumed})
+    if partitions:
+        yield f"\n{_ASSUMED.format(format_list([f'{format_name(topic)}-{number}' for topic, number in partitions], 3))}"
+
+
+def head(group: GroupDetail) -> str:
+    """What a group is, and what is left in all."""
+    of = group.summary
+    members = "" if of.members < 0 else f", {format_count(of.members, 'member')}"
+    state = " ".join(filter(None, (of.type, of.state))) or "only commits"
+    left = (
+        f"{_sum(of.lag_records_read_committed, of.unknown)} {_records(of.lag_records_read_committed, of.unknown)} left"
+        if of.lag_records_read_committed >= 0
+        else "records left not known"
+    )
+    return f"{format_name(of.group)}: {state}{members}; {left} in {format_count(of.partitions, 'partition')}"
+
+
+def _records(count: int, unknown: int) -> str:
+    return "record" if count == 1 and not unknown else "records"
+
+
+def _where(finding: GroupFinding) -> str:
+    return f"{format_name(finding.topic)}-{finding.partition}" if finding.topic else "the group"
+
+
+def _sum(value: int, unknown: int) -> str | None:
+    """A sum, with a plus if it is a lower bound."""
+    return None if value < 0 else f"{value}+" if unknown else str(value)

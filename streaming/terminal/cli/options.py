@@ -1,0 +1,143 @@
+"""Options that several commands share: each one is the setting with its name."""
+
+import os
+import re
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import click
+
+from streaming.common import logs
+from streaming.common.settings import OPTIONS, Settings
+from streaming.common.start_from import StartFrom
+from streaming.errors import FormatError
+from streaming.kafka.formats.properties import parse_properties
+from streaming.terminal.configuration import load
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_DEFAULTS = Settings()
+_CONFIG = "segtail.config"
+_OVERRIDES = "segtail.overrides"
+_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file", "web_config", "tls_cert", "tls_key", "tls_client_ca", "token_file")
+_METAVARS = {
+    "log_dirs": "DIR[,DIR...]",
+    "server_properties": "FILE[,FILE...]",
+    "from": "|".join(StartFrom),
+    "checkpoint": "DIR",
+    "listen": "HOST:PORT",
+    "replicas": "leaders|all",
+    "agents": "ADDRESS[,ADDRESS...]",
+    "metrics_listen": "HOST:PORT",
+    **dict.fromkeys(_FILES, "FILE"),
+}
+
+
+def with_settings(*names: str) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
+    """Pass the settings to a command as its first argument, and configure its logs before it begins.
+
+    Args:
+        names: settings that are options of the command themselves (``log_dirs`` as ``--log-dirs``). ``--config`` and ``--set``, which can
+            set every setting, are always available.
+    """
+
+    def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+        @wraps(command)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = click.get_current_context().meta
+            settings = load(given.get(_CONFIG), os.environ, given.get(_OVERRIDES, {}))
+            logs.configure(settings.log_level, settings.log_format)
+            return command(settings, *args, **kwargs)
+
+        decorated: Callable[P, R] = _set_option(_config_option(run))
+        for name in reversed(names):
+            decorated = _own_option(name)(decorated)
+        return decorated
+
+    return decorate
+
+
+def log_once() -> None:
+    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read."""
+    logs.log_once(("streaming.broker.disk.topic_ids", "streaming.broker.watcher.watcher"))
+
+
+def given(*names: str) -> list[str]:
+    """Those of these settings that were given to the command, not in a file or the environment, as options."""
+    overrides = click.get_current_context().meta.get(_OVERRIDES, {})
+    return [f"--{name.replace('_', '-')}" for name in names if name in overrides]
+
+
+def _own_option(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    option = OPTIONS[name]
+    default = option.form.show(getattr(_DEFAULTS, option.attribute))
+
+    def keep(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            context.meta.setdefault(_OVERRIDES, {})[name] = value
+
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        f"setting_{option.attribute}",
+        metavar=_METAVARS.get(name, "VALUE"),
+        help=option.description + (f"  [default: {default}]" if default else ""),
+        expose_value=False,
+        callback=keep,
+    )
+
+
+def _keep_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    context.meta[_CONFIG] = value
+
+
+def _keep_assignments(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    for assignment in values:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{re.split('[^A-Za-z0-9._-]', name)[0]} is not NAME=VALUE", context, parameter)
+        # If an option of its own is given as well, it wins, because it is more explicit.
+        context.meta.setdefault(_OVERRIDES, {}).setdefault(name.strip(), value)
+
+
+def keep_spark(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """The callback of ``--spark NAME=VALUE``: options for Spark."""
+    for assignment in values:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip().startswith("spark."):
+            raise click.BadParameter(f"{name} is not spark.NAME=VALUE", context, parameter)  # without the value, which may be a secret
+        context.meta.setdefault(_OVERRIDES, {})[name.strip()] = value
+
+
+def keep_spark_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
+    """The callback of ``--spark-properties FILE``: options for Spark that no command line shows. ``--spark`` and ``--set`` win over it."""
+    if path is None:
+        return
+    try:
+        found = parse_properties(path.read_bytes())
+    except (OSError, FormatError) as error:  # not what is in the file: it may contain a secret
+        why = error.strerror if isinstance(error, OSError) else "it is no properties file"
+        raise click.BadParameter(f"{path} cannot be read: {why}", context, parameter) from None
+    for name, value in found:
+        if name.startswith("spark."):  # as spark-submit, which leaves the others out
+            context.meta.setdefault(_OVERRIDES, {}).setdefault(name, value)
+
+
+_config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read settings from this YAML file, of the form that `segtail config` prints.",
+    expose_value=False,
+    callback=_keep_config,
+)
+_set_option = click.option(
+    "--set",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Give any setting, or any option of Spark's (spark.…=…). May be repeated.",
+    expose_value=False,
+    callback=_keep_assignments,
+)

@@ -1,0 +1,72 @@
+"""The text report of ``segtail retention``: one line for each partition, the totals, and what can be done."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.common.formatting import format_count, format_list, format_size, format_time
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.text_table import text_table
+
+ADVICE = {
+    "future_timestamp": "Show it with `segtail dump --records --from-time {now}`; get rid of it with kafka-delete-records; keep others out "
+    "by message.timestamp.after.max.ms or message.timestamp.type=LogAppendTime.",
+    "high_watermark": "Check for replicas that lag, or brokers that are down.",
+    "remote_copy": "Check for errors of the remote storage, and for open transactions, which hold copies back.",
+    "head_of_line": "If it must not wait, use kafka-delete-records.",
+    "active_segment": "A smaller segment.ms or segment.bytes rolls it earlier; an idle partition never rolls by itself.",
+    "overdue": "The first segment could be deleted for more than two checks and is still there. Check whether the broker runs, whether its "
+    "log dir is online, and whether the partition is being moved.",
+    "open_transaction": "Compaction stops at an open transaction. Find it with `segtail transactions`.",
+    "compaction_lag": "Closed segments are younger than min.compaction.lag.ms, and are compacted when they are not.",
+    "assumed": "server.properties was not given, so Kafka's defaults are used where no topic and no dynamic configuration sets a limit. "
+    "Name it with --server-properties, or set broker_config.",
+}
+"""What to do for each reason why data stays; why it stays is in the rows."""
+
+
+def report(rows: Sequence[RetentionRow], now_ms: int) -> Iterator[str]:
+    """The lines of the report."""
+    yield from text_table(RETENTION, rows, Times(now_ms))
+    yield ""
+    yield _totals(rows)
+    advice = list(_advice(rows, now_ms))
+    if advice:
+        yield ""
+        yield from advice
+
+
+def _totals(rows: Sequence[RetentionRow]) -> str:
+    size, reclaimable, dirty = (
+        format_size(sum(max(0, getattr(row, name)) for row in rows))
+        for name in ("size_bytes", "retention_reclaimable_bytes", "dirty_bytes")
+    )
+    late = sum(row.retention_lag_ms > 0 for row in rows)
+    overdue = sum(row.retention_overdue_ms > 0 for row in rows)
+    blocked = Counter(row.retention_blocked for row in rows if row.retention_blocked)
+    reasons = f" ({', '.join(f'{reason} {count}' for reason, count in sorted(blocked.items()))})" if blocked else ""
+    return (
+        f"{format_count(len(rows), 'partition')}, {size}: {reclaimable} reclaimable, {dirty} dirty; "
+        f"{late} keep records past their limit, {overdue} overdue, {blocked.total()} blocked{reasons}"
+    )
+
+
+def _advice(rows: Sequence[RetentionRow], now_ms: int) -> Iterator[str]:
+    now = format_time(now_ms)
+    present: dict[str, list[RetentionRow]] = {reason: [] for reason in ADVICE}
+    for row in rows:
+        if row.retention_blocked:
+            present[row.retention_blocked].append(row)
+        elif row.retention_overdue_ms > 2 * row.check_interval_ms >= 0:
+            present["overdue"].append(row)
+        for reason in ("open_transaction", "compaction_lag"):
+            if getattr(row, f"uncleanable_{reason}_bytes") > 0:
+                present[reason].append(row)
+        if row.limits_assumed:
+            present["assumed"].append(row)
+    for reason, concerned in present.items():
+        if concerned:
+            some = format_list([f"{row.topic}-{row.partition}" for row in concerned], 3)
+            why = next((f"{row.retention_blocked_why} " for row in concerned if row.retention_blocked == reason), "")
+            yield f"{reason}: {some}: {why}{ADVICE[reason].format(now=now)}"

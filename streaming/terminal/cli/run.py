@@ -1,0 +1,123 @@
+"""``segtail run``: the main job."""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.common.settings import Settings
+from streaming.errors import SegtailError, UsageError
+from streaming.terminal.cli.catch_up_line import shown_until
+from streaming.terminal.cli.options import keep_spark, keep_spark_file, with_settings
+from streaming.terminal.cli.spark_extra import require_spark_extra
+from streaming.terminal.cli.stopping import Signals, Stopped
+from streaming.terminal.cli.times import Moment
+
+if TYPE_CHECKING:
+    from streaming.spark.job.job import Job
+
+log = logging.getLogger(__name__)
+
+TEXTFILE_SECONDS = 15.0
+"""How often a running job writes the file of ``--textfile``: the usual scrape interval."""
+
+
+@click.command("run")
+@with_settings(
+    "log_dirs",
+    "agents",
+    "agent_ca",
+    "agent_cert",
+    "agent_key",
+    "agent_token_file",
+    "from",
+    "checkpoint",
+    "spark_checkpoint",
+    "listen",
+    "web_config",
+    "replicas",
+    "server_properties",
+    "trigger",
+    "master",
+)
+@click.option("--spark", metavar="spark.NAME=VALUE", multiple=True, expose_value=False, callback=keep_spark, help="An option of Spark's.")
+@click.option(
+    "--spark-properties",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    expose_value=False,
+    callback=keep_spark_file,
+    help="Options of Spark's in a file as spark-submit takes it, where no other user of the machine sees them, as ps shows --spark.",
+)
+@click.option("--once", is_flag=True, help="Process the existing data, write the metrics and exit; no port is opened.")
+@click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
+@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
+def command(settings: Settings, once: bool, textfile: Path | None, at: int | None) -> None:
+    """Watch log dirs, or logs that agents on other hosts watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
+
+    The job keeps all its data under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
+    """
+    if settings.log_dirs and settings.agents:
+        raise UsageError("both log_dirs and agents are given: for log dirs the job starts an agent of its own; name one of the two")
+    if not settings.log_dirs and not settings.agents:
+        raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B, or agents elsewhere with --agents")
+    if textfile is not None and not textfile.absolute().parent.is_dir():
+        raise UsageError(f"--textfile {textfile}: the directory {textfile.absolute().parent} does not exist")
+    require_spark_extra("run")
+    signals = Signals()
+    try:
+        _run(settings, signals, once, textfile, _clock(at))
+    except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
+        log.info("stopped before it had started")
+
+
+def _clock(at: int | None) -> Callable[[], float]:
+    return time.time if at is None else lambda: at / 1000
+
+
+def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None, clock: Callable[[], float]) -> None:
+    from streaming.pages.exposition.render import render
+    from streaming.pages.exposition.textfile import write_textfile
+    from streaming.spark.job.job import Job
+
+    with Job(settings, clock=clock, serve=not once) as job:
+        signals.started()
+
+        def write() -> None:
+            page = render(job.table, job.observer, clock(), groups=job.groups)
+            if textfile is not None:
+                write_textfile(textfile, page)
+            else:
+                sys.stdout.buffer.write(page)
+
+        if once:
+            with shown_until(lambda: False, job.observer.totals):
+                done = job.run_once(signals.stop)
+            if done:
+                write()
+                job.refuse_unread()
+            else:
+                log.warning("stopped before everything was processed: no metrics are written")
+            return
+        assert job.exporter is not None
+        click.echo(f"segtail: metrics at {job.exporter.url}", err=True)
+        if textfile is not None:
+            threading.Thread(target=_write_on, args=(job, write, signals.stop), daemon=True, name="textfile").start()
+        with shown_until(lambda: job.table.ready, job.observer.totals):
+            job.run(signals.stop)
+
+
+def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> None:
+    """Write periodically, once the table is complete."""
+    while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
+        if job.table.ready:
+            job.scraped("textfile")
+            try:
+                write()
+            except SegtailError as error:
+                log.error("the metrics are not written now", extra={"error": str(error)})

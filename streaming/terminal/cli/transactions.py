@@ -1,0 +1,86 @@
+"""``segtail transactions``: show the open transactions, and which of them will never end."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TRANSACTIONS_PATH, PartitionPage, TransactionPage
+from streaming.common.formatting import format_word
+from streaming.common.settings import Settings
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.text_table import text_table
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.terminal.cli.lists import ListSource, Wanted, check_topics, print_page, with_list
+from streaming.terminal.cli.options import log_once
+
+if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
+    from streaming.pages.api.state import State
+
+NOTHING_HANGS, SOMETHING_HANGS, UNKNOWN_WHETHER_HANGING = 0, 3, 4
+"""Exit status."""
+
+HANGING = "hanging"
+
+
+@click.command("transactions")
+@with_list("server_properties", "hanging_after", "stuck_after")
+def command(settings: Settings, wanted: Wanted) -> int:
+    """Show every open transaction: its start, its producer, what it holds back from readers, and its verdict.
+
+    It reads Kafka's log dirs, whether brokers are up or down, or asks a running job, which lists those that are open for longer than its
+    late_after; give the log dirs of all brokers that are readable here. A transaction holds back the offsets that readers of committed data
+    cannot see yet.
+
+    A transaction is hanging if no coordinator will ever end it and it has been silent for --hanging-after; until then it is unclaimed. The
+    command that aborts a transaction is shown for hanging ones only: to abort a live one breaks exactly-once. If a coordinator's log cannot
+    be read, the verdict on a transaction that no coordinator knows is "unknown". A transaction that has been silent for --stuck-after, and
+    is neither hanging, overdue nor in two-phase commit, is also stuck.
+
+    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 2 not possible as asked.
+    """
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
+    page = source.page(TRANSACTIONS_PATH, TransactionPage)
+    if wanted.topics:
+        check_topics(wanted, [row.topic for row in source.page(PARTITIONS_PATH, PartitionPage).rows], page.doubts)
+    if wanted.form == "json":
+        print_page(page)
+    else:
+        click.echo("\n".join(_lines(page)))
+    return SOMETHING_HANGS if _hanging(page) else UNKNOWN_WHETHER_HANGING if page.doubts else NOTHING_HANGS
+
+
+def _read(settings: Settings, wanted: Wanted) -> "State":
+    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.list_reading import read_transactions
+
+    log_once()
+    log_dirs = open_log_dirs(settings.log_dirs)
+    with ProgressLine.on_stderr() as progress:
+        return read_transactions(log_dirs, wanted.topics, settings, wanted.now_ms, progress.add)
+
+
+def _hanging(page: TransactionPage) -> int:
+    return sum(row.verdict == HANGING for row in page.rows)
+
+
+def _lines(page: TransactionPage) -> Iterator[str]:
+    """A table, advice for the hanging ones, and a sum."""
+    if page.rows:
+        yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms))
+        yield ""
+    hanging = [row for row in page.rows if row.verdict == HANGING]
+    commands = [row.command for row in hanging if row.command]
+    if commands:
+        yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
+    for row in hanging:
+        if row.groups:
+            groups = ", ".join(map(format_word, row.groups))
+            yield f"Committed offsets of these groups wait for {row.topic}-{row.partition} at {row.first_offset}: {groups}"
+            yield "Their consumers get UNSTABLE_OFFSET_COMMIT where they ask for stable offsets, and their offsets do not expire."
+            yield ""
+    if page.omitted:
+        yield f"{page.omitted:,} more are only counted"
+    yield f"{len(page.rows):,} open, {len(hanging):,} hanging" + (", as far as is known here:" if page.doubts else "")
+    yield from (f"- {doubt}" for doubt in page.doubts)

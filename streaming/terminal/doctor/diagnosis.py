@@ -1,0 +1,51 @@
+"""The subject of a check, and its result."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from streaming.broker.disk.availability import LogDirs
+from streaming.common.settings import Settings
+
+
+class Outcome(StrEnum):
+    """Whether something is as it should be."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    FAULT = "fault"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The subject of a check: the settings of a job or an agent, and where it would run.
+
+    ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``given``: the names of
+    the settings that somebody has given. ``job``: the address of a job that is asked, too, "" if there is none.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    now: float
+    log_dirs: LogDirs | None
+    given: frozenset[str] = frozenset()
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """One result of a check: a sentence, and the command that mends it, "" if there is none."""
+
+    check: str
+    state: Outcome
+    what: str
+    command: str = ""
+
+
+def quoted(path: Path | str) -> str:
+    """A path as an argument of a shell's command, which is never an option."""
+    return shlex.quote(str(path))

@@ -1,0 +1,289 @@
+"""The dump: from paths to tables, one file after the other. An error in one file never stops the next."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files
+from streaming.errors import FormatError, UsageError
+from streaming.kafka.formats.names import FileKind, parse_metadata_snapshot
+from streaming.kafka.scan.crc_check import stored_crcs
+from streaming.kafka.scan.headers import Batches
+from streaming.terminal.dump.batch_table import batch_table
+from streaming.terminal.dump.continuity import Continuity
+from streaming.terminal.dump.finding import FormatFlaw, Report
+from streaming.terminal.dump.index_lookup import start_position
+from streaming.terminal.dump.request import Filters, Format, Request
+from streaming.terminal.dump.row_table import Table
+from streaming.terminal.dump.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
+
+# Each kind of dump needs few of these, and importing all of them takes as long as many a dump. So functions import what they need.
+if TYPE_CHECKING:
+    from streaming.terminal.dump.skeleton import Skeleton
+    from streaming.terminal.dump.summary import Summary
+
+_INDEX_KINDS = {
+    FileKind.INDEX: FileType.OFFSET_INDEX,
+    FileKind.TIMEINDEX: FileType.TIME_INDEX,
+    FileKind.TXNINDEX: FileType.TRANSACTION_INDEX,
+}
+
+
+_Show = Callable[[Window, Batches, "NDArray[np.bool_] | None"], None]
+
+
+class Sink(Protocol):
+    """The destination of tables."""
+
+    def write(self, table: Table) -> None: ...
+
+
+class Dumper:
+    """Dumps files into a sink. ``unusable`` counts the paths without anything to dump.
+
+    Args:
+        expects: called with the number of bytes that will be read, unless a filter may leave some out.
+    """
+
+    def __init__(self, request: Request, sink: Sink, report: Report, ticks: Ticks, expects: Callable[[int], None] = lambda _: None) -> None:
+        self.unusable = 0
+        self._request = request
+        self._sink = sink
+        self._report = report
+        self._ticks = ticks
+        self._expects = expects
+        self._buffer = np.empty(WINDOW_BYTES, np.uint8)
+        self._continuity: Continuity | None = None
+
+    def run(self) -> None:
+        """Dump everything that is requested.
+
+        Raises:
+            UsageError: files of several kinds are requested in a format for one kind.
+        """
+        named = list(dict.fromkeys(file for path in self._request.paths for file in self._found(path)))
+        chosen = [file for file in named if self._is_dumped(file)]
+        self._one_kind(chosen)
+        if self._request.filters == Filters():
+            self._expects(sum(_size(file.path) for file in chosen if file.type in BATCHES))
+        for directory, files in groupby(chosen, key=lambda file: file.path.parent):
+            self._dump_directory(directory, sorted(files, key=_in_order_of_offsets))
+        if self._request.verify:
+            self._check_small([file for file in named if file not in chosen])
+
+    def _check_small(self, files: Iterable[KafkaFile]) -> None:
+        from streaming.terminal.dump.small_files import is_small, small_table
+
+        for file in filter(is_small, files):
+            if file.type is not FileType.TRANSACTION_INDEX:  # it is checked with its segment
+                self._guarded(file, partial(small_table, file))
+
+    def _found(self, path: Path) -> Sequence[KafkaFile]:
+        try:
+            return find_files(path)
+        except UsageError as error:
+            self.unusable += 1
+            self._report(FormatFlaw(path, None, str(error).removeprefix(f"{path}: ")))
+        except OSError as error:
+            self._unreadable(path, error)
+        return ()
+
+    def _is_dumped(self, file: KafkaFile) -> bool:
+        """Files with batches are always dumped, other files if they are named and not only found in a directory."""
+        return file.type in BATCHES or (file.path in self._request.paths and not self._request.summary)
+
+    def _one_kind(self, chosen: Iterable[KafkaFile]) -> None:
+        kinds = {"batches" if file.type in BATCHES else file.type.value for file in chosen}
+        if len(kinds) > 1 and self._request.format not in (Format.TEXT, Format.JSON):
+            raise UsageError(
+                f"--format {self._request.format} holds rows of one kind, and these files hold several ({', '.join(sorted(kinds))}): "
+                "dump them one kind at a time, or as text or json"
+            )
+
+    def _dump_directory(self, directory: Path, files: list[KafkaFile]) -> None:
+        logs = [file for file in files if file.type in BATCHES]
+        self._continuity = Continuity(files[0], self._report, gaps=self._request.verify)
+        summary = None
+        if self._request.summary:
+            from streaming.terminal.dump.summary import Summary
+
+            summary = Summary()
+        for at, file in enumerate(files):
+            following = files[at + 1].base_offset if at + 1 < len(files) and files[at + 1].type is FileType.SEGMENT else None
+            if file.type is FileType.SEGMENT and self._is_outside(file, following):
+                continue
+            self._guarded(file, partial(self._dump, file, summary))
+        self._continuity.end()
+        if summary is not None and logs:
+            whose = logs[0].partition
+            path = directory if len(logs) > 1 else logs[0].path
+            self._sink.write(summary.table(str(path), logs[0].topic, None if whose is None else whose.partition))
+
+    def _is_outside(self, file: KafkaFile, following: int | None) -> bool:
+        """Whether a segment certainly has no wanted batch, by the names of the files only."""
+        filters = self._request.filters
+        below = filters.from_offset is not None and following is not None and following <= filters.from_offset
+        above = filters.to_offset is not None and file.base_offset > filters.to_offset
+        return (below or above) and not self._request.verify
+
+    def _guarded(self, file: KafkaFile, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._unreadable(file.path, error)
+        except FormatError as error:
+            self._report(FormatFlaw(file.path, error.position, f"expected {_WHAT[file.type]}: {error.what}"))
+
+    def _unreadable(self, path: Path, error: OSError) -> None:
+        hint = ": expected a file that this user may read; metadata snapshots have mode 0400" if isinstance(error, PermissionError) else ""
+        self._report(FormatFlaw(path, None, f"cannot be read ({error.strerror}){hint}"))
+
+    def _dump(self, file: KafkaFile, summary: "Summary | None") -> None:
+        if file.type in BATCHES:
+            self._dump_batches(file, summary)
+        elif file.type in _INDEX_KINDS.values():
+            self._dump_index(file)
+        else:
+            from streaming.terminal.dump.small_files import small_table
+
+            self._sink.write(small_table(file))
+
+    def _dump_index(self, file: KafkaFile) -> None:
+        from streaming.terminal.dump.indexes import SPARSE, check_index, index_table
+        from streaming.terminal.dump.small_files import small_table
+
+        sparse = file.type in SPARSE
+        skeleton = self._skeleton(file) if sparse or self._request.verify else None
+        self._sink.write(index_table(file, skeleton) if sparse else small_table(file))
+        if self._request.verify and skeleton is not None:
+            check_index(file, skeleton, self._report)
+
+    def _skeleton(self, file: KafkaFile) -> "Skeleton | None":
+        """The segment that an index belongs to; None if it is gone."""
+        from streaming.terminal.dump.skeleton import Skeleton
+
+        log = file.beside(FileKind.LOG)
+        if not log.exists():
+            return None
+        skeleton = Skeleton()
+        segment = KafkaFile(log, FileType.SEGMENT, file.partition, file.base_offset, file.live, file.active)
+        reader = SegmentReader(segment, lambda _: None, self._buffer, whole=False, crcs=False, ticks=self._ticks)
+        try:
+            for window in reader.windows(0):
+                skeleton.add(window)
+        finally:
+            reader.close()
+        return skeleton
+
+    def _dump_batches(self, file: KafkaFile, summary: "Summary | None") -> None:
+        request = self._request
+        reader = SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks)
+        try:
+            if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
+                self._sink.write(Table("record" if request.records else "batch", str(file.path), 0, ()))
+            self._verify_and_dump(reader, summary) if request.verify else self._dump_windows(reader, summary, lambda _: None)
+            if summary is not None:
+                summary.end_of(reader.tail)
+        finally:
+            reader.close()
+
+    def _verify_and_dump(self, reader: SegmentReader, summary: "Summary | None") -> None:
+        from streaming.terminal.dump.indexes import check_index
+        from streaming.terminal.dump.skeleton import Skeleton
+
+        skeleton, segment = Skeleton(), reader.file
+        self._dump_windows(reader, summary, skeleton.add)
+        for kind, file_type in _INDEX_KINDS.items() if segment.type is FileType.SEGMENT else ():
+            path = segment.beside(kind)
+            if path.exists():
+                file = KafkaFile(path, file_type, segment.partition, segment.base_offset, segment.live, segment.active)
+                self._guarded(file, partial(check_index, file, skeleton, self._report))
+
+    def _dump_windows(self, reader: SegmentReader, summary: "Summary | None", also: Callable[[Window], None]) -> None:
+        show = self._shower(reader, summary)
+        last = None
+        for window in self._windows(reader):
+            also(window)
+            last = window.batches.take(slice(-1, None))
+            valid = self._valid(reader.file, window) if self._request.verify else None
+            batches, keep = window.batches, self._request.filters.keep(window.batches)
+            if keep is not None and not keep.all():
+                batches, valid = batches.take(keep), None if valid is None else valid[keep]
+            if len(batches):
+                show(window, batches, valid)
+        if parse_metadata_snapshot(reader.file.path.name) is not None and (last is None or not last.control.all()):
+            self._report(FormatFlaw(reader.file.path, reader.size(), "expected a metadata snapshot that ends with its footer, found none"))
+
+    def _shower(self, reader: SegmentReader, summary: "Summary | None") -> _Show:
+        """Return the function that shows the wanted batches."""
+        request, path = self._request, str(reader.file.path)
+        if summary is not None:
+            return lambda window, batches, _: summary.add(window, batches, reader.read)
+        if not request.records:
+            return lambda window, batches, valid: self._sink.write(batch_table(path, window, batches, valid))
+        from streaming.terminal.dump.record_table import RecordTables
+
+        raw = request.format in (Format.ARROW, Format.PARQUET)
+        records = RecordTables(reader.file, request.payload, request.filters, self._report, raw=raw)
+
+        def show(window: Window, batches: Batches, _valid: NDArray[np.bool_] | None) -> None:
+            for table in records.tables(window, batches):
+                self._sink.write(table)
+
+        return show
+
+    def _valid(self, file: KafkaFile, window: Window) -> NDArray[np.bool_]:
+        """Which batches have the CRC of their header; the others are reported."""
+        batches = window.batches
+        valid = np.ones(len(batches), bool)
+        valid[window.wrong] = False
+        stored = stored_crcs(batches) if len(window.wrong) else ()
+        for item in window.wrong.tolist():
+            position = window.position + int(batches.positions[item])
+            self._report(FormatFlaw(file.path, position, f"expected bytes with the CRC that the batch names, {stored[item]}, found others"))
+        return valid
+
+    def _windows(self, reader: SegmentReader) -> Iterator[Window]:
+        """The requested windows: all of them if they have to be verified."""
+        assert self._continuity is not None
+        filters, verify = self._request.filters, self._request.verify
+        start = 0 if verify else start_position(reader, filters)
+        self._continuity.begin(reader.file, at_start=start == 0)
+        for window in reader.windows(start):
+            self._continuity.add(window)
+            if filters.to_offset is not None and window.batches.base_offset[0] > filters.to_offset and not verify:
+                return
+            yield window
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # to open it fails as well, and is reported then
+
+
+def _in_order_of_offsets(file: KafkaFile) -> tuple[bool, int]:
+    return file.type is not FileType.SEGMENT, file.base_offset
+
+
+_WHAT = {
+    FileType.SEGMENT: "batches",
+    FileType.METADATA_SNAPSHOT: "a metadata snapshot",
+    FileType.OFFSET_INDEX: "an offset index",
+    FileType.TIME_INDEX: "a time index",
+    FileType.TRANSACTION_INDEX: "an index of aborted transactions",
+    FileType.PRODUCER_SNAPSHOT: "a producer snapshot of version 1 with a right CRC",
+    FileType.LEADER_EPOCHS: "a checkpoint of leader epochs",
+    FileType.OFFSET_CHECKPOINT: "a checkpoint of offsets",
+    FileType.PARTITION_METADATA: "the id of a topic",
+    FileType.META_PROPERTIES: "the identity of a log dir",
+    FileType.QUORUM_STATE: "a quorum state",
+}

@@ -1,0 +1,265 @@
+"""Walks the batches of a file from its first byte to its last, window by window, and skips damaged parts."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.disk.kafka_files import FileType, KafkaFile
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.errors import FormatError
+from streaming.kafka.formats.entry_head import read_length, read_size
+from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
+from streaming.kafka.scan.crc_check import wrong_crcs
+from streaming.kafka.scan.headers import Batches, columns_of, find_flaws, first_broken, raw_headers, read_headers
+from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk
+from streaming.terminal.dump.ahead import PART_BYTES, Part, processors, walk_ahead
+from streaming.terminal.dump.finding import FormatFlaw, Report
+
+WINDOW_BYTES = PART_BYTES
+"""How much is read at once."""
+
+SEEDED_BYTES = 1 << 20
+"""For less than this, the plain walk is as fast as reading the index."""
+
+_NO_BYTES = np.empty(0, np.uint8)
+_NONE_WRONG = np.empty(0, np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Complete batches that follow each other: ``batches.positions`` count from byte ``position`` of the file, where ``buffer`` begins.
+
+    The buffer and the raw headers are reused for the next window. Unless the reader was created for complete batches, the buffer may be
+    empty, or contain only a header. ``wrong`` are the items that do not have the CRC of their header, if the reader was created to find
+    them.
+    """
+
+    position: int
+    buffer: Bytes
+    batches: Batches
+    wrong: NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class Tail:
+    """The bytes after the last batch: zeros of a preallocated file, and bytes that are no complete batch."""
+
+    zeros: int = 0
+    damaged: int = 0
+
+
+class Ticks(Protocol):
+    """Receives the progress, in bytes of the file."""
+
+    def __call__(self, position: int, /) -> None: ...
+
+
+class SegmentReader:
+    """One ``.log``, or a metadata snapshot, open for reading. Close it."""
+
+    def __init__(self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, crcs: bool, ticks: Ticks) -> None:
+        """Open the file. Raises OSError.
+
+        Args:
+            whole: return windows with all bytes of their batches, and not only headers.
+            crcs: find the batches with wrong CRCs.
+        """
+        self.file = file
+        self.tail = Tail()
+        self._report = report
+        self._buffer = buffer
+        self._whole = whole
+        self._crcs = crcs
+        self._ticks = ticks
+        self._open = OpenSegment(file.path, file.base_offset)
+        self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under this name
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        self._open.close()
+
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self._open.size()
+
+    def proven_start(self, offset: int) -> int:
+        """A position from which to read all batches that reach ``offset`` or beyond: the index's if the log proves it, else 0."""
+        found = self._open.indexed(offset) if self._seeded else None
+        return found[1] if found is not None and self._begins_batch(found[1], self.file.base_offset, found[0]) else 0
+
+    def read(self, position: int, size: int) -> bytes:
+        """Read bytes of the file."""
+        return self._open.read(position, size)
+
+    def windows(self, position: int) -> Iterator[Window]:
+        """All complete batches from ``position``, where one begins. Damaged parts are reported and skipped."""
+        if not self._whole and self._seeded and self.size() - position > 4 * PART_BYTES and processors() > 1:
+            seeds = self._open.seeds(position, self.size())
+            for part in walk_ahead(_part_starts(position, self.size(), seeds), partial(self._walk_part, seeds), self.size()):
+                if part.start != position:  # the index was wrong here, or there is damage: continue window by window
+                    break
+                if len(part.positions):
+                    yield Window(position, _NO_BYTES, self._batches_of(part), part.wrong)
+                position = part.end
+                self._ticks(position)
+        yield from self._one_by_one(position)
+
+    def _walk_part(self, seeds: Positions, start: int, end: int) -> Part:
+        """Walk until the first problem; the rest is for `_one_by_one`. ``seeds`` are those of the whole file."""
+        buffer = self._buffer[: end - start]
+        size = self._open.read_into(buffer, start)
+        walked = walk(buffer, 0, size, seeds[np.searchsorted(seeds, start) : np.searchsorted(seeds, end)] - start)
+        positions, reached = walked.positions, walked.end
+        headers = raw_headers(buffer, positions)
+        if (broken := first_broken(headers)) is not None:
+            positions, headers, reached = positions[:broken], headers[:broken], int(positions[broken])
+        wrong = self._wrong(buffer, read_headers(buffer, positions)) if self._crcs else _NONE_WRONG
+        return Part(start, start + reached, positions, headers, wrong)
+
+    def _batches_of(self, part: Part) -> Batches:
+        batches = columns_of(part.positions, part.headers)
+        if (batches.magic < CURRENT_MAGIC).any():  # for old messages, the header alone is not enough
+            size = self._open.read_into(self._buffer, part.start)
+            return read_headers(self._buffer[:size], part.positions)
+        return batches
+
+    def _wrong(self, buffer: Bytes, batches: Batches) -> NDArray[np.intp]:
+        return wrong_crcs(buffer, batches) if self._crcs else _NONE_WRONG
+
+    def _one_by_one(self, position: int) -> Iterator[Window]:
+        while True:
+            window, position, more = self._next(position)
+            if window is not None:
+                self._ticks(position)
+                yield window
+            if not more:
+                return
+
+    def _next(self, position: int) -> tuple[Window | None, int, bool]:
+        """The window at a position, the position of the next one, and whether there may be one."""
+        buffer = self._buffer
+        size = self._open.read_into(buffer, position)
+        seeds = self._open.seeds(position, position + size) - position if self._seeded and size >= SEEDED_BYTES else None
+        walked = walk(buffer, 0, size, seeds)
+        batches, end, stop = read_headers(buffer, walked.positions), walked.end, walked.stop
+        if (broken := first_broken(batches.headers)) is not None:
+            batches, end, stop = batches.take(slice(0, broken)), int(batches.positions[broken]), Stop.BAD_LENGTH
+        window = Window(position, buffer, batches, self._wrong(buffer, batches)) if len(batches) else None
+        position += end
+        if stop is Stop.END:
+            return window, position, size > 0
+        if stop is Stop.SHORT and (end or size == len(buffer)):  # the end of the buffer, perhaps not of the file
+            return (window, position, True) if end else self._large(position)
+        if stop is Stop.SHORT and position + size < self.size():  # it has grown since it was read
+            return window, position, True
+        following = self._over_damage(position, stop)
+        return window, position if following is None else following, following is not None
+
+    def _large(self, position: int) -> tuple[Window | None, int, bool]:
+        """Read one batch that is larger than the buffer."""
+        size, magic = read_size(self._open.read(position, PREFIX_BYTES)), int(self._buffer[MAGIC_AT])
+        if position + size > self.size():
+            following = self._over_damage(position, Stop.SHORT)
+            return None, position if following is None else following, following is not None
+        needed = size if self._whole or self._crcs or magic < CURRENT_MAGIC else HEADER_BYTES
+        buffer = np.frombuffer(self._open.read(position, needed), np.uint8)
+        batches = read_headers(buffer, np.zeros(1, np.int64))
+        return Window(position, buffer, batches, self._wrong(buffer, batches)), position + size, True
+
+    def _over_damage(self, position: int, stop: Stop) -> int | None:
+        """The position to continue at after bytes that are no batch: None at the end of the file, or if no batch can be found any more."""
+        left = self.size() - position
+        if stop is Stop.ZEROS and (ends := self._zeros_end(position)) == self.size():
+            self.tail.zeros += left
+            return None
+        if stop is Stop.ZEROS:
+            what = f"expected a batch or zeros to the end of the file, found zeros up to position {ends}"
+        else:
+            what = self._expected(position, left)
+        following = self._resume(position)
+        passed = (self.size() if following is None else following) - position
+        self.tail.damaged += passed
+        going_on = "nothing after it can be read" if following is None else f"going on at position {following}"
+        self._report(FormatFlaw(self.file.path, position, f"{what}; {passed} bytes are passed over, {going_on}"))
+        return following
+
+    def _expected(self, position: int, left: int) -> str:
+        head = self._open.read(position, HEADER_BYTES)
+        if len(head) < PREFIX_BYTES:
+            return f"expected a batch or the end of the file, found {left} bytes, the beginning of a batch that is not whole"
+        length = read_length(head)
+        if length < MIN_LENGTH:
+            return f"expected a batch, found the length {length}, where {MIN_LENGTH} is the smallest"
+        if len(head) > MAGIC_AT and head[MAGIC_AT] > CURRENT_MAGIC:
+            return f"expected a batch of magic 0, 1 or 2, found magic {head[MAGIC_AT]}"
+        if PREFIX_BYTES + length <= left:
+            return f"expected a batch of magic 2 of at least {MIN_BATCH_BYTES} bytes, found one of {PREFIX_BYTES + length}"
+        return f"expected a whole batch of {PREFIX_BYTES + length} bytes, found {left} up to the end of the file"
+
+    def _zeros_end(self, position: int) -> int:
+        """The end of the zeros that begin at a position."""
+        while chunk := self._open.read(position, WINDOW_BYTES):
+            rest = chunk.lstrip(b"\0")
+            if rest:
+                return position + len(chunk) - len(rest)
+            position += len(chunk)
+        return position
+
+    def _resume(self, position: int) -> int | None:
+        """The next batch that the index names and whose CRC proves it."""
+        if not self._seeded:
+            return None
+        seeds = self._open.seeds(position + 1, self.size()).tolist()
+        return next((seed for seed in seeds if self._begins_batch(seed, self.file.base_offset, None)), None)
+
+    def _begins_batch(self, position: int, lowest: int, highest: int | None) -> bool:
+        """Whether a batch with a right CRC, and a base offset within these bounds, begins at a position."""
+        from streaming.kafka.formats.legacy_messages import read_message
+        from streaming.kafka.formats.record_batches import read_batch  # few dumps need it, and every import delays the others
+
+        head = self._open.read(position, HEADER_BYTES)
+        length = read_length(head)
+        if len(head) <= MAGIC_AT or length < MIN_LENGTH or position + PREFIX_BYTES + length > self.size():
+            return False
+        data = memoryview(self._open.read(position, PREFIX_BYTES + length))
+        try:
+            if head[MAGIC_AT] < CURRENT_MAGIC:
+                message = read_message(data)
+                offset = message.offset if message is not None and message.is_valid else -1
+            else:
+                batch = read_batch(data)
+                offset = -1 if batch is None else batch.base_offset
+        except FormatError:  # the answer is no: the bytes there are reported when they are read
+            return False
+        return lowest <= offset and (highest is None or offset <= highest)
+
+
+def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
+    """The position, and then repeatedly the last position from the index that is within one part."""
+    starts = [position]
+    while starts[-1] + PART_BYTES < end:
+        found = int(np.searchsorted(seeds, starts[-1] + PART_BYTES, side="right")) - 1
+        if found < 0 or seeds[found] <= starts[-1]:  # too few index entries: the walk ends within this part, and continues without it
+            break
+        starts.append(int(seeds[found]))
+    return starts
+
+
+def report_flaws(window: Window, next_offset: int, path_report: Callable[[int, str], None]) -> int:
+    """Report every batch of a window with a header that Kafka cannot have written there; returns the offset after the window.
+
+    Args:
+        next_offset: the smallest offset that its first batch may have.
+        path_report: takes the position in the file and what is wrong.
+    """
+    batches = window.batches
+    expected = np.empty(len(batches), np.int64)
+    expected[0] = next_offset
+    expected[1:] = batches.last_offset[:-1] + 1
+    for flaw in find_flaws(batches, np.arange(len(batches)), expected):
+        path_report(window.position + int(batches.positions[flaw.item]), flaw.what)
+    return int(batches.last_offset[-1]) + 1

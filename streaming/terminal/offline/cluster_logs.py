@@ -1,0 +1,63 @@
+"""Which directories of log dirs hold a log of the cluster, for every command that reads log dirs: the one place that decides it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.watcher.cursors import log_id
+from streaming.common.formatting import format_count, format_list, format_word
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.names import METADATA_TOPIC
+
+_NAMED = 3
+
+
+def is_of_cluster(cluster: ClusterView, partition: Partition) -> bool:
+    """Whether a log is one of the cluster's, as far as its metadata is known.
+
+    A log is left out if its topic is not in the metadata, or if it has moved to another broker: its broker makes it a stray, or deletes it,
+    at the next start. The metadata log itself holds no data of anybody.
+    """
+    if partition.topic == METADATA_TOPIC:
+        return False
+    state = cluster.partition(log_id(partition))
+    return not cluster.known or (state is not None and partition.log_dir.broker in state.replicas)
+
+
+def is_foreign(cluster: ClusterView, log: LogKey) -> bool:
+    """Whether the metadata is known and has no such partition."""
+    return cluster.known and log.topic != METADATA_TOPIC and cluster.partition(log) is None
+
+
+class ClusterLogs:
+    """Selects the cluster's logs of some topics, and remembers what it has selected and what it has left out.
+
+    Args:
+        asked_for: whether an answer is about a topic.
+        needed: whether logs of a topic are read for it all the same.
+    """
+
+    def __init__(self, cluster: ClusterView, asked_for: Callable[[str], bool], needed: Callable[[str], bool] = lambda _: False) -> None:
+        self._cluster = cluster
+        self._asked_for = asked_for
+        self._needed = needed
+        self.listed: dict[Path, tuple[str, int]] = {}
+        self._foreign: list[Path] = []
+
+    def __call__(self, partition: Partition) -> bool:
+        """Whether a log is to be read."""
+        if not (self._asked_for(partition.topic) or self._needed(partition.topic)):
+            return False
+        if is_of_cluster(self._cluster, partition):
+            self.listed[partition.path] = (partition.topic, partition.partition)
+            return True
+        if self._asked_for(partition.topic) and is_foreign(self._cluster, log_id(partition)) and partition.path not in self._foreign:
+            self._foreign.append(partition.path)
+        return False
+
+    def doubts(self) -> Iterator[str]:
+        """The directories that are left out although nothing shows that their broker will delete them."""
+        if self._foreign:
+            some = format_list([format_word(str(path)) for path in sorted(self._foreign)], _NAMED)
+            yield f"{format_count(len(self._foreign), 'log')} left out, because the topic is not in the metadata: {some}"

@@ -1,0 +1,293 @@
+"""Log dirs read once for `segtail disk`: sizes of everything, and of live logs the times, the limits and the high watermark."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.dir_usage import DirUsage
+from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.disk.offset_checkpoint import load_offset_checkpoint
+from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
+from streaming.broker.disk.two_readers import read_log_dir
+from streaming.broker.protocol.disk_json import LeftoverFiles
+from streaming.cluster.usage.disk_answer import Found
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.what_if import Trial, trying
+from streaming.cluster.view.limiter import Limiter, LimitsOf
+from streaming.cluster.view.page_context import context_of
+from streaming.common.formatting import format_count, format_name
+from streaming.common.log_key import LogKey
+from streaming.common.rows import SEGMENTS
+from streaming.common.settings import Settings
+from streaming.kafka.formats import names
+from streaming.kafka.formats.names import DirState, PartitionDir
+from streaming.rules.config_values import Source
+from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.terminal.offline.cluster_logs import is_foreign
+from streaming.terminal.offline.uncollected import uncollected
+
+STUCK_MS = 3_600_000
+"""What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""
+
+_GARBAGE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of log dirs: as of ``now_ms``, with ``free`` bytes (None: what is free now), with settings that are tried."""
+
+    now_ms: int
+    free: int | None = None
+    trials: Sequence[Trial] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Log:
+    """A live log as it was read; ``checkpoint``: its high watermark by the checkpoint, -1 none."""
+
+    key: LogKey
+    segments: NDArray[np.void]
+    log_start: int
+    log_end: int
+    checkpoint: int
+    first_ms: int
+    active_first_ms: int
+
+
+def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> Found:
+    """Read log dirs.
+
+    Raises:
+        UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
+    """
+    limiter = context_of(settings, once=True).limiter
+    with uncollected():
+        return _Reading(log_dirs, limiter, asked).found()
+
+
+class _Reading:
+    """One reading. For one thread."""
+
+    def __init__(self, log_dirs: LogDirs, limiter: Limiter, asked: Asked) -> None:
+        self._log_dirs = log_dirs
+        self._asked = asked
+        self._limiter = limiter
+        self._cluster = ClusterView(log_dirs)
+        self._cluster.refresh()
+        self._times = SegmentTimes()
+        self._topics: list[str] = []
+        self._columns: list[NDArray[np.int64]] = []
+        self._items: list[int] = []
+        self._logs: list[_Log] = []
+        self._dirs: list[DirFacts] = []
+        self._leftovers: list[LeftoverFiles] = []
+        self._links: list[str] = []
+
+    def found(self) -> Found:
+        for log_dir in self._log_dirs:
+            reason = self._log_dirs.unavailable.get(log_dir.path)
+            try:
+                usage = read_log_dir(log_dir.path) if reason is None else None
+            except OSError as error:
+                usage, reason = None, str(error)
+            if usage is None:
+                self._dirs.append(_unreadable(log_dir, reason or ""))
+            else:
+                self._take(log_dir, usage)
+        trials, logs = self._asked.trials, self._logs_there(self._limiter.now())
+        columns = np.concatenate(self._columns) if self._columns else np.empty((0, 7), np.int64)
+        return Found(
+            dirs=self._dirs,
+            replicas=Replicas(
+                topics=self._topics,
+                partition=columns[:, 0],
+                directory=columns[:, 1],
+                taken=columns[:, 2],
+                apparent=columns[:, 3],
+                segments=columns[:, 4],
+                garbage=columns[:, 5],
+                live=columns[:, 6] > 0,
+            ),
+            logs=logs,
+            leftovers=self._leftovers,
+            doubts=list(self._doubts(logs)),
+            now_ms=self._asked.now_ms,
+            tried=self._logs_there(self._limiter.trying(trying(trials)).now()) if trials else None,
+            what_if=[each.text for each in trials],
+        )
+
+    def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
+        before, number = len(self._topics), len(self._dirs)
+        replicas = [(row, name) for row, name in enumerate(usage.names) if name is not None]
+        rows = np.array([row for row, _ in replicas], np.int64)
+        self._topics += [name.topic for _, name in replicas]
+        self._columns.append(
+            np.stack(
+                [
+                    np.array([name.partition for _, name in replicas], np.int64),
+                    np.full(len(rows), number),
+                    usage.taken[rows].sum(axis=1),
+                    usage.apparent[rows].sum(axis=1),
+                    usage.apparent[rows, DiskFileKind.SEGMENT],
+                    usage.taken[rows][:, _GARBAGE].sum(axis=1),
+                    np.array([name.state is DirState.LIVE for _, name in replicas], np.int64),
+                ],
+                axis=1,
+            )
+        )
+        self._leftovers += self._foreign(log_dir, usage)
+        unread = dict(usage.unread)
+        self._read_logs(log_dir, usage, {row: before + item for item, (row, _) in enumerate(replicas)}, unread)
+        self._links += usage.links
+        self._leftovers += [
+            LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
+            for each in usage.leftovers
+            if each.kind is DiskFileKind.STRAY or self._asked.now_ms - each.changed_ms > STUCK_MS
+        ]
+        taken, apparent = usage.taken.sum(axis=0).tolist(), usage.apparent.sum(axis=0).tolist()
+        self._dirs.append(
+            DirFacts(
+                broker=log_dir.broker,
+                log_dir=str(log_dir.path),
+                up=True,
+                problem="",
+                device=usage.device,
+                free=usage.free if self._asked.free is None else self._asked.free,
+                capacity=usage.capacity if self._asked.free is None else -1,
+                checkpoint_ms=_modified_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
+                kinds={kind.word: (taken[kind], apparent[kind]) for kind in DiskFileKind},
+                unread=unread,
+                waiting=sum(
+                    each.taken
+                    for each in usage.leftovers
+                    if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._asked.now_ms - each.changed_ms <= STUCK_MS
+                ),
+            )
+        )
+
+    def _foreign(self, log_dir: LogDir, usage: DirUsage) -> Iterator[LeftoverFiles]:
+        """Live logs that the metadata does not know. They take space, so they are in the rows as well."""
+        for row, name in enumerate(usage.names):
+            if name is None or name.state is not DirState.LIVE:
+                continue
+            if is_foreign(self._cluster, LogKey(log_dir.broker, name.topic, name.partition, "")):
+                path = log_dir.path / f"{name.topic}-{name.partition}"
+                yield LeftoverFiles(path=str(path), kind="foreign", taken=int(usage.taken[row].sum()), since_ms=_modified_ms(path))
+
+    def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
+        ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets or {}
+        starts = load_offset_checkpoint(log_dir, names.LOG_START_OFFSET_CHECKPOINT).offsets or {}
+        segments = usage.segments
+        begins = np.flatnonzero(np.diff(segments["directory"], prepend=-1)).tolist()
+        for begin, end in pairwise([*begins, len(segments)]):
+            own = segments[begin:end]
+            row = int(own["directory"][0])
+            name = usage.names[row]
+            assert name is not None
+            directory = f"{log_dir.path}/{name.topic}-{name.partition}"
+            try:
+                times = self._times.of_log(directory, own)
+            except FileNotFoundError:  # rolled, deleted or compacted after it was listed
+                continue
+            except OSError as error:
+                unread[directory] = error.strerror or str(error)
+                continue
+            place = (name.topic, name.partition)
+            self._items.append(items[row])
+            self._logs.append(self._read(log_dir, name, own, times, (ends.get(place, -1), starts.get(place, -1))))
+
+    def _read(self, log_dir: LogDir, name: PartitionDir, own: NDArray[np.void], times: LogTimes, checkpoints: tuple[int, int]) -> _Log:
+        listed = np.empty(len(own), SEGMENTS)
+        for column in ("base_offset", "size", "modified_ms"):
+            listed[column] = own[column]
+        listed["largest_timestamp"] = times.largest
+        listed["size"][-1] = times.active_bytes
+        key = LogKey(log_dir.broker, name.topic, name.partition, "")
+        return _Log(
+            key=key,
+            segments=listed,
+            log_start=max(int(own["base_offset"][0]), checkpoints[1]),
+            log_end=times.end_offset if times.end_offset >= 0 else int(own["base_offset"][-1]) + 1,
+            checkpoint=checkpoints[0],
+            first_ms=times.first_ms,
+            active_first_ms=times.active_first_ms,
+        )
+
+    def _logs_there(self, limits_of: LimitsOf) -> LogsThere:
+        facts = self._facts(limits_of)
+        return LogsThere(
+            items=np.array(self._items, np.int64),
+            logs=Logs(facts),
+            limits=[each.limits for each in facts],
+            first_ms=np.array([log.first_ms for log in self._logs], np.int64),
+            active_first_ms=np.array([log.active_first_ms for log in self._logs], np.int64),
+        )
+
+    def _facts(self, limits_of: LimitsOf) -> list[LogFacts]:
+        ends = {(log.key.topic, log.key.partition, log.key.broker): log.log_end for log in self._logs}
+        return [
+            LogFacts(
+                segments=log.segments,
+                log_start_offset=log.log_start,
+                log_end_offset=log.log_end,
+                high_watermark=self._high_watermark(log, ends),
+                last_stable_offset=-1,
+                cleaner_checkpoint=-1,
+                oldest_record_ms=log.first_ms,
+                limits=limits_of(log.key.broker, log.key.topic, self._cluster.configs(log.key)),
+            )
+            for log in self._logs
+        ]
+
+    def _high_watermark(self, log: _Log, ends: Mapping[tuple[str, int, int], int]) -> int:
+        """Up to where a log is replicated: by the logs of the in-sync replicas if all of them are here, else by the checkpoint.
+
+        The checkpoint of a running broker is seconds old: a high watermark in the active segment follows the end of the log.
+        """
+        state = self._cluster.partition(log.key)
+        in_sync = [] if state is None else [ends.get((log.key.topic, log.key.partition, broker), -1) for broker in state.isr]
+        if in_sync and min(in_sync) >= 0:
+            return min(log.log_end, *in_sync)
+        active = int(log.segments["base_offset"][-1])
+        return log.log_end if log.checkpoint < 0 or log.checkpoint >= active else log.checkpoint
+
+    def _doubts(self, logs: LogsThere) -> Iterator[str]:
+        if not self._cluster.known and any(each.source is Source.ASSUMED for each in logs.limits):
+            yield (
+                "the cluster's metadata log cannot be read, so the limits of topics are assumed: run as the broker's user, "
+                "or name the log dir that has __cluster_metadata-0 too"
+            )
+        if self._times.undated:
+            yield f"the time index of {format_count(self._times.undated, 'segment')} is missing or wrong: the time of the file is taken"
+        if self._links:
+            some = ", ".join(format_name(path, 300) for path in self._links[:3])
+            yield f"{format_count(len(self._links), 'symbolic link')} {'is' if len(self._links) == 1 else 'are'} not followed: {some}"
+
+
+def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:
+    return DirFacts(
+        broker=log_dir.broker,
+        log_dir=str(log_dir.path),
+        up=False,
+        problem=reason,
+        device=-1,
+        free=-1,
+        capacity=-1,
+        checkpoint_ms=-1,
+        kinds={},
+        unread={},
+    )
+
+
+def _modified_ms(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return -1

@@ -1,0 +1,96 @@
+"""Why an answer about log dirs may not be the whole truth, in sentences for people."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.watcher.tail import Tail
+from streaming.cluster.view.transaction_columns import CoordinatorView
+from streaming.common.formatting import format_be, format_count, format_list, format_word
+from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.formats.names import TRANSACTION_TOPIC, parse_partition_dir
+from streaming.terminal.offline.offline_agent import OfflineAgent
+
+log = logging.getLogger(__name__)
+
+
+_QUIET_MS = 60_000
+"""A broker completes a batch that it has begun to write much sooner."""
+
+
+def ragged_bytes(tail: Tail, now_ms: int) -> int:
+    """The bytes at the end of a log that are no whole batch, although nothing has been written there for a minute; 0 if there are none.
+
+    A broker that starts cuts them off. Until then nobody knows what they were.
+    """
+    at = tail.cursor.position
+    last = tail.segments[-1] if tail.segments else None
+    if last is None or last.base_offset != tail.cursor.segment or last.size <= at or now_ms - last.modified_ms < _QUIET_MS:
+        return 0
+    try:
+        file = OpenSegment(last.path, last.base_offset)
+    except OSError:  # it has just been deleted or compacted
+        return 0
+    try:
+        return file.size() - at if any(file.read(at, PREFIX_BYTES)) else 0  # a preallocated file ends with zeros
+    finally:
+        file.close()
+
+
+def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
+    """What was not read to its end or not understood: more may be there. What may not be read at all is in `refused`.
+
+    Args:
+        counts: whether the answer is about a topic and partition.
+        exported: the logs that are exported.
+        listed: the directories of all logs that were to be read.
+    """
+    if not agent.complete:
+        yield "some logs change all the time and were not read to their ends"
+    for log_dir in agent.host_status.log_dirs:
+        if not log_dir.up:
+            yield log_dir.problem or f"log dir {log_dir.log_dir} cannot be read"
+    for path in agent.watcher.checkpoints_not_understood():
+        yield f"{format_word(str(path))} cannot be read or is damaged: the offsets in it are not known"
+    taken_up = {tail.partition.path for tail in agent.watcher.tails()}
+    for path in sorted(set(listed) - taken_up):
+        name = parse_partition_dir(path.name)
+        if path.is_dir() and name is not None and counts(name.topic, name.partition):
+            log.warning("log cannot be listed: no segment of it can be read", extra={"path": str(path)})
+            yield f"{format_word(str(path))}: no segment of it can be read"
+    for tail in (each for each in exported if counts(each.cursor.log.topic, each.cursor.log.partition)):
+        where, cursor = format_word(str(tail.partition.path)), tail.cursor
+        if cursor.stopped:
+            yield f"{where} is not understood from offset {cursor.next_offset} on: {cursor.stopped}"
+        elif ragged := ragged_bytes(tail, agent.now_ms):
+            yield f"{where}: the last {ragged:,} bytes, from offset {cursor.next_offset} on, are no whole batch: see segtail dump --verify"
+        elif not tail.replayed_whole:
+            yield f"{where}: some of what is needed to know what is open there is gone, damaged or not readable"
+
+
+def refused(agent: OfflineAgent, counts: Callable[[str, int], bool]) -> Iterator[str]:
+    """What the file system does not let be read."""
+    for each in agent.watcher.unreadable():
+        if counts(each.log.topic, each.log.partition):
+            yield f"{format_word(str(each.path))} cannot be read: {each.error}"
+
+
+def missing_coordinators(view: CoordinatorView) -> str:
+    """Which coordinators' logs are missing, so that it is not known whether a transaction hangs."""
+    if view.partitions is None:
+        return f"no metadata log can be read here, so nothing shows how many partitions {TRANSACTION_TOPIC} has"
+    missing = sorted(set(range(view.partitions)) - view.readable_partitions)
+    if not missing:
+        return "whether a transaction hangs is not known: its log or its coordinator's was not read to the end from a current replica"
+    names = format_list([str(number) for number in missing], 10)
+    count, be = format_count(view.partitions, "partition"), format_be(len(missing))
+    return (
+        f"{len(missing)} of {count} of {TRANSACTION_TOPIC} {be} not read to the end from a current replica: {names}. "
+        f"Whether a transaction hangs whose entry may be there is not known; {name_leaders(len(missing))}"
+    )
+
+
+def name_leaders(partitions: int) -> str:
+    """What to do about partitions that are not here."""
+    return f"name the log dirs of the {'broker that leads it' if partitions == 1 else 'brokers that lead them'} too"

@@ -1,0 +1,283 @@
+"""Consumer groups from log dirs, read once: what is left to read, until when, and what holds them up.
+
+First the coordinators' logs are replayed, then the logs are read that groups read: so no commit is newer than the data that it is held
+against. Then those logs are counted from the smallest committed offset on.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+import numpy as np
+
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.protocol.group_json import GroupSummary
+from streaming.broker.watcher.cursors import log_id
+from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.tail import Tail
+from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.cluster.consumers.group_logs import TopicPartition
+from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
+from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.limiter import LimitsOf
+from streaming.cluster.view.table import Snapshot
+from streaming.cluster.view.view import View
+from streaming.common.arrays import Longs
+from streaming.common.formatting import format_be, format_count, format_list
+from streaming.common.log_key import LogKey
+from streaming.common.settings import Settings
+from streaming.common.short_names import is_short_form, possible_names
+from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
+from streaming.kafka.formats.partitioning import coordinator_partition
+from streaming.kafka.formats.servers import server_of
+from streaming.kafka.groups.commit_table import CommitRows, Commits
+from streaming.kafka.groups.replays import COORDINATED_TOPICS
+from streaming.pages.api.listed_groups import ListedGroups
+from streaming.terminal.offline.cluster_logs import is_of_cluster
+from streaming.terminal.offline.coordinator_replay import Replayed, replay_coordinators
+from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, unread
+from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
+from streaming.terminal.offline.offline_agent import NAME
+from streaming.terminal.offline.read_pace import ReadPace
+from streaming.terminal.offline.single_reading import SingleReading, see_twice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReading:
+    """The answers; the names that were given and are not there; and what is not known, in sentences.
+
+    ``coordinators``: how many logs of coordinators were read from a current replica.
+    """
+
+    answers: ListedGroups
+    missing: tuple[str, ...]
+    doubts: tuple[str, ...]
+    coordinators: int
+
+
+def read_groups(
+    log_dirs: LogDirs,
+    names: Collection[str],
+    settings: Settings,
+    now_ms: int,
+    *,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+    progress: Callable[[int], None] = lambda _: None,
+) -> GroupReading:
+    """Read all groups, or those with these names, as of ``now_ms``, Unix milliseconds.
+
+    Args:
+        progress: called with the number of bytes that were read, again and again.
+
+    Raises:
+        UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
+    """
+    before = replay_groups(log_dirs, names, settings, clock, sleep, progress)
+
+    def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
+        return Scope(wants=_wants(cluster, before.needed, before.coordinators), once=True)
+
+    with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
+        seen, snapshot = see_twice(reading)
+        return groups_in(reading, seen, snapshot, before, names, settings, now_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedGroups:
+    """What coordinators' logs hold, read before the logs that groups read: ``needed``. ``coordinators``: None for all of them."""
+
+    cluster: ClusterView
+    coordinators: frozenset[int] | None
+    replayed: Sequence[Replayed]
+    needed: frozenset[TopicPartition]
+    doubts: Sequence[str]
+    paced: ReadPace
+
+
+def replay_groups(
+    log_dirs: LogDirs,
+    names: Collection[str],
+    settings: Settings,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    progress: Callable[[int], None],
+) -> ReplayedGroups:
+    """Replay the coordinators' logs of all groups, or of those with these names."""
+    cluster = ClusterView(log_dirs)
+    cluster.refresh()
+    count = cluster.partition_count(OFFSETS_TOPIC)
+    whole = not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs
+    coordinators = frozenset(coordinator_partition(name, count) for name in names) if names and count and whole else None
+    paced = ReadPace(settings.read_rate, clock, sleep, progress)
+    wanted = frozenset(possible for name in names for possible in possible_names(name)).__contains__ if names else _any
+    replayed, doubts = replay_coordinators(log_dirs, coordinators, wanted, settings.groups_limit, paced)
+    needed = frozenset(pair for each in replayed for pair in _partitions_of(each, cluster))
+    return ReplayedGroups(cluster=cluster, coordinators=coordinators, replayed=replayed, needed=needed, doubts=doubts, paced=paced)
+
+
+def groups_in(
+    reading: SingleReading,
+    logs: View,
+    snapshot: Snapshot,
+    before: ReplayedGroups,
+    names: Collection[str],
+    settings: Settings,
+    now_ms: int,
+) -> GroupReading:
+    """The groups, held against logs that were read after the coordinators' logs had been replayed."""
+    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
+    directories = {key: tail.partition.path for key, tail in tails.items()}
+    view = _view(reading, logs, snapshot, tails, now_ms)
+    replayed = [each for each in before.replayed if directories.get(log_id(each.partition), each.partition.path) == each.partition.path]
+    tracker = GroupTracker(EVERYTHING, settings.group_stopped_after // timedelta(milliseconds=1), past=_past(replayed))
+    for each in replayed:
+        tracker.store.take(NAME, each.changes)
+    agent = LocalAgent(directories, before.paced)
+    groups = _tracked(tracker, view, agent)
+    commits = tracker.store.table(currents(view))
+    observed = {(key.topic, key.partition) for key in tails}
+    reads = partial(_reads, before.needed, before.coordinators)
+    those = [tail for tail in tails.values() if (tail.cursor.log.topic, tail.cursor.log.partition) in observed]
+    doubts = [*before.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
+    doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
+    answers = ListedGroups(
+        judged=judge_groups(groups, now_ms),
+        is_exported=_any,
+        messages=lambda: GroupPartitions(groups, logs, snapshot.topic_names),
+        details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),
+        commands=partial(_commands, reading.agent.cluster, groups),
+    )
+    there = {*answers.totals.names}
+    return GroupReading(
+        answers=answers,
+        missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
+        doubts=tuple(doubts),
+        coordinators=sum(log.observed for log in commits.logs),
+    )
+
+
+def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping[LogKey, Tail], now_ms: int) -> RoundView:
+    """What the only round knows of the logs."""
+    observed, cluster = logs.observed, reading.agent.cluster
+    topic_ids = [snapshot.topic_ids[slot] for slot in observed.columns["slot"].tolist()]
+    keys = map(LogKey, observed.columns["broker"].tolist(), observed.names, observed.columns["partition"].tolist(), topic_ids)
+    ragged = [
+        item
+        for item, key in enumerate(keys)
+        if (tail := tails.get(key)) is not None and (tail.cursor.stopped or ragged_bytes(tail, reading.agent.now_ms))
+    ]
+    topics = cluster.topic_names()
+    return RoundView(
+        observed=observed,
+        kept=logs.kept,
+        topic_ids=topic_ids,
+        agents=snapshot.agents,
+        heard={NAME},
+        now_ms=now_ms,
+        steady_ms=0,
+        cluster_topics={topic: cluster.partition_count(topic) or 0 for topic in topics} if cluster.known else None,
+        topic_names={each: topic for each in cluster.topic_ids() or () if (topic := cluster.topic_name(each))},
+        damaged=ragged,
+        once=True,
+    )
+
+
+def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> GroupSnapshot:
+    """The only round. Logs are counted only from the first offset on that a commit needs, or from the last stable one before it."""
+    about_ends = tracker.begin(view)
+    about_commits = tracker.ask(lambda _: sys.maxsize)
+    begins: dict[LogKey, int] = {}
+    for question in about_commits:
+        columns = (question.asked[name].to_pylist() for name in ("broker", "topic", "partition", "topic_id", "offset"))
+        for broker, topic, partition, topic_id, offset, stable in zip(*columns, question.stable.tolist(), strict=True):
+            key = LogKey(broker, topic, partition, topic_id)
+            begins[key] = min(offset, stable, begins.get(key, offset))
+    agent.count(begins)
+    for question in (*about_ends, *about_commits):
+        tracker.answer(question, agent.positions(question.asked))
+    return tracker.finish()
+
+
+def _past(replayed: Iterable[Replayed]) -> Callable[[CommitRows], Longs]:
+    """Since when commits stand, by the coordinators' logs."""
+    since = {key: value for each in replayed for key, value in each.since.items()}
+
+    def past(rows: CommitRows) -> Longs:
+        keys = zip(rows.group.tolist(), rows.topic.tolist(), rows.partition.tolist(), rows.offset.tolist(), strict=True)
+        stands = (
+            (since.get((rows.group_names[group], rows.topic_names[topic], partition)), offset) for group, topic, partition, offset in keys
+        )
+        return np.array([ABSENT if found is None or found[0] != offset else found[1] for found, offset in stands], np.int64)
+
+    return past
+
+
+def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary) -> Commands:
+    """The commands for a group: where its coordinator is, or else one of its logs."""
+    facts = groups.groups.get(summary.group)
+    logs = groups.logs
+    rows = groups.rows_of(summary.group)
+    brokers = [log.broker for log in groups.coordinators if facts is not None and log.partition == facts.coordinator]
+    brokers += [int(logs.broker[logs.of_row[row]]) for row in rows[:1]]
+    return Commands(server=next(filter(None, (server_of(cluster.broker(broker)) for broker in brokers)), ""))
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPartition]:
+    for rows in (replayed.changes.commits, replayed.changes.pending):
+        columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition"))
+        for topic, topic_id, number in zip(*columns, strict=True):
+            yield topic or cluster.topic_name(topic_id) or "", number
+
+
+def _wants(cluster: ClusterView, needed: Collection[TopicPartition], coordinators: Collection[int] | None) -> Callable[[Partition], bool]:
+    """Selects the logs that the groups read, and those of the coordinators, as far as their brokers have replicas of them."""
+
+    def wants(partition: Partition) -> bool:
+        name, number = partition.topic, partition.partition
+        return _reads(needed, coordinators, name, number) and is_of_cluster(cluster, partition)
+
+    return wants
+
+
+def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | None, topic: str, partition: int) -> bool:
+    own = topic in COORDINATED_TOPICS and (topic != OFFSETS_TOPIC or coordinators is None or partition in coordinators)
+    return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or (topic, partition) in needed)
+
+
+def _unread_coordinators(commits: Commits, cluster: ClusterView, asked: Collection[int] | None) -> Iterator[str]:
+    """Which coordinators' logs are missing, and what of the others was not understood."""
+    if asked is None and not cluster.known:
+        yield f"no metadata log can be read here, so nothing shows how many partitions {OFFSETS_TOPIC} has"
+    for topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC):
+        read = {log.partition for log in commits.logs if log.topic == topic and log.observed}
+        wanted = asked if topic == OFFSETS_TOPIC and asked is not None else range(cluster.partition_count(topic) or 0)
+        missing = sorted(set(wanted) - read)
+        if missing:
+            names = format_list([str(number) for number in missing], 10)
+            yield (
+                f"{format_count(len(missing), 'partition')} of {topic} {format_be(len(missing))} not read from a current replica: {names}. "
+                f"Groups of {'this coordinator' if len(missing) == 1 else 'these coordinators'} are missing, or not known as they are now; "
+                f"{name_leaders(len(missing))}"
+            )
+    for log in commits.logs:
+        if log.observed and log.unreadable:
+            count, be = format_count(log.unreadable, "record"), format_be(log.unreadable)
+            yield f"{count} of {log.topic}-{log.partition} {be} damaged or of a later version of Kafka"
+        if log.observed and log.omitted:
+            count, be = format_count(log.omitted, "group"), format_be(log.omitted)
+            yield f"{count} of {log.topic}-{log.partition} {be} left out: groups_limit is lower"

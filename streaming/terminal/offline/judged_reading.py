@@ -1,0 +1,75 @@
+"""One reading of log dirs, judged as a job judges its table."""
+
+from collections.abc import Sequence
+
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.view.disk_use import full_by_dir
+from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.table import Snapshot
+from streaming.cluster.view.view import View
+from streaming.common.settings import Settings
+from streaming.kafka.formats.servers import server_of
+from streaming.pages.api.judged import Judged
+from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.rates import MeanRates
+from streaming.pages.api.seen import Seen
+from streaming.terminal.offline.offline_agent import NAME
+from streaming.terminal.offline.single_reading import SingleReading
+
+
+def judged(
+    reading: SingleReading,
+    shown: View,
+    snapshot: Snapshot,
+    settings: Settings,
+    now_ms: int,
+    *,
+    groups: ListedGroups | None = None,
+    unknown: Sequence[str] = (),
+    whole: bool = False,
+) -> Judged:
+    """The reading, judged as of ``now_ms``, Unix milliseconds.
+
+    Args:
+        unknown: sentences about what cannot be told.
+        whole: all logs were read, so what is out of sight is unknown, too.
+    """
+    agent = agent_of(reading)
+    server = next(filter(None, (server_of(reading.agent.cluster.broker(broker)) for broker in agent.brokers)), "")
+    return Judged(
+        seen=Seen(shown, snapshot),
+        of=Circumstances(
+            shown=shown,
+            topics=snapshot.topic_names,
+            now_ms=now_ms,
+            agents=(agent,),
+            groups=None if groups is None else groups.judged,
+            thresholds=thresholds_of(settings),
+            commands=Commands(server=server),
+            live=False,
+            full=full_by_dir(shown, (agent,), now_ms),
+            min_isr=reading.min_isr,
+        ),
+        groups=groups,
+        rates=MeanRates(),
+        newest_ms=now_ms,
+        unknown=tuple(dict.fromkeys(unknown)),
+        whole=whole,
+    )
+
+
+def agent_of(reading: SingleReading) -> AgentStatus:
+    """What an agent would say of these log dirs."""
+    status = reading.agent.status()
+    return AgentStatus(
+        name=NAME,
+        up=True,
+        brokers=tuple(status.brokers),
+        cluster_id=status.cluster_id,
+        metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
+        log_dirs=tuple(status.log_dirs),
+        broker_statuses=tuple(status.broker_statuses),
+        unreadable_logs=tuple(status.unreadable_logs),
+        logs=status.logs,
+    )

@@ -1,0 +1,108 @@
+"""Answers in this process what a job asks of agents about consumer groups: where offsets lie in logs, and whether a batch is sound."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from streaming.broker.agent.batch_check import check_batch
+from streaming.broker.agent.position_answers import PositionAnswer, positions_table
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.ladder.count_log import CountedLog, count_log
+from streaming.broker.ladder.positions import Position, PositionState
+from streaming.broker.protocol.group_json import BatchCheck
+from streaming.broker.protocol.group_messages import POSITIONS_ASKED, BatchRequest
+from streaming.common.formatting import format_word
+from streaming.common.log_key import LogKey
+from streaming.errors import AgentError
+
+log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+
+_TRIES = 3
+
+_EDITION = "counted"
+"""A log is counted once, so all positions of it can be compared."""
+
+
+class LocalAgent:
+    """The agent of logs that are read once. For one thread.
+
+    Args:
+        directories: where the logs are.
+        paced: called with the number of bytes after each read; it may wait.
+    """
+
+    def __init__(self, directories: Mapping[LogKey, Path], paced: Callable[[int], None]) -> None:
+        self._directories = directories
+        self._paced = paced
+        self._buffer = window()
+        self._counted: dict[LogKey, CountedLog | None] = {}
+        self.doubts: list[str] = []
+        """What could not be read, in sentences."""
+
+    def count(self, begins: Mapping[LogKey, int]) -> None:
+        """Count logs, each from an offset on. Of the others, and of what is before, no position is known."""
+        for key, begin in begins.items():
+            self._counted[key] = self._count(self._directories[key], begin)
+
+    def positions(self, asked: pa.Table) -> pa.Table:
+        """As `streaming.spark.client.agent_client.AgentClient.positions`."""
+        by_log: dict[tuple[LogKey, int], list[tuple[int, int]]] = {}
+        columns = (asked[name].to_pylist() for name in POSITIONS_ASKED.names)
+        for row, (broker, topic, topic_id, partition, offset, upto) in enumerate(zip(*columns, strict=True)):
+            by_log.setdefault((LogKey(broker, topic, partition, topic_id), upto), []).append((row, offset))
+        answers: dict[int, PositionAnswer] = {}
+        for (key, upto), rows in by_log.items():
+            found = self._positions(key, upto, [offset for _, offset in rows])
+            answers |= zip((row for row, _ in rows), found, strict=True)
+        return positions_table(asked, [answers[row] for row in range(len(asked))])
+
+    def batch(self, request: BatchRequest) -> BatchCheck:
+        """As `streaming.spark.client.agent_client.AgentClient.batch`."""
+        directory = self._directories[LogKey(request.broker, request.topic, request.partition, request.topic_id)]
+        try:
+            return check_batch(list_segments(directory), request.offset)
+        except OSError as error:
+            self.doubts.append(f"{format_word(str(directory))}: the batch at {request.offset} cannot be read: {error}")
+            raise AgentError(str(error)) from error
+
+    def _positions(self, key: LogKey, upto: int, offsets: list[int]) -> Iterator[PositionAnswer]:
+        if key not in self._counted:
+            return (("", Position(offset, PositionState.FILLING)) for offset in offsets)
+        counted = self._counted[key]
+        if counted is None:
+            return ((_EDITION, Position(offset, PositionState.DAMAGED)) for offset in offsets)
+        return ((_EDITION, position) for position in map(_as_damage, counted.positions(offsets, upto)))
+
+    def _count(self, directory: Path, begin: int) -> CountedLog | None:
+        for left in reversed(range(_TRIES)):
+            try:
+                return count_log(list_segments(directory), begin, self._buffer, self._paced)
+            except OSError as error:  # it may have been deleted or compacted meanwhile: the next try lists it anew
+                if not left:
+                    log.warning("log cannot be counted", extra={"path": str(directory), "error": str(error)})
+                    self.doubts.append(f"{format_word(str(directory))} cannot be counted: {error}")
+        return None
+
+
+def ask_locally(calls: Mapping[str, Callable[[], A]]) -> dict[str, A]:
+    """Make some calls, one after the other; those that fail have left their doubts."""
+    return dict(_answered(calls.items()))
+
+
+def _answered(calls: Iterable[tuple[str, Callable[[], A]]]) -> Iterator[tuple[str, A]]:
+    for name, call in calls:
+        try:
+            yield name, call()
+        except AgentError as error:
+            log.info("a consumer group is shown without what its log shows", extra={"of": name, "error": str(error)})
+
+
+def _as_damage(position: Position) -> Position:
+    """Nobody writes on what was counted: what lies beyond its end, and below the high watermark, is damaged or missing."""
+    return Position(position.offset, PositionState.DAMAGED) if position.state is PositionState.BEYOND else position

@@ -1,0 +1,244 @@
+"""The records of each partition in log dirs, counted by the headers of their batches: as many as consumers would get."""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import streaming
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import Segment, list_segments
+from streaming.broker.ladder.count_log import CountedLog, count_log
+from streaming.broker.protocol.count_json import COUNT_PATH, CountPage, CountRow
+from streaming.broker.protocol.listing_json import ALL_ROWS
+from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.tail import Tail
+from streaming.cluster.view.limiter import LimitsOf
+from streaming.cluster.view.table import Snapshot
+from streaming.cluster.view.view import View
+from streaming.common.formatting import format_be, format_count, format_list, format_word
+from streaming.common.log_key import LogKey
+from streaming.common.progress_line import ProgressLine
+from streaming.common.settings import Settings
+from streaming.errors import FormatError
+from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.kafka.scan.walk import Bytes
+from streaming.pages.api.count_page import page_of
+from streaming.terminal.offline.cluster_logs import ClusterLogs
+from streaming.terminal.offline.doubts import refused, unread
+from streaming.terminal.offline.single_reading import SingleReading
+
+_NAMED = 5
+_TRIES = 3
+"""How often a log is counted in which a running broker deletes or compacts segments meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """``rows`` of partitions. ``doubts``: what could not be read, understood or counted, and which partitions are not here.
+
+    ``topics`` that have a partition here, or one elsewhere that the metadata knows. ``unread``: those of the doubts for which a topic may
+    have one that was not found.
+    """
+
+    rows: tuple[CountRow, ...]
+    doubts: tuple[str, ...]
+    topics: frozenset[str]
+    unread: tuple[str, ...]
+
+
+def count_records(
+    log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int, progress: ProgressLine | None = None
+) -> Counts:
+    """Count the records of all topics, or of some.
+
+    Args:
+        now_ms: the present time, Unix milliseconds.
+        progress: shows how far it is.
+
+    Raises:
+        UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
+    """
+    chosen = list[ClusterLogs]()
+
+    def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
+        chosen.append(ClusterLogs(cluster, lambda topic: not topics or topic in topics))
+        return Scope(wants=chosen[0], once=True)
+
+    with SingleReading(log_dirs, settings, scope, now_ms) as reading:
+        seen, snapshot = reading.see()
+        pace = _Pace(settings.read_rate, progress)
+        exported = list(_exported(reading, seen, snapshot))
+        if progress is not None:
+            progress.expect(sum(segment.size for _, tail in exported for segment in _segments(tail)))
+        rows = [_count(row, tail, pace) for row, tail in exported]
+        uncounted = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
+
+        named = {(row.topic, row.partition) for row in rows if row.error} | uncounted.keys()  # their rows say why
+
+        def counts(topic: str, partition: int) -> bool:
+            return (not topics or topic in topics) and (topic, partition) not in named
+
+        rows = sorted([*rows, *uncounted.values()], key=lambda row: (row.topic, row.partition, row.broker))
+        here = {*chosen[0].listed.values(), *uncounted}
+        elsewhere = _elsewhere(reading.agent.cluster, topics, here)
+        doubts = (
+            *unread(reading.agent, counts, [tail for _, tail in exported], chosen[0].listed),
+            *refused(reading.agent, counts),
+            *chosen[0].doubts(),
+        )
+        return Counts(
+            rows=tuple(rows),
+            doubts=(*_unseen(elsewhere), *doubts, *_errors(rows)),
+            topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
+            unread=doubts,
+        )
+
+
+def _unseen(elsewhere: Sequence[tuple[str, int]] | None) -> Iterator[str]:
+    """The partitions that have no directory here."""
+    if elsewhere is None:
+        yield "no metadata log can be read here, so nothing shows how many partitions there are"
+    elif elsewhere:
+        names = format_list([f"{topic}-{number}" for topic, number in elsewhere], _NAMED)
+        count = len(elsewhere)
+        yield (
+            f"{format_count(count, 'partition')} that the metadata log knows {format_be(count)} not here, and not counted: {names}; "
+            "name the log dirs of the brokers that have them too"
+        )
+
+
+def _errors(rows: Sequence[CountRow]) -> Iterator[str]:
+    for row in rows:
+        if row.error:
+            damaged = "has damage" if row.data >= 0 else "cannot be counted"
+            yield f"{row.topic}-{row.partition} of broker {row.broker} {damaged}: {row.error}"
+
+
+def _refused(reading: SingleReading, topics: Collection[str], counted: Collection[tuple[str, int]]) -> dict[tuple[str, int], CountRow]:
+    """The partitions of which no other replica was counted and whose directory may not be read."""
+    found: dict[tuple[str, int], CountRow] = {}
+    cluster = reading.agent.cluster
+    for each in reading.agent.watcher.unreadable():
+        topic, number = pair = each.log.topic, each.log.partition
+        wanted = topic in topics if topics else topic != METADATA_TOPIC
+        deleted = cluster.known and number >= (cluster.partition_count(topic) or 0)
+        if wanted and not deleted and pair not in counted:
+            found[pair] = CountRow(broker=each.log.broker, topic=topic, partition=number, error=f"{format_word(each.path)}: {each.error}")
+    return found
+
+
+def _elsewhere(cluster: ClusterView, topics: Collection[str], here: Collection[tuple[str, int]]) -> tuple[tuple[str, int], ...] | None:
+    if not cluster.known:
+        return None
+    asked = sorted(set(topics or cluster.topic_names()))
+    known = ((topic, number) for topic in asked for number in range(cluster.partition_count(topic) or 0))
+    return tuple(pair for pair in known if pair not in here)
+
+
+class _Pace:
+    """Keeps counting below a rate in bytes a second, and shows how far it is."""
+
+    def __init__(self, rate: int, progress: ProgressLine | None) -> None:
+        self.buffer: Bytes = window()
+        self._rate = rate
+        self._progress = progress
+        self._began = time.monotonic()
+        self._read = 0
+
+    def __call__(self, size: int) -> None:
+        self._read += size
+        if self._progress is not None:
+            self._progress.add(size)
+        early = self._read / self._rate - (time.monotonic() - self._began)
+        if early > 0:
+            time.sleep(early)
+
+
+def _exported(reading: SingleReading, seen: View, snapshot: Snapshot) -> Iterator[tuple[CountRow, Tail]]:
+    """The logs that are exported, with nothing counted yet."""
+    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
+    logs = seen.logs
+    for item, topic_id in enumerate(logs.topic_ids):
+        broker, partition, start, end = (int(logs[name][item]) for name in ("broker", "partition", "log_start_offset", "log_end_offset"))
+        topic = snapshot.topic_names[int(logs["topic"][item])]
+        tail = tails.get(LogKey(broker, topic, partition, topic_id))
+        if tail is None:
+            continue
+        leader, high_watermark, stable = (int(logs[name][item]) for name in ("leader", "high_watermark", "last_stable_offset"))
+        row = CountRow(
+            broker=broker,
+            topic=topic,
+            partition=partition,
+            leader=leader == 1,
+            first_offset=max(0, start),
+            next_offset=end if high_watermark < 0 else min(end, high_watermark),
+            high_watermark=high_watermark,
+            last_stable_offset=stable,
+        )
+        yield row, tail
+
+
+def _count(row: CountRow, tail: Tail, pace: _Pace) -> CountRow:
+    for attempt in range(_TRIES):
+        try:
+            segments = list_segments(tail.partition.path)
+            if not segments:
+                raise FileNotFoundError(f"{tail.partition.path} has no segments")
+            return _counted(row, count_log(segments, row.first_offset, pace.buffer, pace))
+        except FileNotFoundError as error:  # a segment was deleted or compacted meanwhile
+            if attempt == _TRIES - 1:
+                return _failed(row, error)
+        except (FormatError, OSError) as error:
+            return _failed(row, error)
+    raise AssertionError("unreachable")
+
+
+def _segments(tail: Tail) -> Sequence[Segment]:
+    try:
+        return list_segments(tail.partition.path)
+    except OSError:
+        return ()  # to count it fails as well, and is reported then
+
+
+def _failed(row: CountRow, error: Exception) -> CountRow:
+    return replace(row, error=str(error))
+
+
+def _counted(row: CountRow, counted: CountedLog) -> CountRow:
+    first = max(row.first_offset, counted.segments[0].base_offset)
+    upto = max(first, min(row.next_offset, counted.end_offset))
+    whole = counted.between(first, upto)
+    if whole is None or (counted.damage and upto == first):  # nothing is known of what follows
+        return replace(row, first_offset=first, next_offset=upto, error=counted.damage or "it cannot be read")
+    stable = None if row.last_stable_offset < 0 else counted.between(first, max(first, min(row.last_stable_offset, upto)))
+    beyond = counted.between(upto, counted.end_offset) if row.high_watermark >= 0 else None
+    return replace(
+        row,
+        first_offset=first,
+        next_offset=upto,
+        data=whole.data,
+        aborted=whole.aborted,
+        control=whole.control,
+        readable=-1 if stable is None else stable.data - stable.aborted,
+        waiting=-1 if stable is None else whole.data - whole.aborted - (stable.data - stable.aborted),
+        unreplicated=0 if beyond is None else beyond.data,
+        remote_offsets=first - row.first_offset,
+        error=counted.damage or "",
+    )
+
+
+class CountAnswers:
+    """Answers as a job does about what it has counted, from what was counted here."""
+
+    def __init__(self, counts: Counts, at_ms: int) -> None:
+        self._counts = counts
+        self._at_ms = at_ms
+
+    def answer(self, path: str, query: str = "") -> CountPage | None:
+        """The page at `COUNT_PATH`; None for any other path."""
+        if path != COUNT_PATH:
+            return None
+        page = page_of(self._counts.rows, query, self._at_ms, ALL_ROWS)
+        return replace(page, version=streaming.__version__, doubts=list(self._counts.doubts))

@@ -1,0 +1,168 @@
+"""Reads log dirs once: the rules fold the events into the table, and the view is made from the table."""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from math import inf
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.pending import answer
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.tail import Tail
+from streaming.cluster.view import waiting_groups
+from streaming.cluster.view.answers import apply, written_ms
+from streaming.cluster.view.limiter import LimitsOf
+from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.page_context import context_of
+from streaming.cluster.view.table import Snapshot, Table
+from streaming.cluster.view.view import View, view
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
+from streaming.common.log_key import LogKey
+from streaming.common.rows import pack_rows, unpack_rows
+from streaming.common.settings import Settings
+from streaming.common.state_row import STATES
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.rules.shard import fold_shard
+from streaming.rules.shard_state import ShardState
+from streaming.rules.transaction_verdicts import TransactionVerdict
+from streaming.spark.query.cutting import cut, overwritten_from
+from streaming.terminal.offline.offline_agent import NAME, OfflineAgent
+from streaming.terminal.offline.uncollected import uncollected
+
+_SHARD = 0
+_UNENDED = (TransactionVerdict.HANGING.label, TransactionVerdict.UNCLAIMED.label)
+_NEVER_MS = 0
+
+
+class SingleReading:
+    """One reading of log dirs. Use it as a context manager: its exit closes all files. For one thread.
+
+    Args:
+        scope: which logs are read, decided from the metadata logs and the limits.
+        now_ms: the time at which everything is judged, Unix milliseconds.
+        clock: the time at which files are read, Unix seconds.
+        sleep, progress: as in `OfflineAgent`.
+
+    Raises:
+        UsageError: as `context_of`.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        settings: Settings,
+        scope: Callable[[ClusterView, LimitsOf], Scope],
+        now_ms: int,
+        *,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._now_ms = now_ms
+        self._clock = clock
+        context = context_of(settings, once=True, list_all=True)
+        limits_of = context.limiter.now()
+        self._table = Table(replicas="leaders", stale_after_s=inf, series_limit=0, context=context)
+        self.agent = OfflineAgent(
+            log_dirs,
+            lambda cluster: scope(cluster, limits_of),
+            read_rate=settings.read_rate,
+            clock=clock,
+            sleep=sleep,
+            progress=progress,
+        )
+        self._state: bytes | None = None
+        self._lists: bytes | None = None
+        with uncollected():
+            self._take(self.agent.begin())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.agent.close()
+
+    def data_again(self, directories: Collection[Path]) -> None:
+        """Read on in logs of data, and keep the coordinators' logs as they were read before.
+
+        A marker is written before its coordinator stores the transaction as complete. The data is read after the coordinators' logs here.
+        So if a transaction is still open in the data, none of the markers that they report as written has ended it.
+
+        Args:
+            directories: directories of logs that may have new segments.
+        """
+        rows = self.agent.again(directories)
+        self._take(rows.filter(pc.not_equal(rows["topic"], TRANSACTION_TOPIC)))
+
+    def _take(self, events: pa.Table) -> None:
+        if len(events):
+            (rows,) = events.combine_chunks().to_batches()
+            before = ShardState(self._state, lambda: self._lists)
+            folded = fold_shard(_SHARD, before, [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
+            self._state = self._state if folded.value is None else folded.value
+            self._lists = self._lists if folded.lists is None else folded.lists
+            if folded.changed_rows is not None:
+                self._table.apply(pa.Table.from_batches([unpack_rows(folded.changed_rows, STATES)], STATES))
+        status = self.agent.status()
+        known = AgentStatus(
+            name=NAME, up=True, broker_statuses=tuple(status.broker_statuses), unreadable_logs=tuple(status.unreadable_logs)
+        )
+        apply(self._table, [known], [status])
+        if written_ms(status.broker_statuses) is None:  # it is not known when the metadata was written: it may be old
+            self._table.set_metadata_time(_NEVER_MS)
+        decided = self.agent.watcher.decided(())
+        if decided is not None:
+            self._table.take_catalog(NAME, decided.applied(NOTHING_DECIDED))
+        self._table.mark_agent(NAME, self._now_ms / 1000)
+        self._table.set_reading({NAME: self._clock()})
+
+    def see(self) -> tuple[View, Snapshot]:
+        """The view, and the snapshot that it was made from. The consumer groups that wait for hanging transactions are filled in."""
+        seen = view(snapshot := self._snapshot())
+        waiting = self._table.waiting
+        while asked := waiting.asked:
+            answers = answer(waiting_groups.requests(asked), self.agent.watcher.tails(), str)
+            waiting.update(dict.fromkeys(asked, ()) | waiting_groups.answered(answers))
+            seen = view(snapshot)
+        return seen, snapshot
+
+    def min_isr(self, broker: int) -> int:
+        """See `streaming.cluster.view.limiter.Limiter.min_isr`."""
+        return self._table.min_isr(broker)
+
+    def _snapshot(self) -> Snapshot:
+        return self._table.snapshot(self._now_ms / 1000)
+
+
+def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
+    """The view; if transactions in it seem to be nobody's, that of after another reading of their logs."""
+    seen, snapshot = reading.see()
+    unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
+    if unended:
+        reading.data_again(_directories(reading, seen, snapshot, unended))
+        seen, snapshot = reading.see()
+    return seen, snapshot
+
+
+def names_of(seen: View, snapshot: Snapshot) -> list[str]:
+    """The topics of the logs that are exported, in their order."""
+    return [snapshot.topic_names[topic] for topic in seen.logs.columns["topic"].tolist()]
+
+
+def tails_of(reading: SingleReading, seen: View, snapshot: Snapshot) -> list[Tail | None]:
+    """The tails of the logs that are exported, in their order."""
+    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
+    columns = seen.logs.columns
+    keys = zip(columns["broker"].tolist(), names_of(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
+    return [tails.get(LogKey(*key)) for key in keys]
+
+
+def _directories(reading: SingleReading, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
+    tails = tails_of(reading, seen, snapshot)
+    return [tail.partition.path for item in items if (tail := tails[item]) is not None]

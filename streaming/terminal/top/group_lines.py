@@ -1,0 +1,60 @@
+"""A group in detail: its verdicts with their commands, and its partitions."""
+
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.list_cells import Times, count, place, size, word
+from streaming.pages.listings.text_table import text_table
+from streaming.terminal.top.cells import cut
+from streaming.terminal.top.labelled_text import Line, all_labelled, command_lines, title
+
+_MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
+_CALM = (GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label)
+
+
+def findings_of(group: GroupDetail) -> list[GroupFinding]:
+    """What is to be said of a group, the worst first, without what needs nothing."""
+    return [each for each in group.findings if each.verdict not in _CALM]
+
+
+def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:
+    """Everything about a group, what is wrong first."""
+    of, found = group.summary, findings_of(group)
+    calm = len(group.partitions) - len({(each.topic, each.partition) for each in found if each.topic})
+    lines = [
+        *title(format_name(of.group), width),
+        *all_labelled(
+            (
+                (
+                    "type",
+                    f"{word(of.type)}, {word(of.state)}, {'members not known' if of.members < 0 else format_count(of.members, 'member')}",
+                ),
+                (
+                    "left",
+                    f"{count(of.lag_records_read_committed)} records, {size(of.lag_bytes)}, in {format_count(of.partitions, 'partition')}",
+                ),
+                ("last commit", times.of(of.last_commit_ms)),
+                ("clients", ", ".join(map(format_name, group.clients))),
+                ("hosts", ", ".join(map(format_name, group.hosts))),
+            ),
+            width,
+        ),
+    ]
+    for each in found[:_MOST_VERDICTS]:
+        where = f"{place(each.topic, each.partition)}: " if each.topic else ""
+        lines += title(f"{where}{each.verdict}: {each.text}", width)
+        lines += command_lines(each.command, each.no_command, width)
+    if len(found) > _MOST_VERDICTS:
+        lines += title(f"and {len(found) - _MOST_VERDICTS:,} more: `segtail why` has all of them", width)
+    if calm > 0:
+        lines += title(f"nothing to do for {calm:,} of {format_count(len(group.partitions), 'partition')}", width)
+    return [*lines, *_partitions(group, times, width)]
+
+
+def _partitions(group: GroupDetail, times: Times, width: int) -> list[Line]:
+    if not group.partitions:
+        return []
+    lines = text_table(GROUP_PARTITIONS, group.partitions[:_MOST_PARTITIONS], times)
+    omitted = group.omitted + max(0, len(group.partitions) - _MOST_PARTITIONS)
+    return [*title(f"partitions{f', {omitted:,} left out' if omitted else ''}", width), *(Line(cut(line, width)) for line in lines)]

@@ -1,0 +1,135 @@
+"""Answers from a job: its lists and details, sorted, filtered and cut to pages by the job."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+from urllib.parse import urlencode
+
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
+from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.listing_json import (
+    PARTITIONS_PATH,
+    RETENTION_PATH,
+    TRANSACTIONS_PATH,
+    ListPage,
+    PartitionPage,
+    RetentionPage,
+    TransactionPage,
+)
+from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
+from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
+from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.errors import NotYetError, UsageError
+from streaming.terminal.top.questions import Answer, Content, Detail, Found, Listing, ListName, Question, Row, Rows, Subject
+
+M = TypeVar("M", bound=Message)
+
+
+class Ask(Protocol):
+    """Asks the job for what is at a path; None if there is nothing. Raises `SegtailError`."""
+
+    def __call__(self, path: str, kind: type[M], /) -> M | None: ...
+
+
+class JobSource:
+    """A job, by a function that asks it."""
+
+    def __init__(self, name: str, ask: Ask) -> None:
+        self.name = name
+        self._ask = ask
+
+    def ask(self, question: Question, *, again: bool) -> Answer:
+        """Answer with what the job knows now; see `Source`."""
+        status = self._page(STATUS_PATH, Status)
+        content: Content
+        if isinstance(question, Subject):
+            content = self._found(question)
+        else:
+            content = _READERS[question.view](self, question)
+        return Answer(status=status, content=content)
+
+    def _page(self, path: str, kind: type[M]) -> M:
+        page = self._ask(path, kind)
+        if page is None:
+            raise UsageError(f"{self.name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
+        return page
+
+    def _found(self, subject: Subject) -> Found:
+        detail: Detail | None
+        if subject.topic:
+            detail = self._ask(path_of_partition(subject.topic, subject.partition), PartitionDetail)
+        else:
+            detail = self._ask(path_of(subject.group), GroupDetail)
+        return Found(asked=subject, detail=detail)
+
+    def _problems(self, asked: Listing) -> Rows:
+        page = self._page(f"{PROBLEMS_PATH}?{_query(asked)}", ProblemPage)
+        return Rows(
+            asked=asked, at_ms=page.at_ms, total=page.total, matched=page.matched, offset=page.offset, rows=tuple(page.rows), page=page
+        )
+
+    def _partitions(self, asked: Listing) -> Rows:
+        page = self._page(f"{PARTITIONS_PATH}?{_query(asked)}", PartitionPage)
+        return _rows(asked, page, tuple(page.rows))
+
+    def _transactions(self, asked: Listing) -> Rows:
+        page = self._page(f"{TRANSACTIONS_PATH}?{_query(asked)}", TransactionPage)
+        notes = (f"{page.omitted:,} more are only counted: they are young, or late_limit is lower.",) if page.omitted > 0 else ()
+        return _rows(asked, page, tuple(page.rows), notes)
+
+    def _retention(self, asked: Listing) -> Rows:
+        page = self._page(f"{RETENTION_PATH}?{_query(asked)}", RetentionPage)
+        return _rows(asked, page, tuple(page.rows))
+
+    def _groups(self, asked: Listing) -> Rows:
+        try:
+            page = self._page(f"{GROUPS_PATH}?{_query(asked)}", GroupPage)
+        except NotYetError as error:  # of everything else it may know all
+            return Rows(
+                asked=asked,
+                at_ms=-1,
+                total=0,
+                matched=0,
+                offset=0,
+                rows=(),
+                sort=asked.sort,
+                descending=asked.descending,
+                notes=(f"{error}.",),
+            )
+        return _rows(asked, page, tuple(page.rows), tuple(_left_out(page)))
+
+
+def _left_out(page: GroupPage) -> Iterator[str]:
+    if page.unread:
+        yield f"{page.unread} coordinators' logs are not read to their end from a current replica: groups of theirs may be missing."
+    if page.omitted:
+        yield f"{page.omitted:,} more groups are left out, because groups_limit is lower."
+
+
+def _query(asked: Listing) -> str:
+    order = {"sort": asked.sort, "order": "desc" if asked.descending else "asc"} if asked.sort else {}
+    words = {"filter": asked.filter} if asked.filter else {}
+    return urlencode({**order, **words, "offset": asked.offset, "limit": asked.limit})
+
+
+def _rows(asked: Listing, page: ListPage, rows: tuple[Row, ...], notes: tuple[str, ...] = ()) -> Rows:
+    return Rows(
+        asked=asked,
+        at_ms=page.at_ms,
+        total=page.total,
+        matched=page.matched,
+        offset=page.offset,
+        rows=rows,
+        sort=page.sort,
+        descending=page.order == "desc",
+        notes=notes,
+        page=page,
+    )
+
+
+_READERS: dict[ListName, Callable[[JobSource, Listing], Rows]] = {
+    ListName.PROBLEMS: JobSource._problems,
+    ListName.PARTITIONS: JobSource._partitions,
+    ListName.TRANSACTIONS: JobSource._transactions,
+    ListName.RETENTION: JobSource._retention,
+    ListName.GROUPS: JobSource._groups,
+}

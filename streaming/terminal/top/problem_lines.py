@@ -1,0 +1,42 @@
+"""A problem in detail."""
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.common.formatting import format_name
+from streaming.pages.listings.list_cells import Times, place
+from streaming.terminal.top.labelled_text import Line, all_labelled, command_lines, title
+
+
+def problem_lines(problem: Problem, times: Times, width: int) -> list[Line]:
+    """Everything about a problem, with its command."""
+    return [
+        *title(problem.what, width),
+        Line(""),
+        *all_labelled(
+            (
+                ("severity", problem.severity),
+                ("since", times.both(problem.since_ms) if problem.since_ms >= 0 else ""),
+                ("holds back", problem.holds_back),
+                ("partition", place(problem.topic, problem.partition) if problem.topic and problem.partition >= 0 else ""),
+                ("topic", format_name(problem.topic) if problem.topic and problem.partition < 0 else ""),
+                ("group", format_name(problem.group) if problem.group else ""),
+                ("broker", str(problem.broker) if problem.broker >= 0 else ""),
+                ("log dir", problem.log_dir),
+                ("agent", problem.agent),
+                ("runbook", f"docs/runbooks/{problem.runbook}.md" if problem.runbook else ""),
+            ),
+            width,
+        ),
+        Line(""),
+        *command_lines(problem.command, problem.no_command, width),
+    ]
+
+
+def problem_list(problems: list[Problem], times: Times, width: int) -> list[Line]:
+    """The problems of one thing, each with its command."""
+    lines: list[Line] = []
+    for each in problems:
+        since = f", since {times.of(each.since_ms)}" if each.since_ms >= 0 else ""
+        lines += title(f"{each.severity}: {each.what}{since}", width)
+        lines += all_labelled([("holds back", each.holds_back)], width)
+        lines += command_lines(each.command, each.no_command, width)
+    return lines

@@ -1,0 +1,109 @@
+"""What is asked for a screen, and what comes back: a list in the order that was asked for, or one thing in detail."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from streaming.broker.protocol.group_json import GroupDetail, GroupSummary
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Status
+
+Row = Problem | PartitionRow | TransactionRow | RetentionRow | GroupSummary
+Detail = PartitionDetail | GroupDetail
+
+
+class ListName(StrEnum):
+    """The lists, in the order of their keys 1 to 5."""
+
+    PROBLEMS = "problems"
+    PARTITIONS = "partitions"
+    TRANSACTIONS = "transactions"
+    RETENTION = "retention"
+    GROUPS = "groups"
+
+
+VIEWS = tuple(ListName)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Some rows of a view. ``sort``: a field of the rows, "" for the order that whoever answers chooses."""
+
+    view: ListName
+    sort: str = ""
+    descending: bool = False
+    filter: str = ""
+    offset: int = 0
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One thing in detail: a partition, or a group if ``topic`` is ""."""
+
+    topic: str = ""
+    partition: int = -1
+    group: str = ""
+
+
+Question = Listing | Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The answer to a `Listing`: ``rows`` from ``offset`` on, of ``matched`` ones that the filter leaves of ``total``.
+
+    ``at_ms``: as of when, Unix milliseconds. ``sort``, ``descending``: the order that they have. ``notes``: what is left out, in sentences.
+    ``page``: the message that they came in, if one message has them all.
+    """
+
+    asked: Listing
+    at_ms: int
+    total: int
+    matched: int
+    offset: int
+    rows: tuple[Row, ...]
+    sort: str = ""
+    descending: bool = False
+    notes: tuple[str, ...] = ()
+    page: PublicMessage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The answer to a `Subject`; ``detail`` is None if there is no such thing (any more)."""
+
+    asked: Subject
+    detail: Detail | None
+
+
+Content = Rows | Found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """How everything is, and what was asked for."""
+
+    status: Status
+    content: Content
+
+
+class Source(Protocol):
+    """Whoever answers: a job, or log dirs that are read."""
+
+    name: str
+    """How it is called in sentences: ``the job at 127.0.0.1:9712``."""
+
+    def ask(self, question: Question, *, again: bool) -> Answer:
+        """Answer.
+
+        Args:
+            again: what was read before does not count any more.
+
+        Raises:
+            SegtailError: there is no answer. The message says why.
+        """
+        ...

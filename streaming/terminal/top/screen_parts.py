@@ -1,0 +1,109 @@
+"""The lines above and below a list or a detail: verdict, freshness, views, what is filtered; the keys, and messages."""
+
+from rich.cells import chop_cells
+from rich.text import Text
+
+from streaming.common.formatting import format_duration, format_time
+from streaming.terminal.top.cells import MORE, cut, plain, wrapped
+from streaming.terminal.top.questions import VIEWS
+from streaming.terminal.top.top_state import ScreenState
+
+_MOST_LINES = 3
+"""The most lines of the verdict, and of the freshness below it."""
+
+_LOW = 16
+"""With fewer lines in the terminal, verdict and freshness have one each."""
+
+_STYLES = {"critical": "bold red", "warning": "bold yellow", "info": "bold", "": "bold green"}
+_KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"
+_FEW_KEYS = "? help  q quits"
+
+
+def head(state: ScreenState) -> list[Text]:
+    """The lines above: the first says what is wrong, the second how fresh that is."""
+    verdict, freshness, style = _first_lines(state)
+    return [
+        *(Text(line, style) for line in _limited(verdict, state)),
+        *(Text(line) for line in _limited(freshness, state)),
+        _tabs(state),
+        *([Text(cut(line, state.width), "bold") for line in [_conditions(state)] if line]),
+    ]
+
+
+def foot(state: ScreenState) -> list[Text]:
+    """The lines below: the message, or the keys and where in the list the screen is."""
+    if state.message:
+        sentence, *command = map(plain, state.message)
+        broken = [piece for line in command for piece in chop_cells(line, max(2, state.width))]
+        return [Text(cut(line, state.width), "bold") for line in [*wrapped(sentence, state.width), *broken][: max(1, state.height // 2)]]
+    where = _where(state)
+    keys = next((each for each in (_KEYS, _FEW_KEYS, "") if len(each) + len(where) + 2 <= state.width), "")
+    return [Text(cut(f"{keys}{where:>{max(0, state.width - len(keys))}}", state.width), "dim")]
+
+
+def body_height(state: ScreenState) -> int:
+    """The lines that are left for rows, without their headings, or for a detail."""
+    headings = 0 if state.helping or state.opened else 1
+    return max(1, state.height - len(head(state)) - len(foot(state)) - headings)
+
+
+def severity_style(severity: str) -> str:
+    """The style of a verdict. Its words say the same."""
+    return _STYLES.get(severity, "bold")
+
+
+def _first_lines(state: ScreenState) -> tuple[str, str, str]:
+    """The verdict, how fresh it is, and the verdict's style."""
+    status = state.status
+    if status is None:
+        return (f"not known yet: {plain(state.error)}" if state.error else f"asking {state.source} {MORE}"), "no answer yet", "bold"
+    age = format_duration(max(0, round(state.now - state.answered)))
+    verdict, freshness = plain(status.verdict), plain(status.freshness)
+    if state.is_old:
+        why = plain(state.error) or f"no answer for {age}"
+        return f"not current: {why}", f"old, of {format_time(status.at_ms)} ({age} ago): {verdict}", "bold magenta"
+    if state.paused:
+        return f"paused: {verdict}", f"as of {format_time(status.at_ms)} ({age} ago): {freshness}", "bold"
+    return verdict, freshness, severity_style(status.severity)
+
+
+def _limited(text: str, state: ScreenState) -> list[str]:
+    lines = [cut(line, state.width) for line in wrapped(text, state.width)]
+    most = _MOST_LINES if state.height >= _LOW else 1
+    return lines if len(lines) <= most else [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), state.width)]
+
+
+def _tabs(state: ScreenState) -> Text:
+    """The views with their keys, the present one in brackets; where that is too long, the others are their keys alone."""
+    names = [(f"{number} {view}", view is state.view) for number, view in enumerate(VIEWS, 1)]
+    whole = "  ".join(f"[{name}]" if here else f" {name} " for name, here in names)
+    if len(whole) > state.width:
+        whole = " ".join(f"[{name}]" if here else name.partition(" ")[0] for name, here in names)
+    line = Text(cut(whole, state.width))
+    start = line.plain.find("[")
+    line.stylize("reverse", max(0, start), line.plain.find("]") + 1)
+    return line
+
+
+def _conditions(state: ScreenState) -> str:
+    """What makes the screen another one than usual: the filter, the breadcrumbs of a detail, another pace."""
+    place, rows, parts = state.place, state.rows, []
+    if state.typing or place.filter:
+        found = f" ({rows.matched:,} of {rows.total:,})" if rows and not state.waits and not state.typing else ""
+        parts.append(f"filter: {plain(place.filter)}{'_' if state.typing else ''}{found}")
+    if state.opened:
+        parts.append("esc goes back")
+    if state.every != 2.0:
+        parts.append(f"every {format_duration(state.every)}" if state.every else "r reads again")
+    if state.paused:
+        parts.append("p goes on")
+    if state.waits and state.status is not None and not state.error:
+        parts.append(f"asking {MORE}")
+    return "  ".join(parts)
+
+
+def _where(state: ScreenState) -> str:
+    rows = state.rows
+    if rows is None or state.opened or state.helping:
+        return ""
+    return f"{state.place.cursor + 1:,} of {rows.matched:,}" if rows.matched else "none"

@@ -1,0 +1,103 @@
+"""The rows of a view as lines of a table that fits the terminal."""
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.listing import Field
+from streaming.terminal.top.cells import MORE, cut, cut_inside, filled, plain, wrapped
+from streaming.terminal.top.fitting import GAP, fitted
+from streaming.terminal.top.questions import ListName, Row, Rows
+from streaming.terminal.top.top_state import ScreenState
+from streaming.terminal.top.view_columns import COLUMNS, alarm, keyed
+
+_STYLES = {"critical": "red", "warning": "yellow"}
+_ARROWS = ("▲", "▼")
+_ENDS_WITH_NUMBER = "topic"
+"""The field whose cell ends with the number of a partition: what is cut off is in its middle."""
+
+
+def table_lines(state: ScreenState, height: int) -> list[Text]:
+    """The headings, and ``height`` lines below them: the visible rows, or why there are none."""
+    rows = state.rows
+    if rows is None:
+        return [Text(""), *_padded([Text(_nothing_yet(state))], height)]
+    times = Times(rows.at_ms, state.relative)
+    start = state.place.first - rows.offset
+    visible = rows.rows[max(0, start) : max(0, start + height)]
+    keys = state.place.cursor >= 0
+    columns, widths, cells = laid_out(rows, visible, times, state.width)
+    lines = []
+    for index, (row, texts) in enumerate(zip(visible, cells, strict=True)):
+        line = Text(_joined(columns, widths, texts), _STYLES.get(alarm(row, times), ""))
+        if state.is_old or state.waits:
+            line.stylize("dim")
+        if state.place.first + index == state.place.cursor:
+            line.pad_right(max(0, state.width - cell_len(line.plain)))
+            line.stylize("reverse")
+        lines.append(line)
+    if not rows.matched:
+        lines = [Text(cut(line, state.width)) for line in _none_lines(state, rows)]
+    elif not lines:
+        lines = [Text(MORE)]
+    if state.view is ListName.PROBLEMS and start + height >= len(rows.rows):
+        lines += [Text(line) for line in _unknown_lines(state)]
+    return [_headings(columns, widths, rows, keys=keys), *_padded(lines, height)]
+
+
+def laid_out(rows: Rows, visible: Sequence[Row], times: Times, width: int) -> tuple[tuple[Field, ...], list[int], list[list[str]]]:
+    """The columns that fit, their widths, and the texts of their cells."""
+    columns = COLUMNS[rows.asked.view]
+    cells = [[plain(column.cell_in(row, times).text) for column in columns] for row in visible]
+    natural = [max([cell_len(_heading(column, rows)), *(cell_len(texts[at]) for texts in cells)]) for at, column in enumerate(columns)]
+    widths = fitted(natural, [column.least for column in columns], width)
+    return columns[: len(widths)], widths, cells
+
+
+def _joined(columns: Sequence[Field], widths: Sequence[int], texts: Sequence[str]) -> str:
+    pieces = []
+    for column, width, text in zip(columns, widths, texts, strict=False):
+        short = cut_inside(text, width) if column.name == _ENDS_WITH_NUMBER else text
+        pieces.append(filled(short, width, right=column.unit.is_number))
+    return (" " * GAP).join(pieces).rstrip()
+
+
+def _heading(column: Field, rows: Rows, *, keys: bool = True) -> str:
+    """The heading, with an arrow if the rows are sorted by it."""
+    sorted_by = column.sort and column.name == rows.sort
+    return (keyed(column) if keys else column.heading) + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
+
+
+def _headings(columns: Sequence[Field], widths: Sequence[int], rows: Rows, *, keys: bool) -> Text:
+    """The headings; where keys sort, the letter that sorts by a column is a capital and underlined."""
+    line = Text(style="bold")
+    for column, width in zip(columns, widths, strict=True):
+        text = filled(_heading(column, rows, keys=keys), width, right=column.unit.is_number)
+        piece = Text(text)
+        if keys and column.key and (at := text.find(column.key)) >= 0:
+            piece.stylize("underline", at, at + 1)
+        line.append_text(piece).append(" " * GAP)
+    line.right_crop(GAP)
+    return line
+
+
+def _none_lines(state: ScreenState, rows: Rows) -> list[str]:
+    if state.place.filter:
+        return [f"Nothing of {rows.total:,} holds {plain(state.place.filter)}: esc clears the filter.", *rows.notes]
+    return [f"No {state.view}.", *rows.notes]
+
+
+def _unknown_lines(state: ScreenState) -> list[str]:
+    """What cannot be told: a problem may hide there."""
+    found = state.status.doubts if state.status else []
+    return [line for text in found for line in wrapped(f"not known: {plain(text)}", state.width)]
+
+
+def _nothing_yet(state: ScreenState) -> str:
+    return "" if state.error or state.status is None else f"asking {MORE}"
+
+
+def _padded(lines: list[Text], height: int) -> list[Text]:
+    return [*lines[:height], *(Text("") for _ in range(height - len(lines)))]

@@ -1,0 +1,139 @@
+"""What a screen is made of: where the user is, what was answered last, and whether that is still so. Nothing here knows a clock."""
+
+from dataclasses import dataclass, replace
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Status
+from streaming.terminal.top.questions import VIEWS, Content, Found, Listing, ListName, Question, Row, Rows, Subject
+
+INTERVALS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Seconds between two answers that ``+`` and ``-`` choose from."""
+
+_MARGIN = 50
+"""Rows above and below the visible ones that are asked for, too, so that scrolling waits for nobody."""
+
+_LATE_ANSWERS, _LATE_SECONDS = 3, 5.0
+"""After so many intervals and seconds more without an answer, the last one is old."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the user is in one view. ``first``: the first visible row; ``cursor``: the chosen one, counted from 0 over all that match.
+
+    ``held``: the key of the chosen row. The cursor stays with it when the order changes; "" stays at the top.
+    """
+
+    filter: str = ""
+    sort: str = ""
+    descending: bool = False
+    cursor: int = 0
+    first: int = 0
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A thing that is shown in detail: ``problem`` is its key, else ``subject`` is what was asked for."""
+
+    problem: str = ""
+    subject: Subject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenState:
+    """Everything that is on the screen, and what a key acts on.
+
+    ``every``: seconds between answers, 0 for none unless asked for. ``now``, ``answered``: seconds of one steady clock, of the last tick
+    and of the last answer. ``error``: why there is none since, "" if the last question was answered. ``line``: the first visible line of a
+    detail or of the help. ``message``: a sentence at the bottom until the next key, and a command. ``to_copy``, ``again``: what a key asked
+    for; whoever does it clears it.
+    """
+
+    source: str
+    view: ListName = ListName.PROBLEMS
+    places: tuple[Place, ...] = (Place(),) * len(VIEWS)
+    opened: tuple[Opened, ...] = ()
+    line: int = 0
+    helping: bool = False
+    typing: bool = False
+    paused: bool = False
+    relative: bool = True
+    every: float = 2.0
+    width: int = 80
+    height: int = 24
+    now: float = 0.0
+    answered: float = -1.0
+    status: Status | None = None
+    content: Content | None = None
+    error: str = ""
+    message: tuple[str, ...] = ()
+    to_copy: str = ""
+    again: bool = False
+    over: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where the user is in the present view."""
+        return self.places[VIEWS.index(self.view)]
+
+    def with_place(self, place: Place) -> "ScreenState":
+        """The same with another place in the present view."""
+        index = VIEWS.index(self.view)
+        return replace(self, places=(*self.places[:index], place, *self.places[index + 1 :]))
+
+    @property
+    def rows(self) -> Rows | None:
+        """The rows of the present view, None if they are not there (yet)."""
+        return self.content if isinstance(self.content, Rows) and self.content.asked.view is self.view else None
+
+    @property
+    def found(self) -> Found | None:
+        """The detail that is opened, None if it is not there yet."""
+        subject = self.opened[-1].subject if self.opened else None
+        return self.content if isinstance(self.content, Found) and self.content.asked == subject else None
+
+    @property
+    def chosen(self) -> Row | None:
+        """The row under the cursor."""
+        rows = self.rows
+        index = self.place.cursor - rows.offset if rows else -1
+        return rows.rows[index] if rows and 0 <= index < len(rows.rows) else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether what is shown is not what was asked for last: another order, another part of the list."""
+        return self.content is None or _without_limit(self.content.asked) != _without_limit(question(self))
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the last answer does not say how it is now."""
+        if self.status is None or self.paused:
+            return False
+        return bool(self.error) or (self.every > 0 and self.now - self.answered > _LATE_ANSWERS * self.every + _LATE_SECONDS)
+
+
+def question(state: ScreenState) -> Question:
+    """What has to be asked for this screen. The part of a list changes in steps, so that not every key asks anew."""
+    if state.opened and (subject := state.opened[-1].subject) is not None:
+        return subject
+    place = state.place
+    return Listing(
+        view=state.view,
+        sort=place.sort,
+        descending=place.descending,
+        filter=place.filter,
+        offset=max(0, place.first - _MARGIN) // _MARGIN * _MARGIN,
+        limit=min(1000, state.height + 3 * _MARGIN),
+    )
+
+
+def key_of(row: Row) -> str:
+    """What makes a row the same one in the next answer."""
+    if isinstance(row, Problem):
+        return f"{row.kind} {row.broker} {row.topic}-{row.partition} {row.group} {row.log_dir} {row.agent}"
+    fields = ("broker", "topic", "partition", "producer_id", "first_offset", "group")
+    return " ".join(str(getattr(row, field, "")) for field in fields)
+
+
+def _without_limit(asked: Question) -> Question:
+    return replace(asked, limit=0) if isinstance(asked, Listing) else asked

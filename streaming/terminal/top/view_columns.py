@@ -1,0 +1,30 @@
+"""The columns of each view, the most important first: that is the order in which narrow terminals keep them. How severe its rows look."""
+
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.listing import Field, severity_of
+from streaming.pages.listings.partition_list import PARTITIONS
+from streaming.pages.listings.problem_list import PROBLEMS
+from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.terminal.top.questions import ListName, Row
+
+COLUMNS: dict[ListName, tuple[Field, ...]] = {
+    ListName.PROBLEMS: PROBLEMS.text_columns,
+    ListName.PARTITIONS: PARTITIONS.text_columns,
+    ListName.TRANSACTIONS: TRANSACTIONS.text_columns,
+    ListName.RETENTION: RETENTION.text_columns,
+    ListName.GROUPS: GROUPS.text_columns,
+}
+
+
+def keyed(column: Field) -> str:
+    """The heading of a column where keys sort: the letter that sorts by it is its only capital."""
+    heading = column.heading.lower()
+    at = heading.find(column.key.lower()) if column.key else -1
+    return heading if at < 0 else heading[:at] + column.key + heading[at + 1 :]
+
+
+def alarm(row: Row, times: Times) -> str:
+    """How severe a row is, "" for what needs no look. Its words say the same without a colour."""
+    return severity_of(row)
