@@ -105,7 +105,7 @@ def _compile(directory: Path, scratch: Path) -> None:
     classes.mkdir()
     conf = SparkConf(loadDefaults=False).setMaster("local").set("spark.driver.extraClassPath", str(classes))
     with (scratch / "lock").open("w") as lock:
-        started = Jvm(conf, java_home=Path(java()).parents[1], scratch=scratch, lock_fd=lock.fileno())
+        started = Jvm(conf, java_home=Path(java()).parents[1], scratch=scratch, lock_fd=lock.fileno(), private=False)
         assert local_files.compile_into(started.connect(conf).jvm, classes) == _NAME
         started.kill()
     with zipfile.ZipFile(scratch / _CLASSES, "w") as jar:

@@ -16,6 +16,7 @@ from streaming.broker.agent import coordinator_log
 from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
 from streaming.broker.agent.presence import GONE_SECONDS
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import Following, KnownLog
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.simulator.batch_writer import Batch, Record
@@ -274,13 +275,12 @@ def test_a_log_dir_that_does_not_answer_holds_up_its_own_groups_alone(tmp_path: 
     for log in (dead, well):
         log.append(committed("g", 5))
     released, stuck, stop = threading.Event(), threading.Event(), threading.Event()
-    between = coordinator_log.list_segments
 
     def waiting(directory: Path) -> object:
         if directory == dead.directory:
             stuck.set()
             released.wait(WAIT)
-        return between(directory)
+        return list_segments(directory)
 
     with beside(tmp_path, dead.directory.parent, well.directory.parent) as agent:
         agent.agent.look()

@@ -22,6 +22,7 @@ from streaming.broker.agent.presence import GONE_SECONDS
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.count_log import count_log
+from streaming.broker.ladder.positions import positions
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.errors import JournalError
 from streaming.simulator.cleaner import clean
@@ -339,7 +340,7 @@ def test_a_log_dir_that_does_not_answer_delays_its_own_logs_alone(
 ) -> None:
     other = partition(log_dir(tmp_path, "d1"), "others", topic_id=1)
     other.append(batch(2))
-    released, real = threading.Event(), position_answers.positions
+    released, real = threading.Event(), positions
 
     def waiting(segments: Sequence[object], *rest: object) -> object:
         if segments[0].directory == log.directory:  # type: ignore[attr-defined]

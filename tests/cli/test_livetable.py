@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.cluster.view.view import Logs, view
+from streaming.cluster.view.exported import Logs
+from streaming.cluster.view.view import view
 from streaming.terminal.cli.livetable import WINDOW_SECONDS, Doubles, Pace, Sample, rates, report, sample
 from tests.view.rows import Row, log, new_table
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.disk import dir_usage
 from streaming.broker.disk.dir_usage import DirUsage, read_usage
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.finding_log_dirs import find_log_dirs
@@ -158,7 +157,7 @@ def test_a_directory_that_cannot_be_read_is_named_and_the_rest_is_there(disk: Pa
             raise PermissionError(13, "Permission denied")
         return real(path, *arguments, **keywords)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(dir_usage.os, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     found = read_usage(disk)
     assert found.unread == {f"{disk}/orders-1": "Permission denied"}
     assert len(found.segments) == 3
@@ -173,7 +172,7 @@ def test_what_vanishes_while_it_is_read_is_not_there(disk: Path, monkeypatch: py
             subprocess.run(["rm", "-r", str(disk / "orders-1")], check=True)
         return real(path, *arguments, **keywords)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(dir_usage.os, "open", vanish)
+    monkeypatch.setattr(os, "open", vanish)
     found = read_usage(disk)
     assert "orders-1" in seen
     assert found.unread == {}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streaming.broker.disk import locate
 from streaming.broker.disk.locate import Boundary, find_offset, start_boundary, walk_on, window
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
+from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
@@ -101,7 +102,7 @@ class Reads(OpenSegment):
 
     total = 0
 
-    def read_into(self, buffer: locate.Bytes, position: int, *, spare_cache: bool = False) -> int:
+    def read_into(self, buffer: Bytes, position: int, *, spare_cache: bool = False) -> int:
         size = super().read_into(buffer, position, spare_cache=spare_cache)
         Reads.total += size
         return size

@@ -5,6 +5,7 @@ import signal
 import struct
 import threading
 import zlib
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -145,6 +146,7 @@ def test_a_reader_that_wants_no_more_leaves_no_process_behind(log: Path) -> None
     reader = SegmentReader(file, lambda _: None, np.empty(4000, np.uint8), whole=False, crcs=False, ticks=lambda _: None)
     others = children()
     windows = reader.windows(0)
+    assert isinstance(windows, Generator)
     next(windows)
     assert children() - others
     windows.close()

@@ -169,7 +169,7 @@ _scrapers = st.lists(
 
 @given(_scrapers, st.floats(0.01, 70), st.randoms(use_true_random=False))
 def test_whatever_scrapers_do_no_pause_is_longer_than_half_a_minute_and_none_is_spinning(
-    scrapers: list[tuple[float, float, float, set[int], str]], took: float, random: "st.random.Random"
+    scrapers: list[tuple[float, float, float, set[int], str]], took: float, random: Random
 ) -> None:
     visits = [
         (phase + number * period + random.random() * jitter * period, who)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.group_json import GroupDetail
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.group_oracle import reported_by_tool
@@ -23,7 +23,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Replayed:
     return replay("why", KAFKA_VERSION, tmp_path_factory.mktemp("why"))
 
 
-def why(replayed: Replayed, state: str, group: str, at_ms: int = 0) -> tuple[GroupDetail, Sequence[str]]:
+def why(replayed: Replayed, state: str, group: str, at_ms: int = 0) -> tuple[GroupDetail, Sequence[GroupFinding]]:
     """What the disk showed of a group, when it was kept or at another moment."""
     disk = replayed.disk(state)
     at_ms = at_ms or disk.now_ms

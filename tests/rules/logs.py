@@ -1,6 +1,7 @@
 """Logs for the tests of retention and compaction: from a few numbers, or drawn at random."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ Segment = tuple[int, int, int, int]
 """base offset, size, largest timestamp, time of the file"""
 
 
-def log_facts(segments: Sequence[Segment], **given: object) -> LogFacts:
+def log_facts(segments: Sequence[Segment], **given: Any) -> LogFacts:
     """A log that is replicated to its end and holds ten offsets in its active segment; configurations by name, ``.`` as ``_``."""
     end = int(given.pop("log_end_offset", segments[-1][0] + (10 if segments[-1][1] else 0)))
     facts: dict[str, object] = {

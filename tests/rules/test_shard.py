@@ -15,7 +15,7 @@ from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
 from streaming.common.state_row import STATES
 from streaming.rules import shard as rule
-from streaming.rules.fold import LogChange
+from streaming.rules.fold import LogChange, ShardFold
 from streaming.rules.log_state import LogState
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
@@ -192,7 +192,7 @@ class Watched:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: list[EventRow] = []
-        fold = rule.ShardFold
+        fold = ShardFold
 
         class Fold(fold):  # type: ignore[misc,valid-type]
             def fold(_, rows: Any) -> None:  # noqa: N805

@@ -12,6 +12,7 @@ import pytest
 from streaming.broker.scrub import segment_check as segment_module
 from streaming.broker.scrub.passes import LogDirScrub
 from streaming.broker.scrub.scrub_progress import ScrubProgress
+from streaming.kafka.scan.soundness import check_batches
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
@@ -98,8 +99,8 @@ def test_damage_is_reported_by_every_log_that_has_it_and_logged_once(disk: LogDi
         run(one)
         clock.now += WEEK
     assert reported(one) == [("a-0", 14, "crc"), ("b-0", 14, "crc")]
-    stated = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert [(Path(record.path).parent.name, record.position, record.offset) for record in stated] == [
+    stated = [vars(record) for record in caplog.records if record.levelname == "ERROR"]
+    assert [(Path(each["path"]).parent.name, each["position"], each["offset"]) for each in stated] == [
         (log.directory.name, closed(log.directory, 1)[0].size // 4 * 3, 14) for log in logs
     ]
 
@@ -175,13 +176,10 @@ def test_a_log_that_is_cut_off_into_a_segment_meanwhile_is_no_damage(disk: LogDi
             other.unlink()
         return found
 
-    monkeypatch.setattr(segment_module, "check_batches", lambda *arguments: cut_off(segment_module_check, *arguments))
+    monkeypatch.setattr(segment_module, "check_batches", lambda *arguments: cut_off(check_batches, *arguments))
     one = scrub(disk, clock)
     run(one)
     assert one.progress.found == ()
-
-
-segment_module_check = segment_module.check_batches
 
 
 def test_a_segment_that_cannot_be_read_is_reported_and_the_others_are_checked(

@@ -47,7 +47,7 @@ def test_without_a_file_it_begins_anew(tmp_path: Path, caplog: pytest.LogCapture
 def test_what_is_not_understood_is_stated_and_it_begins_anew(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "kept").write_text(text)
     assert load(tmp_path / "kept") == ScrubProgress()
-    assert [record.path for record in caplog.records] == [str(tmp_path / "kept")]
+    assert [vars(record)["path"] for record in caplog.records] == [str(tmp_path / "kept")]
 
 
 @given(cut=st.integers(0, 600), new=st.binary(max_size=5))

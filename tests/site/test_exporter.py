@@ -48,20 +48,21 @@ class Job:
 @pytest.fixture
 def job() -> Iterator[Job]:
     table, observer = new_table(log(appended_bytes=5)), new_observer()
+    served: Job
     exporter = Exporter(
         "127.0.0.1",
         0,
         table=table,
         observer=observer,
-        clock=lambda: job.now,
-        healthy=lambda: job.healthy_is(),
-        scraped=lambda who: job.scrape(who),
-        watched=lambda: job.look(),
-        monotonic=lambda: job.monotonic,
+        clock=lambda: served.now,
+        healthy=lambda: served.healthy_is(),
+        scraped=lambda who: served.scrape(who),
+        watched=lambda: served.look(),
+        monotonic=lambda: served.monotonic,
     )
-    job = Job(table, observer, exporter)
+    served = Job(table, observer, exporter)
     exporter.start()
-    yield job
+    yield served
     exporter.close()
 
 

@@ -94,7 +94,7 @@ def _limits_of(topic_id: str, *, reported_of: str) -> int:
 
 def test_what_a_round_knows_and_the_fold_does_not_is_passed_over() -> None:
     made = table(log(log_end_offset=100))
-    unknown = [{"topic": "another"}, {"partition": 7}, {"topic_id": "x"}]
+    unknown: list[dict[str, object]] = [{"topic": "another"}, {"partition": 7}, {"topic_id": "x"}]
     made.take_catalog("a1", catalog(partitions=[{**each, "leader": 1} for each in unknown], logs=[*unknown]))
     assert len(view(made.snapshot(0.0)).logs.labels) == 1
 

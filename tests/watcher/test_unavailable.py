@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 
 from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.logdirs import list_partitions
 from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -158,7 +159,6 @@ def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
             mounts.append(unmount(log_dir.path))
         return list_partitions(log_dir, topic_id_of)
 
-    list_partitions = log_listing.list_partitions
     monkeypatch.setattr(log_listing, "list_partitions", listed_while_it_goes)
     assert both.look() == []
     monkeypatch.undo()
