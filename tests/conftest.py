@@ -1,5 +1,6 @@
 """What all tests share: how thorough property tests are, which tests share a process, a log with its agent, and the Java they use."""
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,16 @@ def _group(item: pytest.Item) -> str:
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark session"
     return _module(item)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """A command that runs inside this process configures its logging; the next test counts records at the level that it expects."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

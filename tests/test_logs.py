@@ -12,14 +12,10 @@ from streaming.common import logs
 
 @pytest.fixture(autouse=True)
 def _root_logger() -> Iterator[None]:
-    """`configure` changes the process; pytest's own handlers come back afterwards."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    root.handlers = []
+    """`configure` changes the process; pytest's own handlers come back afterwards (tests/conftest.py)."""
+    logging.getLogger().handlers = []
     yield
     logging.captureWarnings(False)
-    root.handlers = handlers
-    root.setLevel(level)
 
 
 def test_text_is_key_value_with_quotes_where_a_value_is_not_one_word(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,9 +25,9 @@ from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from tests.agents import Agent, Reader
 from tests.builders import NOW, abort, commit, delete, log_dir, partition
+from tests.formats.dumped import columns
+from tests.formats.test_consumer_offsets import records_of
 from tests.groups.logs import segments
-from tests.kafka.dumped import columns
-from tests.kafka.test_consumer_offsets import records_of
 from tests.scratch import scratch
 
 OFFSETS = "__consumer_offsets"

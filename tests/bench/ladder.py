@@ -26,7 +26,7 @@ from tests.bench import lab
 from tests.bench.table import show
 from tests.broker.install import UnavailableError
 from tests.builders import NOW, abort, batch
-from tests.kafka.segments import written
+from tests.formats.segments import written
 
 ROUNDS = 5
 POSITIONS = 300

@@ -106,9 +106,9 @@ def _steps(origins: Mapping[str, int], tree: Tree) -> dict[str, int]:
 
 
 def _room(path: str) -> str:
-    """The folder under streaming/, tests/ and the like that a file is in, or nothing."""
+    """The room of streaming/, or the folder under tests/ and the like, that a file is in; or nothing."""
     top, *rest = path.split("/")
-    return rest[0] if top in OWN and len(rest) > 1 else ""
+    return rest[-2 if top == "streaming" else 0] if top in OWN and len(rest) > 1 else ""
 
 
 def _module(path: str) -> str:

@@ -6,17 +6,17 @@ from tests.check.nearest import FAR, Tree, nearest, read
 
 TREE = Tree(
     importers={
-        "streaming.kafka.formats.varint": ["streaming.kafka.formats.records", "tests.kafka.test_varint"],
-        "streaming.kafka.formats.records": ["streaming.broker.disk.reader", "tests.kafka.test_records", "tests.builders"],
+        "streaming.kafka.formats.varint": ["streaming.kafka.formats.records", "tests.formats.test_varint"],
+        "streaming.kafka.formats.records": ["streaming.broker.disk.reader", "tests.formats.test_records", "tests.builders"],
         "streaming.broker.disk.reader": ["tests.disk.test_reader"],
         "tests.builders": ["tests.disk.test_reader", "tests.dump.test_text"],
         "tests.alerts.conftest": [],
         "tests.alerts.test_rules": [],
         "tests.disk.test_reader": [],
         "tests.dump.test_text": [],
-        "tests.kafka.test_beside": [],
-        "tests.kafka.test_records": [],
-        "tests.kafka.test_varint": [],
+        "tests.formats.test_beside": [],
+        "tests.formats.test_records": [],
+        "tests.formats.test_varint": [],
         "tests.test_words": [],
     },
     words={
@@ -31,10 +31,10 @@ WHOLE = "tests.test_words"
 
 def test_first_what_imports_it_or_lies_beside_it_then_by_steps() -> None:
     assert nearest(["streaming/kafka/formats/varint.py"], TREE) == [
-        "tests.kafka.test_varint",
-        "tests.kafka.test_records",
+        "tests.formats.test_varint",
+        "tests.formats.test_records",
         WHOLE,
-        "tests.kafka.test_beside",
+        "tests.formats.test_beside",
         "tests.disk.test_reader",
         "tests.dump.test_text",
     ]
@@ -59,9 +59,9 @@ def test_a_file_that_is_no_python_belongs_to_those_that_name_it_and_then_to_thos
 def test_a_module_that_was_deleted_leaves_what_lies_beside_it() -> None:
     assert nearest(["streaming/kafka/formats/gone.py"], TREE) == [
         WHOLE,
-        "tests.kafka.test_beside",
-        "tests.kafka.test_records",
-        "tests.kafka.test_varint",
+        "tests.formats.test_beside",
+        "tests.formats.test_records",
+        "tests.formats.test_varint",
     ]
 
 

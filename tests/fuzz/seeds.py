@@ -30,7 +30,7 @@ from streaming.kafka.formats.time_index import read_time_entries
 from streaming.kafka.formats.transaction_index import read_aborted_columns, read_aborted_transactions
 from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.pieces import Piece, scan
-from tests.kafka import vectors
+from tests.formats import vectors
 from tests.record_batches import image_of_snapshot, read_batches
 
 DATA = Path(__file__).parents[1] / "data"

@@ -9,7 +9,7 @@ import numpy as np
 from streaming.common.log_key import LogKey
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.replays import Replay, new_replay
-from tests.kafka.dumped import columns
+from tests.formats.dumped import columns
 
 DATA = Path(__file__).parents[1] / "data" / "groups"
 

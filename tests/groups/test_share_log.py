@@ -16,9 +16,9 @@ from streaming.kafka.scan.group_records import NOT_UNDERSTOOD
 from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
 from streaming.simulator.batch_writer import Record
 from streaming.terminal.dump.plain import plain
+from tests.formats.dumped import columns
+from tests.formats.segments import written
 from tests.groups.logs import dumped, segments
-from tests.kafka.dumped import columns
-from tests.kafka.segments import written
 from tests.scan.test_group_records import holding
 from tests.tables import each_row
 

@@ -15,7 +15,7 @@ from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.compressor import Codec, compress
 from streaming.spark.client.agent_client import AgentClient
 from tests.builders import NOW, batch, log_dir, partition
-from tests.kafka.claims import claiming, empty_records
+from tests.formats.claims import claiming, empty_records
 from tests.processes import Segtail, segtail, until
 
 MIB = 1 << 20

@@ -7,7 +7,7 @@ from pathlib import Path
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.count_log import count_log
-from tests.kafka.dumped import LOGS
+from tests.formats.dumped import LOGS
 from tests.tables import each_row
 
 DIRECTORIES = sorted({str(path.parent.relative_to(LOGS)) for path in LOGS.glob("*/*/*.log")})

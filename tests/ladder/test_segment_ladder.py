@@ -13,7 +13,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.transaction_index import ABORTED
 from streaming.kafka.scan.headers import Batches, read_headers
 from tests.builders import NOW, batch
-from tests.kafka.segments import written
+from tests.formats.segments import written
 
 longs = st.integers(0, 2**62)
 pending = st.builds(

@@ -9,7 +9,7 @@ from streaming.rules.log_state import LogState
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from streaming.simulator.log import PartitionLog
-from tests.kafka.dumped import columns
+from tests.formats.dumped import columns
 
 TOPIC = TRANSACTION_TOPIC
 NAMES = ("billing", "orders", "stock")

@@ -419,7 +419,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="for at in range(position, min(position + longest, len(data))):",
         after="for at in range(position, min(position + longest - 1, len(data))):",
         why="The largest numbers would be refused.",
-        tests=("tests/kafka/test_varint.py",),
+        tests=("tests/formats/test_varint.py",),
     ),
     Mutation(
         name="scan-batch-size",

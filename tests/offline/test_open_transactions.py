@@ -23,9 +23,9 @@ from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import IdState, TransactionState, offset_commit_record, transaction_record
 from tests.builders import NOW, batch
+from tests.formats.dumped import columns
+from tests.formats.segments import written
 from tests.frozen import NAMES, Frozen, unpack
-from tests.kafka.dumped import columns
-from tests.kafka.segments import written
 from tests.offline.lists import Opened
 from tests.offline.lists import opened as read_opened
 from tests.rules.outcomes import together

@@ -13,8 +13,8 @@ from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
 from streaming.simulator.group_actors import COMMIT_MS
 from streaming.terminal.offline.group_reading import read_groups
+from tests.formats.dumped import columns
 from tests.group_answers import detailed
-from tests.kafka.dumped import columns
 
 pytestmark = pytest.mark.xdist_group("offline/test_simulated_groups")  # one process makes the broker, not each
 

@@ -18,9 +18,9 @@ from streaming.terminal.offline.offline_agent import OfflineAgent
 from streaming.terminal.offline.single_reading import SingleReading
 from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
 from tests.clocks import Clock
+from tests.formats.dumped import columns
+from tests.formats.segments import written
 from tests.frozen import Frozen, unpack
-from tests.kafka.dumped import columns
-from tests.kafka.segments import written
 from tests.offline.lists import kept, opened
 
 SETTINGS = Settings()

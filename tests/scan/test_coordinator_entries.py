@@ -16,8 +16,8 @@ from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
 from tests.builders import NOW, batch, commit
-from tests.kafka.dumped import columns, files, read, reported
-from tests.kafka.segments import Content, written
+from tests.formats.dumped import columns, files, read, reported
+from tests.formats.segments import Content, written
 from tests.tables import each_row
 
 

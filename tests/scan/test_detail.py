@@ -13,8 +13,8 @@ from streaming.kafka.scan.detail import first_offset_above, pack, sums_from
 from streaming.kafka.scan.headers import read_headers
 from streaming.kafka.scan.sums import sum_ranges
 from tests.builders import NOW, batch
-from tests.kafka.dumped import columns, read
-from tests.kafka.segments import Content, contents, written
+from tests.formats.dumped import columns, read
+from tests.formats.segments import Content, contents, written
 from tests.tables import each_row
 
 whole = np.zeros(1, np.intp)

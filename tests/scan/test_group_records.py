@@ -20,10 +20,10 @@ from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, abort, batch, commit
-from tests.kafka.dumped import columns, files, read, reported
-from tests.kafka.segments import Content, empty, written
-from tests.kafka.test_consumer_offsets import PAYLOAD
-from tests.kafka.vectors import CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME
+from tests.formats.dumped import columns, files, read, reported
+from tests.formats.segments import Content, empty, written
+from tests.formats.test_consumer_offsets import PAYLOAD
+from tests.formats.vectors import CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME
 from tests.tables import each_row
 
 

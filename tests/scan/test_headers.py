@@ -11,9 +11,9 @@ from streaming.common.rows import CODECS
 from streaming.kafka.formats.layout import CONTROL_BIT, HEADER_BYTES, PREFIX_BYTES
 from streaming.kafka.scan.headers import Batches, Flaw, find_flaws, first_broken, read_headers
 from tests.builders import batch
-from tests.kafka.dumped import columns, files, read, reported
-from tests.kafka.segments import Content, contents, written
-from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.formats.dumped import columns, files, read, reported
+from tests.formats.segments import Content, contents, written
+from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 from tests.tables import each_row
 
 LINE = re.compile(

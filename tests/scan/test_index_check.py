@@ -4,7 +4,7 @@ import numpy as np
 
 from streaming.kafka.formats.offset_index import OffsetEntries, read_offset_entries
 from streaming.kafka.scan.index_check import proven_offset_entries
-from tests.kafka.dumped import base_offset_of, files, read, reported, segment_of
+from tests.formats.dumped import base_offset_of, files, read, reported, segment_of
 from tests.tables import each_row
 
 PAY = "transactions/pay-0/00000000000000000000.index"

@@ -11,8 +11,8 @@ from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch
 from streaming.kafka.scan.sums import Sums, joined
 from streaming.kafka.scan.walk import Stop
 from tests.builders import batch
-from tests.kafka.dumped import read
-from tests.kafka.segments import Content, contents, seeds_in, sums_of, tails, written
+from tests.formats.dumped import read
+from tests.formats.segments import Content, contents, seeds_in, sums_of, tails, written
 from tests.tables import each_row
 
 

@@ -13,7 +13,7 @@ from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.producer_states import EXPIRATION_MS, Producers, Taken
 from streaming.simulator.batch_writer import Batch
 from tests.builders import NOW, abort, batch, commit
-from tests.kafka.segments import written
+from tests.formats.segments import written
 from tests.tables import each_row
 
 LIMIT = 100

@@ -14,7 +14,7 @@ from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.kafka.scan.soundness import Checked, CheckPosition, Damage, Fault, Surroundings, check_batches, check_end
 from streaming.kafka.scan.walk import Stop, walk
 from tests.builders import batch
-from tests.kafka.segments import Content, any_batch, contents, tails, written
+from tests.formats.segments import Content, any_batch, contents, tails, written
 
 BASE = 100
 LOGS = Path(__file__).parents[1] / "data/log_dirs/deletions/n1/d1"

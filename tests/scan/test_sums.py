@@ -11,7 +11,7 @@ from streaming.kafka.scan.headers import read_headers
 from streaming.kafka.scan.sums import joined, sum_ranges
 from streaming.simulator.batch_writer import Batch
 from tests.builders import batch
-from tests.kafka.segments import Content, contents, empty, sums_of, written
+from tests.formats.segments import Content, contents, empty, sums_of, written
 from tests.tables import each_row
 
 whole = np.zeros(1, np.intp)

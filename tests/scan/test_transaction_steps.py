@@ -14,7 +14,7 @@ from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, merge_steps, steps_from, steps_of
 from streaming.simulator.batch_writer import Batch, ControlType, Record, control_key
 from tests.builders import NOW, abort, batch, commit
-from tests.kafka.segments import Content, written
+from tests.formats.segments import Content, written
 from tests.tables import each_row
 
 SEEN = Times.seen(NOW + 77, NOW + 77)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.kafka.scan.walk import FEW_LANES, Stop, Walk, walk, walk_lanes
 from tests.builders import batch
-from tests.kafka.segments import Content, contents, seeds_in, tails, written
+from tests.formats.segments import Content, contents, seeds_in, tails, written
 from tests.tables import each_row
 
 

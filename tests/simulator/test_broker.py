@@ -15,8 +15,8 @@ from streaming.errors import LogDirError
 from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitKey
 from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
-from tests.kafka.dumped import columns
-from tests.kafka.test_consumer_offsets import records_of
+from tests.formats.dumped import columns
+from tests.formats.test_consumer_offsets import records_of
 from tests.simulator.test_group_writer import read
 
 pytestmark = pytest.mark.xdist_group("simulator/test_broker")  # one process makes the busy broker, not each

@@ -6,7 +6,7 @@ from streaming.simulator.batch_writer import Batch, encode
 from streaming.simulator.cleaner import clean, compact
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
-from tests.kafka.dumped import columns
+from tests.formats.dumped import columns
 
 
 def table(tmp_path: Path) -> PartitionLog:

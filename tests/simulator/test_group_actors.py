@@ -13,8 +13,8 @@ from streaming.simulator.group_coordinator import Group, GroupCoordinator
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.workload import Reading
 from tests.builders import NOW, batch, commit, log_dir, partition
-from tests.kafka.dumped import columns
-from tests.kafka.test_consumer_offsets import records_of
+from tests.formats.dumped import columns
+from tests.formats.test_consumer_offsets import records_of
 from tests.simulator.test_group_writer import read
 
 

@@ -19,9 +19,9 @@ from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.formats.records import Record
 from streaming.simulator import batch_writer
 from streaming.simulator.group_writer import SESSION_TIMEOUT_MS, Member, classic_group_record, consumer_group_records
-from tests.kafka.dumped import columns
-from tests.kafka.dumped import read as read_file
-from tests.kafka.test_consumer_offsets import records_of
+from tests.formats.dumped import columns
+from tests.formats.dumped import read as read_file
+from tests.formats.test_consumer_offsets import records_of
 
 T = 1_700_000_000_000
 TOPIC_ID = UUID("000102030405060708090a0b0c0d0e0f")

@@ -18,7 +18,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, NOW, batch, partition
 from tests.clocks import Clock
-from tests.kafka.segments import written
+from tests.formats.segments import written
 from tests.scratch import scratch
 from tests.watcher.joined import join
 from tests.watcher.station import PRODUCERS_LIMIT, Station

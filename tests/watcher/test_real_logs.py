@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.simulator.log_dir import LogDir
-from tests.kafka.dumped import LOGS
+from tests.formats.dumped import LOGS
 from tests.watcher.station import Station
 
 BATCH = re.compile(r"baseOffset: \d+ lastOffset: (\d+) count: (\d+) .*isControl: (\w+) .*size: (\d+)")

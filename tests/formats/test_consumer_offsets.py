@@ -37,9 +37,9 @@ from streaming.kafka.scan.headers import Batches
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.terminal.dump.plain import plain
 from tests.dump.reported import as_ours, shared
+from tests.formats.dumped import columns, files, read, reported
+from tests.formats.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, STREAMS_GROUP_RECORDS, TIME, TOPIC_ID
 from tests.groups.logs import dumped, segments
-from tests.kafka.dumped import columns, files, read, reported
-from tests.kafka.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, STREAMS_GROUP_RECORDS, TIME, TOPIC_ID
 from tests.tables import each_row
 
 PAYLOAD = re.compile(r" key: (.*?\}\}) payload: (.*)$")

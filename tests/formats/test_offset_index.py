@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.formats.offset_index import read_offset_entries
-from tests.kafka.dumped import files, read, segment_of
+from tests.formats.dumped import files, read, segment_of
 from tests.tables import each_row
 
 STALE = bytes.fromhex("0000000a00000000 0000001400001388 0000001e00002710") + bytes(40)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from streaming.kafka.formats.time_index import ENTRY_BYTES, read_time_entries
 from streaming.kafka.scan.index_check import proven_time_entries
-from tests.kafka.dumped import base_offset_of, files, read, reported, segment_of
-from tests.kafka.vectors import TIME
+from tests.formats.dumped import base_offset_of, files, read, reported, segment_of
+from tests.formats.vectors import TIME
 from tests.tables import each_row
 
 ENTRIES = st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 9)), max_size=8)

@@ -9,7 +9,7 @@ from streaming.kafka.formats.legacy_messages import inner_messages, read_message
 from streaming.kafka.formats.record_batches import read_batch
 from streaming.kafka.formats.records import read_records
 from streaming.kafka.scan.crc_check import stored_crcs, wrong_crcs
-from tests.kafka.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, reported
+from tests.formats.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, reported
 from tests.tables import each_row
 
 DECODED = re.compile(r" key: \{.*")

@@ -18,7 +18,7 @@ from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES,
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.compressor import Codec, compress
 from tests.builders import NOW
-from tests.kafka.claims import claiming, empty_records
+from tests.formats.claims import claiming, empty_records
 from tests.legacy_messages import Messages
 from tests.tables import each_row
 

@@ -15,7 +15,7 @@ from streaming.kafka.formats.records import Record
 from streaming.simulator.batch_writer import Record as Sent
 from streaming.simulator.compressor import Codec
 from tests import legacy_messages as written
-from tests.kafka.vectors import DATA_BATCH, TIME
+from tests.formats.vectors import DATA_BATCH, TIME
 from tests.tables import each_row
 
 OLD_CODECS = [codec for codec in Codec if codec is not Codec.ZSTD]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
-from tests.kafka.dumped import files, producer_line, read, reported
-from tests.kafka.vectors import TIME
+from tests.formats.dumped import files, producer_line, read, reported
+from tests.formats.vectors import TIME
 from tests.tables import each_row
 
 ONE = bytes.fromhex("0001518fa82a000000010000000000000fa0000300000001000000000000006500000001" + "0000018bcfe56807ffffffff0000000000000064")

@@ -25,7 +25,7 @@ from streaming.kafka.formats.control import (
 )
 from streaming.kafka.formats.record_batches import read_batch
 from streaming.kafka.formats.records import Record, read_records
-from tests.kafka.vectors import ABORT_MARKER, COMMIT_MARKER, CONTROL_VALUES, OTHER_ID, TIME, TOPIC_ID
+from tests.formats.vectors import ABORT_MARKER, COMMIT_MARKER, CONTROL_VALUES, OTHER_ID, TIME, TOPIC_ID
 from tests.tables import each_row
 
 FIRST, SECOND = Voter(1, TOPIC_ID), Voter(2, OTHER_ID)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
-from tests.kafka.dumped import files, read, reported
+from tests.formats.dumped import files, read, reported
 from tests.tables import each_row
 
 VECTOR = bytes.fromhex("0000" + "0000000000000fa1" + "000000000000005a" + "0000000000000067" + "0000000000000068")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.legacy_messages import LegacyEntry, read_entry
-from tests.kafka.dumped import columns, read
+from tests.formats.dumped import columns, read
 from tests.tables import each_row
 
 WRAPPERS = [

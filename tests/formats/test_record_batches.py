@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.record_batches import read_batch
-from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 from tests.record_batches import read_batches
 from tests.tables import each_row
 

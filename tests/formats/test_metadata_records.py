@@ -27,7 +27,7 @@ from streaming.kafka.formats.metadata_records import (
     read_metadata_frame,
     read_metadata_record,
 )
-from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
+from tests.formats.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
 from tests.tables import each_row
 
 UUID = bytes(range(16)).hex()

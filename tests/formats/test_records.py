@@ -13,7 +13,7 @@ from streaming.kafka.formats.record_batches import RecordBatch, read_batch
 from streaming.kafka.formats.records import Header, Record, read_record_times
 from streaming.simulator import batch_writer as written
 from streaming.simulator.compressor import Codec
-from tests.kafka.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
+from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 from tests.tables import each_row
 
 FIELDS = st.none() | st.binary(max_size=40)

@@ -18,7 +18,7 @@ from streaming.kafka.formats.metadata_partitions import PartitionState, without_
 from streaming.kafka.formats.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import partition_change_record
-from tests.kafka.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
+from tests.formats.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
 from tests.record_batches import image_of_snapshot
 from tests.tables import each_row
 

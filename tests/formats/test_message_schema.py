@@ -23,7 +23,7 @@ from streaming.kafka.formats.transaction_state import TransactionState, read_tra
 from streaming.kafka.formats.wire import Reader
 from streaming.terminal.dump.plain import plain
 from tests.dump import reported
-from tests.kafka.kafkas_layouts import Layout, contents, encoded, layouts
+from tests.formats.kafkas_layouts import Layout, contents, encoded, layouts
 from tests.tables import each_row
 
 Parser = Callable[[int, bytes], object]

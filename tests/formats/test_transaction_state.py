@@ -18,9 +18,9 @@ from streaming.kafka.formats.transaction_state import (
 )
 from streaming.simulator.coordinator_records import IdState, transaction_record
 from streaming.simulator.coordinator_records import TransactionState as Written
-from tests.kafka.dumped import columns, files, read, reported
-from tests.kafka.test_consumer_offsets import records_of
-from tests.kafka.vectors import TIME, TRANSACTION_VALUES
+from tests.formats.dumped import columns, files, read, reported
+from tests.formats.test_consumer_offsets import records_of
+from tests.formats.vectors import TIME, TRANSACTION_VALUES
 from tests.tables import each_row
 
 FOO = (TopicPartitions("foo", (0,)),)
