@@ -191,8 +191,8 @@ class Kafka:
             arguments = ("format", "--ignore-formatted", "-t", self.cluster_id, "-c", str(node.properties))
             command = java_command("kafka.tools.StorageTool", *arguments, version=self.version)
             formatting.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        said = [process.communicate()[0] for process in formatting]
-        assert not any(process.returncode for process in formatting), said
+        output = [process.communicate()[0] for process in formatting]
+        assert not any(process.returncode for process in formatting), output
 
     def _select(self, node_ids: Iterable[int]) -> list[Node]:
         wanted = set(node_ids) or {node.node_id for node in self.nodes}
@@ -225,8 +225,8 @@ class Kafka:
 
         def serves() -> bool:
             if self._running[node.node_id].poll() is not None:
-                said = witnesses.tail(node.log)
-                assert _TAKEN in said, f"node {node.node_id} did not start:\n{said}"
+                output = witnesses.tail(node.log)
+                assert _TAKEN in output, f"node {node.node_id} did not start:\n{output}"
                 node.log.rename(node.log.with_suffix(".taken"))  # by a program that is no test's: it may let go of it
                 self._launch(node)
             return _listens(port)
