@@ -10,7 +10,7 @@ import pytest
 from streaming.broker.disk import dir_usage
 from streaming.broker.disk.dir_usage import DirUsage, read_usage
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.disk.finding_log_dirs import find_log_dirs
+from streaming.broker.disk.logdirs import find_log_dirs
 from streaming.errors import LogDirError
 from tests.builders import batch, delete, log_dir, partition
 

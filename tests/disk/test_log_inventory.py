@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.active_segment import ActiveRead
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.contents import read_contents, was_shut_down_cleanly
 from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
 from streaming.broker.disk.segment_files import Identity
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN

@@ -14,7 +14,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import ROWS, unpack_rows
 from streaming.common.state_row import STATES
-from streaming.rules.row_values import state_rows
+from streaming.rules.shard import state_rows
 from streaming.simulator.log import PartitionLog
 from streaming.spark.job.query_progress import Progress
 from streaming.spark.source import agent_connections

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.joining import LEAST, LOOKS, Joining
+from streaming.broker.journal.joining import LEAST, LOOKS, MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Joining
 from streaming.broker.journal.journal import Journal, Mark
-from streaming.broker.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
 from streaming.broker.journal.schema import VERSION
 from streaming.broker.journal.stored_blocks import entries
 from streaming.broker.journal.trimming import Limits, Trimming

@@ -231,7 +231,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-high-watermark",
-        file="streaming/kafka/groups/coordinator_replica.py",
+        file="streaming/kafka/groups/replica_commits.py",
         before="if group.effective_offset >= high_watermark:",
         after="if group.effective_offset > high_watermark:",
         why="A group would count before its record is replicated.",
@@ -449,7 +449,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="disk-no-checkpoint",
-        file="streaming/broker/disk/offset_checkpoint.py",
+        file="streaming/broker/disk/logdirs.py",
         before="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)",
         after="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), 0)",
         why="A partition without a checkpoint would have one at offset 0.",

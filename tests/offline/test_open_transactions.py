@@ -15,7 +15,7 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.cluster.verdicts.commands import ANY_SERVER
 from streaming.common.logs import TextFormatter
 from streaming.common.settings import Settings
-from streaming.kafka.formats.servers import server_of
+from streaming.kafka.formats.metadata_brokers import server_of
 from streaming.kafka.scan.transaction_steps import Times, steps_of
 from streaming.kafka.scan.walk import walk
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones

@@ -18,10 +18,9 @@ from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.kafka.formats.metadata_brokers import BrokerState
+from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
-from streaming.kafka.formats.servers import server_of
 from streaming.rules.config_levels import Configs
 from streaming.rules.limits import limits_of
 

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from streaming.broker.agent.coordinator_log import PIECE_BYTES, CoordinatorLog, followed
-from streaming.broker.agent.dir_threads import DirThreads
-from streaming.broker.agent.presence import Presence
+from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.protocol.group_messages import FollowedLog, Following, KnownLog
 from streaming.broker.scrub.scrub_pace import ScrubPace
 from streaming.broker.watcher.tail import Tail

@@ -11,9 +11,8 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-from streaming.broker.agent.dir_threads import DirThreads
+from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.agent.laddered_log import LadderedLog
-from streaming.broker.agent.presence import Presence
 from streaming.broker.agent.record_totals import RecordTotals
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanned_timestamps import SegmentKey

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment
 from streaming.kafka.formats.layout import PREFIX_BYTES

@@ -18,8 +18,7 @@ from streaming.broker.disk.active_segment import ActiveRead, read_on
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.closed_segments import ClosedSegments
 from streaming.broker.disk.contents import bytes_taken
-from streaming.broker.disk.logdirs import LogDir, Partition
-from streaming.broker.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
+from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.scanning import window

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
 
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.calls import Calling, note_read
 from streaming.broker.disk.index_file import last_entry_below, positions_between
 from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
-from streaming.broker.disk.reads import note_read
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs

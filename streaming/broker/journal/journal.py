@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, stored_ladders, totals
+from streaming.broker.journal import consumer_rows, producer_pages, stored_blocks, stored_logs, totals
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.database import Database
@@ -96,7 +96,7 @@ class Journal:
     def cursors(self) -> list[Cursor]:
         """The cursors of all logs, as of the last event."""
         with self.database.reading() as run:
-            return stored_cursors.read(run)
+            return stored_logs.cursors(run)
 
     def producers(self, log: LogKey, limit: int) -> Producers | None:
         """The producers of a log as of its cursor, None if they are not known."""
@@ -125,8 +125,8 @@ class Journal:
                     grown += stored_blocks.insert(run, block_of(block), at_ms)
                     end = Mark(block[-1].seq, block[-1].total)
                 totals.note_published(run, end.seq, end.total)
-                stored_cursors.write(run, cursors)
-                stored_cursors.forget(run, gone)
+                stored_logs.write_cursors(run, cursors)
+                stored_logs.forget_cursors(run, gone)
                 producer_pages.write(run, pages)
                 producer_pages.forget(run, gone)
             self._size += grown
@@ -137,29 +137,29 @@ class Journal:
     def scanned(self) -> dict[SegmentKey, int]:
         """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
         with self.database.reading() as run:
-            return scanned_segments.read(run)
+            return stored_logs.scanned(run)
 
     def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
         """Store the results of further scans, and forget segments that do not exist any more."""
         with self.database.transaction() as run:
-            scanned_segments.write(run, found)
-            scanned_segments.forget(run, gone)
+            stored_logs.write_scanned(run, found)
+            stored_logs.forget_scanned(run, gone)
 
     def laddered(self) -> set[SegmentKey]:
         """The closed segments whose ladders are stored."""
         with self.database.reading() as run:
-            return stored_ladders.keys(run)
+            return stored_logs.laddered(run)
 
     def ladders(self, wanted: Iterable[SegmentKey]) -> dict[SegmentKey, bytes]:
         """The packed ladders of those of the segments whose ladders are stored."""
         with self.database.reading() as run:
-            return stored_ladders.read(run, wanted)
+            return stored_logs.ladders(run, wanted)
 
     def keep_ladders(self, found: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
         """Store the ladders of closed segments, and forget those of segments that do not exist any more."""
         with self.database.transaction() as run:
-            stored_ladders.write(run, found)
-            stored_ladders.forget(run, gone)
+            stored_logs.write_ladders(run, found)
+            stored_logs.forget_ladders(run, gone)
 
     # --- reading
 

@@ -1,7 +1,7 @@
 """The tables of a journal's file, and their version.
 
-Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_cursors`, `producer_pages`, `consumer_rows`,
-`losses` (two tables), `scanned_segments`, `stored_ladders`, `totals`. The table ``journal`` is this module's.
+Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_logs` (three tables),
+`producer_pages`, `consumer_rows`, `losses` (two tables), `totals`. The table ``journal`` is this module's.
 """
 
 import sqlite3

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from streaming.broker.journal import totals
 from streaming.broker.journal.blobs import merged_entries, merged_steps, still_counts
+from streaming.broker.journal.joining import merged_found
 from streaming.broker.journal.journal import Edit, Journal
 from streaming.broker.journal.losses import cuts, gaps, held, is_parted, lose
-from streaming.broker.journal.merging import merged_found
 from streaming.broker.journal.stored_blocks import Entry, entries, kinds, rows
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from streaming.broker.disk.directories import live_directories
+from streaming.broker.disk.logdirs import live_directories
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
 from streaming.broker.scrub.findings import Findings, FoundSegment

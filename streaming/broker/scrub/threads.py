@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import Calls, calls_of_this_thread
+from streaming.broker.disk.calls import Calls, bytes_read, calls_of_this_thread
 from streaming.broker.disk.identity import LogDir
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.scrub.passes import IDLE_SECONDS, LogDirScrub, Progress
 from streaming.broker.scrub.scrub_pace import ScrubPace
 from streaming.broker.scrub.scrub_progress import ScrubProgress, file_of, load, store

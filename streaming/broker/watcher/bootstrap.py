@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import scan_on, start_near
 from streaming.broker.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN

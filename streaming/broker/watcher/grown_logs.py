@@ -4,8 +4,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import WINDOW_BYTES
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.watcher.publishing import Publisher
 from streaming.broker.watcher.reading import Reading
 from streaming.broker.watcher.registry import LogRegistry

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.directories import live_directories, log_dir_stamp, partition_stamp
+from streaming.broker.disk.logdirs import live_directories, log_dir_stamp, partition_stamp
 from streaming.broker.disk.segment_files import Identity, Stamp
 from streaming.broker.watcher import inotify
 from streaming.broker.watcher.observation import Observation

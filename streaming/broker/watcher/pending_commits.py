@@ -6,8 +6,8 @@ The keys of its records name the groups. While it is open, none of these offsets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import window
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import Segment
 from streaming.common.short_names import short_name

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
 from streaming.broker.disk.preallocated import without_half_written
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.journal.blobs import encode_steps
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.carrying import still_open

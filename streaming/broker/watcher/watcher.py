@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
 from streaming.broker.journal.census import census
 from streaming.broker.journal.consumer_rows import Registration

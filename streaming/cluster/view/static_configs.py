@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from streaming.broker.disk.properties_files import read_server_properties
+from streaming.broker.disk.identity import read_server_properties
 from streaming.errors import SettingsError
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, topic_configs
 from streaming.rules.config_values import NAMES, Source

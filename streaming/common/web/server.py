@@ -18,12 +18,12 @@ from streaming.common.web import client_limits as limits
 from streaming.common.web.acceptor import Acceptor
 from streaming.common.web.answering import Answering
 from streaming.common.web.channel import Channel
+from streaming.common.web.client_limits import ServerCounts
 from streaming.common.web.gate import OPEN_PATHS, Gate
 from streaming.common.web.hosts import is_foreign
 from streaming.common.web.messages import Request, Response, head_of, sentence
 from streaming.common.web.places import Place, Places
 from streaming.common.web.request_head import RequestError, RequestHead, head_length, parse_head
-from streaming.common.web.server_counts import ServerCounts
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,7 @@ from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.crc import OLD_CHECKED_FROM, crc32
 from streaming.kafka.formats.decompression import decompressed_old
 from streaming.kafka.formats.layout import CODEC_MASK, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES, TIMESTAMP_TYPE_BIT
-from streaming.kafka.formats.moving_window import MovingWindow
-from streaming.kafka.formats.records import MAX_OPENED_BYTES, MAX_OPENED_RECORDS, MAX_RECORDS_BYTES
+from streaming.kafka.formats.records import MAX_OPENED_BYTES, MAX_OPENED_RECORDS, MAX_RECORDS_BYTES, MovingWindow
 from streaming.kafka.formats.varint import Bytes
 
 _HEAD = struct.Struct(">qiIbb")

@@ -33,8 +33,7 @@ from streaming.spark.client.agent_client import NO_FILES
 from streaming.spark.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.spark.job.child import NAME, ChildAgent, environment
-from streaming.spark.job.exporting import board_of, observer_of, table_of
-from streaming.spark.job.group_surroundings import clients_of, rounds_of
+from streaming.spark.job.exporting import board_of, clients_of, observer_of, rounds_of, table_of
 from streaming.spark.job.jvm import SparkError
 from streaming.spark.job.query_progress import Progress
 from streaming.spark.job.restarts import BackOff, Wellness

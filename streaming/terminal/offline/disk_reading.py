@@ -12,8 +12,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.dir_usage import DirUsage
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.offset_checkpoint import load_offset_checkpoint
+from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
 from streaming.broker.protocol.disk_json import LeftoverFiles
