@@ -64,7 +64,7 @@ def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatc
     _open_lists(before, batches)
     rows = [each for batch in batches for each in event_rows(batch)]
     before.load(map(key_of, rows))
-    fold = ShardFold(shard, before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
+    fold = ShardFold(shard, before.marks, find=before.find, keys=before.known, cut=cut, overwritten_from=overwritten_from)
     fold.fold(rows)
     changes = list(fold.changes())
     stays = not fold.touched and fold.marks == before.marks
@@ -88,7 +88,7 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     others = [each for rows in rest if len(rows) for each in event_rows(rows)]
     lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any other log
     before.load([*lacking, *map(key_of, others)])
-    fold = ShardFold(shard, {}, find=before.find, known=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
+    fold = ShardFold(shard, {}, find=before.find, keys=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
     fold.fold(others)
     changes = list(fold.changes())
     stays = replaced is None and not fold.touched and found.marks == before.marks

@@ -15,7 +15,7 @@ from streaming.broker.disk.contents import read_contents, was_shut_down_cleanly
 from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
-from streaming.broker.disk.segment_files import Identity
+from streaming.broker.disk.segment_files import FileIdentity
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.batch_writer import Batch
@@ -350,7 +350,7 @@ def test_what_somebody_else_has_scanned_is_not_scanned_again(log: PartitionLog) 
     path = log.directory / "00000000000000000008.log"
     stat = path.stat()
     read = ActiveRead(
-        identity=Identity(stat.st_dev, stat.st_ino),
+        identity=FileIdentity(stat.st_dev, stat.st_ino),
         base_offset=8,
         position=stat.st_size,
         next_offset=11,

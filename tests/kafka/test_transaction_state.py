@@ -17,7 +17,7 @@ from streaming.kafka.formats.transaction_state import (
     read_transaction_value,
 )
 from streaming.simulator.coordinator_records import IdState, transaction_record
-from streaming.simulator.coordinator_records import TransactionState as Written
+from streaming.simulator.coordinator_records import StoredTransaction as Written
 from tests.kafka.dumped import columns, files, read, reported
 from tests.kafka.test_consumer_offsets import records_of
 from tests.kafka.vectors import TIME, TRANSACTION_VALUES

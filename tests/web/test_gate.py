@@ -16,7 +16,7 @@ import yaml
 
 from streaming.common.web import gate as gates
 from streaming.common.web.gate import Gate, Passwords
-from streaming.common.web.messages import Request, Response
+from streaming.common.web.messages import HttpRequest, Response
 from streaming.common.web.server import Server as WebServer
 from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
@@ -48,7 +48,7 @@ class Server:
         self.port = self._server.address[1]
         self._server.start("web")
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> Response:
         return Response(status=HTTPStatus.OK, body=request.path.encode())
 
     def close(self) -> None:

@@ -157,8 +157,8 @@ class _Calls(grpc.GenericRpcHandler):
         """gRPC calls it when it has the headers of a call, and nothing else."""
         principal = ""
         if self._tokens is not None:
-            shown = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
-            token = accepted(self._tokens.get(), shown)
+            presented = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
+            token = accepted(self._tokens.get(), presented)
             if token is None:
                 self._metrics.unauthorized.inc()
                 return _refusal(grpc.StatusCode.UNAUTHENTICATED, "this agent asks for a token that it knows")

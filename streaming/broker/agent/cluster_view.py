@@ -265,7 +265,7 @@ class _Follower:
         self._log_dirs = log_dirs
         self._log = MetadataLog(log_dirs)
         self._complained = ""
-        self._seen = (0, 0)  # changes of the image at the last refresh
+        self._changes = (0, 0)  # changes of the image at the last refresh
         self._led: list[Led] = []
         self._hosts: set[int] = set()  # brokers with a replica
         self._counter = PartitionCounter(lambda topic: _min_isr(configs.of(topic)))
@@ -332,8 +332,8 @@ class _Follower:
             if self.image is not None and self._recovers(self.image):
                 self.search()
         seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
-        if self.image is not before or seen != self._seen:
-            self._seen = seen
+        if self.image is not before or seen != self._changes:
+            self._changes = seen
             self.configs.refresh(self.image)
             self.version += 1
 

@@ -24,7 +24,7 @@ class _Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class ConsumerArrivals:
     """For several threads."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -92,17 +92,17 @@ class Presence:
         self._clock = clock
         self._missing: dict[LogKey, float] = {}  # since when no watcher has a log
 
-    def look(self, known: Collection[LogKey]) -> Present:
+    def look(self, logs: Collection[LogKey]) -> Present:
         """Compare the logs that were there at the last call with those that are there now. An unavailable log dir has none."""
         if self._path in self._log_dirs.unavailable:
             self._missing.clear()
-            return Present({}, set(known), unavailable=True)
+            return Present({}, set(logs), unavailable=True)
         watched = {tail.cursor.log: tail for tail in self._tails() if self._wants(tail.cursor.log.topic)}
         here = {key: tail for key, tail in watched.items() if self._is_here(tail)}
         now = self._clock()
-        self._missing = {key: self._missing.get(key, now) for key in known if key not in watched}
+        self._missing = {key: self._missing.get(key, now) for key in logs if key not in watched}
         expired = {key for key, since in self._missing.items() if now - since >= GONE_SECONDS}
-        return Present(here, {key for key in known if key in watched and key not in here} | expired, unavailable=False)
+        return Present(here, {key for key in logs if key in watched and key not in here} | expired, unavailable=False)
 
     def _is_here(self, tail: Tail) -> bool:
         return tail.partition.log_dir.path == self._path and tail.resumed and not tail.away and not tail.leaving

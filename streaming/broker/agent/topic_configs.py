@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, topic_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class TopicConfigs:
             self._topics.clear()
             self._below = self._static
             for pairs in reversed(of_broker or ()):
-                dynamic = broker_configs(pairs, Source.DYNAMIC)
+                dynamic = broker_configs(pairs, ValueSource.DYNAMIC)
                 self._complain("", dynamic)
                 self._below = dynamic.over(self._below)
         self._image, self._of_broker = image, of_broker

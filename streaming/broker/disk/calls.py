@@ -8,7 +8,7 @@ from os import PathLike
 from types import TracebackType
 
 
-class Calls:
+class ThreadCalls:
     """The file system calls of one thread. Only that thread writes; others may read.
 
     ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
@@ -22,15 +22,15 @@ class Calls:
         self.count = 0
 
 
-class _OfThread(threading.local):
+class _CallsOfThread(threading.local):
     def __init__(self) -> None:
-        self.calls = Calls()
+        self.calls = ThreadCalls()
 
 
-_of_thread = _OfThread()
+_of_thread = _CallsOfThread()
 
 
-def calls_of_this_thread() -> Calls:
+def calls_of_this_thread() -> ThreadCalls:
     """The calls of the current thread."""
     return _of_thread.calls
 

@@ -22,7 +22,7 @@ from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, lo
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import FileIdentity, Segment, SegmentListing, directory_stamp, list_segments, log_start_offset
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
@@ -90,7 +90,7 @@ class Inventory:
         self.scanned = ScannedTimes() if scanned is None else scanned
         self._thorough = thorough
         self._clock_ms = clock_ms
-        self._logs: dict[Path, _Log] = {}
+        self._logs: dict[Path, _InventoriedLog] = {}
         self._checkpoints: dict[Path, _Checkpoint] = {}
         self._buffer = window()
         self._wrong_of_left = 0  # of logs that were forgotten
@@ -100,7 +100,7 @@ class Inventory:
         """The number of time indexes of closed segments so far that disagreed with their segment."""
         return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # called by other threads
 
-    def look(self, partition: Partition, listing: Listing | None = None) -> LogInventory | None:
+    def look(self, partition: Partition, listing: SegmentListing | None = None) -> LogInventory | None:
         """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
 
         Args:
@@ -148,11 +148,11 @@ class Inventory:
             self._wrong_of_left += known.closed.wrong
             self.scanned.drop(known.closed.files())
 
-    def _known(self, partition: Partition) -> "_Log":
+    def _known(self, partition: Partition) -> "_InventoriedLog":
         known = self._logs.get(partition.path)
         if known is None or known.partition != partition:
             self.forget(partition)
-            known = self._logs[partition.path] = _Log(partition, thorough=self._thorough, scanned=self.scanned)
+            known = self._logs[partition.path] = _InventoriedLog(partition, thorough=self._thorough, scanned=self.scanned)
         return known
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
@@ -186,7 +186,7 @@ class _Checkpoint:
         return self._content.of(partition)
 
 
-class _Log:
+class _InventoriedLog:
     """The state that is kept for one log."""
 
     def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
@@ -206,7 +206,9 @@ class _Log:
         self._oldest_in: Segment | None = None  # as it was then: a segment that grew may have been truncated and written again
         self._inventory: LogInventory | None = None
 
-    def look(self, starts: _Checkpoint, cleaned: _Checkpoint, listing: Listing | None, now_ms: int, buffer: Bytes) -> LogInventory | None:
+    def look(
+        self, starts: _Checkpoint, cleaned: _Checkpoint, listing: SegmentListing | None, now_ms: int, buffer: Bytes
+    ) -> LogInventory | None:
         changed = self._list(listing, now_ms, buffer)
         if self._active is None:
             return None
@@ -228,7 +230,7 @@ class _Log:
             assert self.read is not None
             self.read, self.read_whole = read_on(self._active, self.read, buffer, budget)
 
-    def _list(self, listing: Listing | None, now_ms: int, buffer: Bytes) -> bool:
+    def _list(self, listing: SegmentListing | None, now_ms: int, buffer: Bytes) -> bool:
         """List the directory if needed; returns whether it was listed."""
         stamp = directory_stamp(self.partition.path, now_ms)
         if stamp is not None and stamp == self.listed:
@@ -252,7 +254,7 @@ class _Log:
         """
         with Calling(last.path):
             stat = last.path.stat()
-        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=Identity(stat.st_dev, stat.st_ino))
+        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=FileIdentity(stat.st_dev, stat.st_ino))
         if now.identity != last.identity:
             raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
         before = self.read

@@ -13,7 +13,7 @@ from streaming.broker.disk.availability import refuse_inside as refuse_inside
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.identity import LogDir as LogDir
 from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
-from streaming.broker.disk.segment_files import Identity, Stamp, stamp_of
+from streaming.broker.disk.segment_files import FileIdentity, Stamp, stamp_of
 from streaming.broker.disk.topic_ids import read_topic_id as read_topic_id
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.errors import FormatError, LogDirError
@@ -58,11 +58,11 @@ def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] =
     return tuple(found)
 
 
-def log_dir_stamp(path: Path, now_ms: int) -> tuple[Identity, Stamp | None]:
+def log_dir_stamp(path: Path, now_ms: int) -> tuple[FileIdentity, Stamp | None]:
     """The identity of the directory at the path of a log dir, and its stamp, None if that is not reliable yet. Raises OSError."""
     with Calling(path):
         stat = path.stat()
-    return Identity(stat.st_dev, stat.st_ino), stamp_of(stat, now_ms)
+    return FileIdentity(stat.st_dev, stat.st_ino), stamp_of(stat, now_ms)
 
 
 def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
@@ -73,17 +73,17 @@ def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
     return stamp_of(stat, now_ms)
 
 
-def live_directories(log_dir: Path, known: dict[str, int]) -> dict[str, int]:
+def live_directories(log_dir: Path, before: dict[str, int]) -> dict[str, int]:
     """The inode of each live partition directory, by name.
 
     Args:
-        known: the result of an earlier listing; its names are not parsed again.
+        before: the result of an earlier listing; its names are not parsed again.
 
     Raises:
         OSError: the log dir cannot be read at this moment.
     """
     with Calling(log_dir), os.scandir(log_dir) as entries:
-        return {entry.name: entry.inode() for entry in entries if entry.name in known or _is_live(entry.name)}
+        return {entry.name: entry.inode() for entry in entries if entry.name in before or _is_live(entry.name)}
 
 
 def _is_live(name: str) -> bool:

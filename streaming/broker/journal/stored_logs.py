@@ -10,7 +10,7 @@ from typing import Any
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.tables import OF_LOG, Table, equal
+from streaming.broker.journal.tables import OF_LOG, StoredTable, equal
 from streaming.common.log_key import KEY, LogKey
 
 _OF_SEGMENT = {name: f"key.{name}" for name in SegmentKey._fields}
@@ -41,9 +41,9 @@ def _stored_ladder(ladder: bytes, **key: int) -> _StoredLadder:
     return _StoredLadder(SegmentKey(**key), ladder)
 
 
-_CURSORS = Table("cursors", _cursor, OF_LOG | {field.name: field.name for field in fields(Cursor) if field.name != "log"})
-_SCANNED = Table("scanned", _scanned_segment, _OF_SEGMENT | {"largest_timestamp": "largest_timestamp"})
-_LADDERS = Table("ladders", _stored_ladder, _OF_SEGMENT | {"ladder": "ladder"})
+_CURSORS = StoredTable("cursors", _cursor, OF_LOG | {field.name: field.name for field in fields(Cursor) if field.name != "log"})
+_SCANNED = StoredTable("scanned", _scanned_segment, _OF_SEGMENT | {"largest_timestamp": "largest_timestamp"})
+_LADDERS = StoredTable("ladders", _stored_ladder, _OF_SEGMENT | {"ladder": "ladder"})
 
 
 def cursors(run: sqlite3.Connection) -> list[Cursor]:

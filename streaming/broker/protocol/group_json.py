@@ -257,5 +257,5 @@ class GroupDetailPage(PublicMessage):
     rows: list[GroupDetail] = field(default_factory=list)
 
 
-def _lag(of: GroupSummary | GroupPartition) -> int:
-    return of.lag_records_read_committed if of.lag_records_read_committed >= 0 else of.lag_offsets
+def _lag(row: GroupSummary | GroupPartition) -> int:
+    return row.lag_records_read_committed if row.lag_records_read_committed >= 0 else row.lag_offsets

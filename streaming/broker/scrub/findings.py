@@ -40,9 +40,9 @@ class Findings:
         there: whether the file of a segment is still at its path.
     """
 
-    def __init__(self, there: Callable[[FoundSegment], bool], kept: Iterable[FoundSegment] = ()) -> None:
+    def __init__(self, there: Callable[[FoundSegment], bool], segments: Iterable[FoundSegment] = ()) -> None:
         self._there = there
-        self._segments = {each.path: each for each in kept}
+        self._segments = {each.path: each for each in segments}
 
     @property
     def segments(self) -> tuple[FoundSegment, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import live_directories, log_dir_stamp, partition_stamp
-from streaming.broker.disk.segment_files import Identity, Stamp
+from streaming.broker.disk.segment_files import FileIdentity, Stamp
 from streaming.broker.watcher import inotify
 from streaming.broker.watcher.observation import Observation
 from streaming.broker.watcher.timers import is_due
@@ -47,7 +47,7 @@ class LogDirWatch:
         self._observation: Observation | None = None
         self._limit: inotify.Limit | None = None
         self._retry_at, self._retry_ms = 0, RETRY_MS
-        self._identity: Identity | None = None  # None while the log dir is away
+        self._identity: FileIdentity | None = None  # None while the log dir is away
         self._stamp: Stamp | None = None
         self._inodes: dict[str, int] = {}  # of the live partition directories, by name
         self._stamps: dict[str, Stamp | None] = {}

@@ -68,7 +68,7 @@ def note_nothing(tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: 
     """Nobody wants to know of ranges besides their events."""
 
 
-class Reading:
+class GrowthReader:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
     Args:

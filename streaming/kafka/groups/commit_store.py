@@ -50,9 +50,9 @@ class CommitStore:
             replica.commits.add(commits["effective_offset"].to_numpy(), columns)
         replica.take(changes, group_facts(changes.groups), pending_commits(changes.pending))
 
-    def forget(self, agent: str, kept: Collection[LogName] = ()) -> None:
+    def forget(self, agent: str, lasting: Collection[LogName] = ()) -> None:
         """Forget what an agent has sent of all logs but some: it no longer has them, or is no longer asked."""
-        self._replicas = {key: replica for key, replica in self._replicas.items() if key[0] != agent or key[2:] in kept}
+        self._replicas = {key: replica for key, replica in self._replicas.items() if key[0] != agent or key[2:] in lasting}
 
     def table(self, currents: Mapping[LogName, Current]) -> Commits:
         """What is below the high watermarks of the current replicas."""

@@ -71,10 +71,10 @@ class HeldCommits:
         """Take a row's commit away."""
         self.put(row, Held(REMOVED, self.topic_id[row], -1, -1, -1), effective_offset, version)
 
-    def copy(self, kept: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
+    def copy(self, rows: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
         """Some of the rows, in order, with other numbers of their groups."""
         copied = HeldCommits()
-        for number, row in enumerate(kept):
+        for number, row in enumerate(rows):
             copied.find_or_add(groups[self.group[row]], self.topic[row], self.partition[row])
             held = Held(self.offset[row], self.topic_id[row], self.commit_ms[row], self.expire_ms.get(row, -1), self.record_offset[row])
             copied.put(number, held, self.effective_offset[row], self.version[row])

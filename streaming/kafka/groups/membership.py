@@ -8,18 +8,18 @@ from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, 
 from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.groups.followed_groups import FollowedGroups
 from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
-from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupSummary, GroupType, NewerGroup, classic_summary
+from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupType, NewerGroup, classic_summary
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
 from streaming.kafka.scan.group_records import GroupRecord
 
-_DELETED = GroupSummary(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
+_DELETED = GroupColumns(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
 
 
 @dataclass(slots=True)
-class _Known:
+class _StampedGroup:
     """A group, or that it is deleted; ``record_offset`` of the last record about it."""
 
-    group: GroupSummary | NewerGroup
+    group: GroupColumns | NewerGroup
     record_offset: int
     version: int
 
@@ -32,7 +32,7 @@ class _Known:
         """Whether it has records of its own, and not commits alone."""
         return self.group is not SIMPLE and not self.deleted
 
-    def summary(self) -> GroupSummary:
+    def summary(self) -> GroupColumns:
         return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
 
 
@@ -41,14 +41,14 @@ class Membership:
 
     def __init__(self, groups: FollowedGroups) -> None:
         self._followed = groups
-        self._groups: dict[str, _Known] = {}
+        self._groups: dict[str, _StampedGroup] = {}
         self.deleted = 0  # how many were deleted since that was last forgotten
 
     def committed(self, group: str, record_offset: int, stamp: int) -> None:
         """A group commits an offset: if nothing else is known of it, it is one without members."""
         known = self._groups.get(group)
         if known is None or known.deleted:
-            self._groups[group] = _Known(SIMPLE, record_offset, stamp)
+            self._groups[group] = _StampedGroup(SIMPLE, record_offset, stamp)
 
     def replay(self, record: GroupRecord, stamp: int) -> bool:
         """Apply a record; returns whether something changed."""
@@ -109,14 +109,14 @@ class Membership:
         group = NewerGroup(kind)
         return group if self._put(name, group, record.record_offset, stamp) else None
 
-    def _put(self, name: str, group: GroupSummary | NewerGroup, record_offset: int, stamp: int) -> bool:
+    def _put(self, name: str, group: GroupColumns | NewerGroup, record_offset: int, stamp: int) -> bool:
         number = self._followed.follow(name)
         if number < 0:
             return False
         known = self._groups.get(name)
         if known is None or not known.stored:
             self._followed.hold(number)
-        self._groups[name] = _Known(group, record_offset, stamp)
+        self._groups[name] = _StampedGroup(group, record_offset, stamp)
         return True
 
     def _delete(self, name: str, record_offset: int, stamp: int) -> bool:
@@ -125,6 +125,6 @@ class Membership:
             return False
         if known.stored:
             self._followed.let_go(self._followed.find(name))
-        self._groups[name] = _Known(_DELETED, record_offset, stamp)
+        self._groups[name] = _StampedGroup(_DELETED, record_offset, stamp)
         self.deleted += 1
         return True
