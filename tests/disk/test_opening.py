@@ -144,7 +144,7 @@ def test_nothing_else_opens_kafkas_files() -> None:
     root = Path(streaming.__file__).parent
     found = {
         f"{path.relative_to(root)}: {line.strip()}"
-        for room in ("disk", "dump", "ladder", "offline", "watcher", "scrub", "scan", "kafka", "groups")
+        for room in ("broker/disk", "terminal/dump", "broker/ladder", "terminal/offline", "broker/watcher", "broker/scrub", "kafka")
         for path in (root / room).rglob("*.py")
         for line in path.read_text().splitlines()
         if re.search(r"\bos\.open\(|\bopen\(\"|\.read_bytes\(|\.read_text\(|(?<!def)[^.\w]open\(", line)
