@@ -118,7 +118,7 @@ def test_a_broker_that_has_stopped_is_given_what_the_others_know(tmp_path: Path)
     log = LogKey(2, row["topic"], int(row["partition"]), "")
     assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
     assert view.topic_ids() is None
-    assert view.has_topic(log) is None  # what it will find when it begins again, its own log tells
+    assert view.has_topic(log) is None  # what it will find when it begins again is in its own log
 
 
 def test_of_several_brokers_the_one_counts_that_has_come_furthest(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an agent tells of its scrub: all counts, and the worst places by name."""
+"""What an agent reports of its scrub: all counts, and the worst places by name."""
 
 from pathlib import Path
 

@@ -174,7 +174,7 @@ def test_a_segment_without_times_has_none(directory: LogDir) -> None:
 
 
 def without_times(directory: LogDir, *, segments: int = 3, batches: int = 20) -> PartitionLog:
-    """A log whose time indexes tell nothing of its closed segments."""
+    """A log whose time indexes contain nothing about its closed segments."""
     log = partition(directory, "t")
     for _ in range(segments):
         log.append(*[batch(1, timestamp=-1, value_bytes=50_000)] * batches)

@@ -43,7 +43,7 @@ def content(of: DirUsage) -> dict[str, Any]:
     return {
         "sums": (of.apparent.sum(axis=0).tolist(), of.taken.sum(axis=0).tolist()),
         "names": sorted(map(str, of.names)),
-        "rows": sorted(row for row in rows if "orders" not in row[0]),  # which of two names a file counts for is not said
+        "rows": sorted(row for row in rows if "orders" not in row[0]),  # which of two names a file counts for is open
         "segments": segments,
         "leftovers": sorted(map(str, of.leftovers)),
         "links": sorted(of.links),

@@ -1,4 +1,4 @@
-"""How far behind the metrics are said to be: by what has arrived, whatever was planned."""
+"""How far behind the metrics are, as reported: by what has arrived, whatever was planned."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ NOBODY = "127.0.0.1:1"
 
 
 class Job:
-    """What the driver knows of an agent's bytes: told by micro-batches, and by polls a second apart."""
+    """What the driver knows of an agent's bytes: from micro-batches, and from polls a second apart."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent

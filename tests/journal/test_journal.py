@@ -469,7 +469,7 @@ def test_what_could_not_be_written_is_not_remembered_as_if_it_had_been(journal: 
 
 
 def test_of_what_a_slow_reader_did_not_get_the_last_list_of_segments_is_kept(journal: Journal) -> None:
-    """Nobody tells them again."""
+    """Nobody publishes them again."""
 
     def found(number: int, leader: int, blob: bytes | None) -> Event:
         return Event(kind=Kind.FOUND, broker=1, topic="t", partition=number, topic_id="id", leader=leader, segments=blob)

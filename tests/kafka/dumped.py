@@ -1,4 +1,4 @@
-"""Real logs beside what Kafka's own dump tool said of them, and that tool's lines made from our values."""
+"""Real logs beside what Kafka's own dump tool printed of them, and that tool's lines made from our values."""
 
 from pathlib import Path
 

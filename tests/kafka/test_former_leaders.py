@@ -1,4 +1,4 @@
-"""Who led in which leader epoch, as the metadata log tells it."""
+"""Who led in which leader epoch, as read from the metadata log."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""How often an idle controller writes, and the phases of a broker, as the metadata log tells them."""
+"""How often an idle controller writes, and the phases of a broker, as read from the metadata log."""
 
 from itertools import pairwise
 from pathlib import Path

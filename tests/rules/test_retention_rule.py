@@ -89,7 +89,7 @@ def test_only_what_the_next_check_leaves_is_blocked(log, now):
 
 @given(any_log(POLICIES), TIMES, st.data())
 def test_what_depends_on_a_time_that_is_not_known_has_no_value(log, now, draw):
-    """Whatever is said in spite of that is what would be said if it were known."""
+    """Whatever is decided in spite of that would be decided if it were known."""
     hidden = log.segments.copy()
     hidden["largest_timestamp"][draw.draw(st.lists(st.integers(0, len(hidden) - 1)))] = TIME_UNKNOWN
     known, found = at(now, log), at(now, replace(log, segments=hidden))

@@ -246,7 +246,7 @@ class Log:
 
 @dataclass
 class Scanned:
-    """What one look at a whole log tells: who is open since which offset, and (producer, first, marker) of what is closed."""
+    """What one look at a whole log shows: who is open since which offset, and (producer, first, marker) of what is closed."""
 
     opened: dict[int, int] = field(default_factory=dict)
     closed: list[tuple[int, int, int]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a log's own files tell of its transactions at an offset in the middle of it."""
+"""What a log's own files show of its transactions at an offset in the middle of it."""
 
 import os
 from pathlib import Path

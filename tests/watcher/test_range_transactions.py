@@ -1,4 +1,4 @@
-"""What events tell of transactions, and when they say that something was appended."""
+"""What events contain about transactions, and the times of appends in them."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Segments whose time index tells nothing are scanned within the budget of a turn, once, and nobody waits for them."""
+"""Segments whose time index contains nothing are scanned within the budget of a turn, once, and nobody waits for them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, told apart by use.
+"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, divided by use.
 
 Only names and sizes are read. Symbolic links count themselves and are not followed, and a file with several names counts once, as in
 ``du``.

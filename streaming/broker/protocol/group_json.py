@@ -211,7 +211,7 @@ class GroupPartition(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFinding(PublicMessage):
-    """Something that is to be said of a partition, or of the group: then ``topic`` is "" and ``partition`` -1.
+    """A finding about a partition, or about the group: then ``topic`` is "" and ``partition`` -1.
 
     ``verdict``: a label of `streaming.broker.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``:
     since when it is so. ``lag``: what is left, records, or offsets where those are not known. ``text``: a sentence without a period.

@@ -82,8 +82,8 @@ class _Rhythm:
     scrapes: int
 
     def expected(self) -> tuple[ExpectedScrape, ...]:
-        """The earliest times count: a check for work that is too early costs less than one that is too late. How early a scraper of long
-        standing comes is learned, so a part of the margin that everybody gets is not needed.
+        """The earliest times count: a check for work that is too early costs less than one that is too late. How early a scraper
+        comes that was seen often is learned, so a part of the margin that everybody gets is not needed.
         """
         learned = self.scrapes >= len(self.earliest) * STEADY_PERIODS and self.spread <= LEARNED_SPREAD_SECONDS
         later = min(self.spread / 2, LEARNED_SECONDS) if learned else 0.0

@@ -43,7 +43,7 @@ class CommitKeys:
         return ["" if name.startswith(_NO_TOPIC) else name for name in self._topics.names]
 
     def keys(self, commits: pa.RecordBatch) -> Longs:
-        """The keys of rows of `COMMITS`. Rows without a topic's name are told apart by its id."""
+        """The keys of rows of `COMMITS`. Rows without a topic's name are distinguished by its id."""
         topics = numbered(commits["topic"], self._topics)
         for row in np.flatnonzero(topics == self._topics.find("")).tolist():
             topics[row] = self._topics.number(_NO_TOPIC + commits["topic_id"][row].as_py())

@@ -7,7 +7,7 @@ import threading
 from array import array
 
 MOST_REMEMBERED = 100_000
-"""So many groups that were left out are told apart; if there are more, no further group is followed."""
+"""So many groups that were left out are distinguished; if there are more, no further group is followed."""
 
 
 class GroupLimit:
