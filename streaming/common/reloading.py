@@ -50,9 +50,9 @@ class Reloading(Generic[_Value]):
     def get(self) -> _Value:
         """The value for the current files; costs a ``stat`` for each of them."""
         with self._lock:
-            seen = _signature(self._files)
-            if seen != self._signature:
-                self._signature = seen  # from before they are read: what is written meanwhile is another change
+            signature = _signature(self._files)
+            if signature != self._signature:
+                self._signature = signature  # from before they are read: what is written meanwhile is another change
                 self._renew()
             return self._value
 

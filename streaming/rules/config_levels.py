@@ -63,13 +63,13 @@ def pattern_configs(topic: str, patterns: Iterable[TopicPattern]) -> Configs:
 def topic_configs(pairs: Pairs) -> Configs:
     """The settings of a topic's own level. Names that are not used here are ignored."""
     values = dict(pairs)
-    return _collected((known.by_topic(values) for known in ALL), topic_known=True)
+    return _collected((config.by_topic(values) for config in ALL), topic_known=True)
 
 
 def broker_configs(pairs: Pairs, source: ValueSource) -> Configs:
     """The settings of a broker, under a broker's names: dynamic for it, dynamic for all brokers, or in its ``server.properties``."""
     values = dict(pairs)
-    return _collected((known.by_broker(values, source) for known in ALL), static_known=source is ValueSource.STATIC)
+    return _collected((config.by_broker(values, source) for config in ALL), static_known=source is ValueSource.STATIC)
 
 
 def _collected(

@@ -244,8 +244,8 @@ class ShardFold:
         What departed replicas have left goes with their topic.
         """
         end = CensusEnd.of(row.log_dir, row.reason, row.topics)
-        known = self._keys() if self._may_lack is None else self._may_lack
-        for key in dict.fromkeys([*known, *(key for key, state in self.touched.items() if state is not None)]):
+        keys = self._keys() if self._may_lack is None else self._may_lack
+        for key in dict.fromkeys([*keys, *(key for key, state in self.touched.items() if state is not None)]):
             state = self._get(key) if end.may_concern(key) and key not in self._in_census else None
             if state is None:
                 continue

@@ -76,9 +76,9 @@ def assign_roles(replicas: ReplicaColumns) -> Roles:
 def _newest_metadata(replicas: ReplicaColumns, count: int) -> tuple[Longs, Longs]:
     """The leader and leader epoch of every partition, from the replica whose broker knows the highest epoch."""
     # One number that sorts as (epoch, leader). Both are 32 bits wide and start at -1, and the lower half must not be negative.
-    known = (replicas.leader_epoch << 32) | (replicas.leader + 1)
+    editions = (replicas.leader_epoch << 32) | (replicas.leader + 1)
     newest = np.full(count, _LOWEST, np.int64)
-    np.maximum.at(newest, replicas.partition, np.where(replicas.leader == LEADER_UNKNOWN, _LOWEST, known))
+    np.maximum.at(newest, replicas.partition, np.where(replicas.leader == LEADER_UNKNOWN, _LOWEST, editions))
     leader = np.where(newest == _LOWEST, LEADER_UNKNOWN, (newest & 0xFFFF_FFFF) - 1)
     leader_epoch = np.where(newest == _LOWEST, -1, newest >> 32)
     return leader, leader_epoch

@@ -67,8 +67,8 @@ def _with(state: LogState, transactions: Transactions, *, transactional: bool = 
 
 
 def _open(state: LogState, transactions: Transactions, *, transactional: bool) -> dict[str, Any]:
-    kept = transactions.tobytes() if len(transactions) else None
-    return {"transactions": kept, "transactional": state.transactional or transactional}
+    packed = transactions.tobytes() if len(transactions) else None
+    return {"transactions": packed, "transactional": state.transactional or transactional}
 
 
 def _ended(state: LogState, outcome: TransactionOutcome, *, share: bool) -> dict[str, Any]:

@@ -154,16 +154,16 @@ def truncated(transactions: Transactions, offset: int, cut_bytes: int) -> Transa
     """
     if not len(transactions):
         return transactions
-    kept = transactions.compress(transactions["first_offset"] < offset)
-    reopened = kept["marker_offset"] >= offset
-    kept["committed"][reopened], kept["marker_offset"][reopened] = OPEN, -1
-    shortened = kept["next_offset"] > offset
+    before = transactions.compress(transactions["first_offset"] < offset)
+    reopened = before["marker_offset"] >= offset
+    before["committed"][reopened], before["marker_offset"][reopened] = OPEN, -1
+    shortened = before["next_offset"] > offset
     if shortened.any():  # how many of its bytes were cut off is not known: estimated by the mean size of an offset
-        part = (offset - kept["first_offset"]) / (kept["next_offset"] - kept["first_offset"])
-        kept["bytes"] = np.where(shortened, kept["bytes"] * part, kept["bytes"])
-        kept["next_offset"] = np.where(shortened, offset, kept["next_offset"])
-    kept["bytes_at"] += np.where(kept["bytes_at"] >= 0, cut_bytes, 0)  # these bytes will be appended, and counted, once more
-    return kept
+        part = (offset - before["first_offset"]) / (before["next_offset"] - before["first_offset"])
+        before["bytes"] = np.where(shortened, before["bytes"] * part, before["bytes"])
+        before["next_offset"] = np.where(shortened, offset, before["next_offset"])
+    before["bytes_at"] += np.where(before["bytes_at"] >= 0, cut_bytes, 0)  # these bytes will be appended, and counted, once more
+    return before
 
 
 def resumed(transactions: Transactions, ongoing: Steps) -> Transactions:

@@ -683,7 +683,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="source-other-version",
         file="streaming/spark/source/agent_connections.py",
-        before="if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:",
+        before="if self._checked is None or self._checked[0] != identity or time.monotonic() >= self._check_again_at:",
         after="if self._checked is None or time.monotonic() >= self._check_again_at:",
         why="Rows of an agent that was upgraded would be taken for those of the earlier version.",
         tests=("tests/source/test_agent_connections.py",),

@@ -331,9 +331,9 @@ class _Follower:
             self._end_search(searched=False)
             if self.image is not None and self._recovers(self.image):
                 self.search()
-        seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
-        if self.image is not before or seen != self._changes:
-            self._changes = seen
+        changes = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
+        if self.image is not before or changes != self._changes:
+            self._changes = changes
             self.configs.refresh(self.image)
             self.version += 1
 

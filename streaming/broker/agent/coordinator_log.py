@@ -132,8 +132,8 @@ class ReplayedLog:
 
 def published(tail: Tail) -> int:
     """Up to which offset the journal has a log, 0 if it has nothing of it."""
-    kept = tail.stored_cursor
-    return 0 if kept is None else kept.next_offset
+    cursor = tail.stored_cursor
+    return 0 if cursor is None else cursor.next_offset
 
 
 def followed(tail: Tail, following: Following) -> FollowedLog:

@@ -103,8 +103,8 @@ class GroupFollowing:
         for key in present.gone:
             here.forget(key).close()
         for key, tail in present.here.items():
-            known = here.logs.get(key)
-            if known is not None and known.tail is not tail and not known.adopt(tail):
+            log = here.logs.get(key)
+            if log is not None and log.tail is not tail and not log.adopt(tail):
                 here.forget(key).close()
             if key not in here.logs:
                 here.logs[key] = ReplayedLog(tail, partial(self._new, key))

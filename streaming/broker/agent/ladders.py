@@ -155,11 +155,11 @@ class Ladders:
             self._by_tail.pop(each.tail, None)
             here.gone |= set() if present.unavailable else each.stored_keys
         for key, tail in present.here.items():
-            known = here.logs.get(key)
-            if known is not None and known.tail is not tail:
-                self._by_tail.pop(known.tail, None)
-                if known.adopt(tail):
-                    self._by_tail[tail] = known
+            log = here.logs.get(key)
+            if log is not None and log.tail is not tail:
+                self._by_tail.pop(log.tail, None)
+                if log.adopt(tail):
+                    self._by_tail[tail] = log
                 else:
                     del here.logs[key]
             if key not in here.logs:

@@ -67,10 +67,10 @@ class PartitionCounter:
         for topic in sorted(image.topics(), key=lambda topic: topic.name):
             min_isr = self._min_isr(topic.name)
             made_of = image.topic_changes(topic.topic_id), min_isr, capped
-            known = before.get(topic.topic_id)
-            if known is None or known.made_of != made_of:
-                known = _count(topic.name, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
-            self._topics[topic.topic_id] = known
+            counted = before.get(topic.topic_id)
+            if counted is None or counted.made_of != made_of:
+                counted = _count(topic.name, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
+            self._topics[topic.topic_id] = counted
         found = self._topics.values()
         affected = sorted(
             chain.from_iterable(each.affected for each in found), key=lambda each: _WORST_FIRST[PartitionProblem(each.problem)]

@@ -54,14 +54,14 @@ class TopicConfigs:
 
     def _found(self, topic: str) -> tuple[Pairs, Configs, str]:
         pairs = () if self._image is None else self._image.topic_configs(topic)
-        known = self._topics.get(topic)
-        if known is not None and known[0] == pairs:
-            return known
+        answer = self._topics.get(topic)
+        if answer is not None and answer[0] == pairs:
+            return answer
         own = pattern_configs(topic, self._patterns) if self._image is None else topic_configs(pairs)
         self._complain(topic, own)
         configs = own.over(self._below)
-        known = self._topics[topic] = (pairs, configs, configs.text())
-        return known
+        answer = self._topics[topic] = (pairs, configs, configs.text())
+        return answer
 
     def _complain(self, topic: str, configs: Configs) -> None:
         for refused in configs.rejected:

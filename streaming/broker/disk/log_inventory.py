@@ -98,7 +98,7 @@ class Inventory:
     @property
     def wrong_time_indexes(self) -> int:
         """The number of time indexes of closed segments so far that disagreed with their segment."""
-        return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # called by other threads
+        return self._wrong_of_left + sum(log.closed.wrong for log in list(self._logs.values()))  # called by other threads
 
     def look(self, partition: Partition, listing: SegmentListing | None = None) -> LogInventory | None:
         """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
@@ -109,25 +109,25 @@ class Inventory:
         Raises:
             OSError: the directory is gone or cannot be read.
         """
-        known = self._known(partition)
+        log = self._known(partition)
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
         cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
         try:
-            return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
+            return log.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
         except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone
-            known.listed = None
-        return known.look(starts, cleaned, None, self._clock_ms(), self._buffer)
+            log.listed = None
+        return log.look(starts, cleaned, None, self._clock_ms(), self._buffer)
 
     def note_active(self, partition: Partition, read: ActiveRead) -> None:
         """Use a scan of the active segment from elsewhere, so that the same bytes are not scanned again."""
-        known = self._known(partition)
-        if known.read is None or known.read.identity != read.identity or known.read.position < read.position:
-            known.read, known.read_whole = read, True
+        log = self._known(partition)
+        if log.read is None or log.read.identity != read.identity or log.read.position < read.position:
+            log.read, log.read_whole = read, True
 
     def unfinished(self, partition: Partition) -> bool:
         """Whether a part of a log has to be scanned before its times are known."""
-        known = self._logs.get(partition.path)
-        return known is not None and (known.closed.unknown or not known.read_whole)
+        log = self._logs.get(partition.path)
+        return log is not None and (log.closed.unknown or not log.read_whole)
 
     def scan(self, partition: Partition, budget: int) -> None:
         """Scan about ``budget`` bytes of a log where needed.
@@ -139,21 +139,21 @@ class Inventory:
 
     def files(self) -> set[SegmentKey]:
         """The keys of all known closed segments."""
-        return {key for known in self._logs.values() for key in known.closed.files()}
+        return {key for log in self._logs.values() for key in log.closed.files()}
 
     def forget(self, partition: Partition) -> None:
         """Forget a log that has left."""
-        known = self._logs.pop(partition.path, None)
-        if known is not None:
-            self._wrong_of_left += known.closed.wrong
-            self.scanned.drop(known.closed.files())
+        log = self._logs.pop(partition.path, None)
+        if log is not None:
+            self._wrong_of_left += log.closed.wrong
+            self.scanned.drop(log.closed.files())
 
     def _known(self, partition: Partition) -> "_InventoriedLog":
-        known = self._logs.get(partition.path)
-        if known is None or known.partition != partition:
+        log = self._logs.get(partition.path)
+        if log is None or log.partition != partition:
             self.forget(partition)
-            known = self._logs[partition.path] = _InventoriedLog(partition, thorough=self._thorough, scanned=self.scanned)
-        return known
+            log = self._logs[partition.path] = _InventoriedLog(partition, thorough=self._thorough, scanned=self.scanned)
+        return log
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
         path = log_dir.path / name

@@ -23,14 +23,14 @@ _OLD_ATTRIBUTES_AT = 17
 _FIRST = np.zeros(1, np.intp)
 
 
-class _OfThread(threading.local):
+class _BufferOfThread(threading.local):
     """A buffer for stretches. To take a new one each time would take longer than to read it."""
 
     def __init__(self) -> None:
         self.buffer: Bytes = np.empty(RUNG_BYTES, np.uint8)
 
 
-_of_thread = _OfThread()
+_of_thread = _BufferOfThread()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

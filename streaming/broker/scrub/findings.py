@@ -51,8 +51,8 @@ class Findings:
 
     def of(self, path: Path, key: SegmentKey) -> FoundSegment:
         """The finding of a segment; an empty one if only another file of that name has a finding."""
-        known = self._segments.get(path)
-        return known if known is not None and known.key == key else FoundSegment(path, key)
+        segment = self._segments.get(path)
+        return segment if segment is not None and segment.key == key else FoundSegment(path, key)
 
     def note(self, segment: FoundSegment, *, whole: bool) -> None:
         """Store the findings of a check so far. ``whole``: the check is finished. Each damaged position is logged once."""

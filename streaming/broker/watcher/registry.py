@@ -99,12 +99,12 @@ class LogRegistry:
         leaving = {(key.broker, key.topic, key.partition) for key in self._departures.leaving}
         met: set[LogKey] = set()
         for key, partition in found.items():
-            known = self.tails.get(key)
+            tail = self.tails.get(key)
             self._between()
-            if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._departures.stays(known, partition)):
+            if (key.broker, key.topic, key.partition) in leaving and not (tail is not None and self._departures.stays(tail, partition)):
                 self._departures.note_successor()
                 continue
-            is_known = known is not None and known.resumed and known.partition.path == partition.path and not known.cursor.wanted
+            is_known = tail is not None and tail.resumed and tail.partition.path == partition.path and not tail.cursor.wanted
             try:
                 if thorough or not is_known or key in self._watched.back:
                     self._taking_up.take_up(key, partition, wanted, events)

@@ -15,9 +15,9 @@ from streaming.broker.watcher.tail import Tail
 
 def has_files_of(tail: Tail, segments: Sequence[Segment]) -> bool:
     """Whether one of these files was listed for a log before, and the file of its cursor is not shorter than the part that was read."""
-    known = {segment.identity for segment in tail.segments} | {FileIdentity(tail.cursor.device, tail.cursor.inode)}
+    identities = {segment.identity for segment in tail.segments} | {FileIdentity(tail.cursor.device, tail.cursor.inode)}
     cut_off = any(tail.is_at(segment) and segment.size < tail.cursor.position for segment in segments)
-    return not cut_off and any(segment.identity in known for segment in segments)
+    return not cut_off and any(segment.identity in identities for segment in segments)
 
 
 def has_open_file_of(tail: Tail, segments: Sequence[Segment]) -> bool:

@@ -309,8 +309,8 @@ class Tail:
             file = self.open()
         except FileNotFoundError:
             return True  # the log may go on elsewhere
-        size, seen = file.size(), self.size
-        if self.calm and size == seen:
+        size, before = file.size(), self.size
+        if self.calm and size == before:
             self.looked_ms = now_ms
             return False
         self.size, self.calm = size, False
@@ -320,7 +320,7 @@ class Tail:
             self.anchor_unchecked = False
             if not holds_anchor(file, self.cursor):
                 return True
-        if size not in (seen, self.cursor.position):
+        if size not in (before, self.cursor.position):
             return True
         if self.zero_tail and any(file.read(self.cursor.position, PREFIX_BYTES)):
             return True

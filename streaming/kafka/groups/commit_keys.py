@@ -67,10 +67,10 @@ class CommitKeys:
     def keep(self, keys: Longs) -> None:
         """Forget the groups that none of some keys is of, and give new numbers to the others; the numbers of topics and pairs stay."""
         live, groups = set(np.unique(keys >> _PARTITION_BITS).tolist()), NumberedNames()
-        kept = [(packed, pair) for packed, pair in self._pairs.items() if pair in live]
+        pairs = [(packed, pair) for packed, pair in self._pairs.items() if pair in live]
         self._pairs = {
             groups.number(self.groups.names[packed >> _PARTITION_BITS]) << _PARTITION_BITS | packed & _PARTITIONS: pair
-            for packed, pair in kept
+            for packed, pair in pairs
         }
         self.groups = groups
 

@@ -100,9 +100,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if self._deleted + self._members.deleted < FORGET_AT_LEAST + self._present:
             return
         waiting = {row for _, row, _ in self._open}
-        kept = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
-        self._rows = self._rows.copy(kept, self._groups.compact())
-        self._open.move(dict(zip(kept, range(len(kept)), strict=True)))
+        rows = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
+        self._rows = self._rows.copy(rows, self._groups.compact())
+        self._open.move(dict(zip(rows, range(len(rows)), strict=True)))
         self._members.forget_deleted()
         self._deleted, self._forgotten = 0, self.version
 

@@ -95,15 +95,15 @@ class CommitStore:
         return [best[log] for log in sorted(best)]
 
     def _rows_of(self, logs: tuple[CoordinatorLog, ...], replicas: list[CoordinatorReplica]) -> CommitRows:
-        seen = [(replica.commits, replica.commits.changed) for replica in replicas]
-        if self._rows is None or self._rows[0] != seen:
-            self._rows = seen, self._joined(logs, [replica.commits.settled for replica in replicas])
+        changes = [(replica.commits, replica.commits.changed) for replica in replicas]
+        if self._rows is None or self._rows[0] != changes:
+            self._rows = changes, self._joined(logs, [replica.commits.settled for replica in replicas])
         return self._rows[1]
 
     def _groups_of(self, replicas: list[CoordinatorReplica]) -> Mapping[str, GroupFacts]:
-        seen = [(replica, replica.groups_changed) for replica in replicas]
-        if self._groups is None or self._groups[0] != seen:
-            self._groups = seen, {name: group for replica in replicas for name, group in replica.groups.items()}
+        changes = [(replica, replica.groups_changed) for replica in replicas]
+        if self._groups is None or self._groups[0] != changes:
+            self._groups = changes, {name: group for replica in replicas for name, group in replica.groups.items()}
         return self._groups[1]
 
     def _joined(self, logs: tuple[CoordinatorLog, ...], settled: list[CommitColumns]) -> CommitRows:

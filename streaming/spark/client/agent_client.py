@@ -286,11 +286,12 @@ class AgentClient:
 
     def _open(self) -> "_Connection":
         """The connection; the caller holds it until its call has ended."""
-        shown = self._credentials()
+        credentials = self._credentials()
         with self._lock:
-            if self._connection is None or self._connected_with is not shown:  # where the files have changed, use their content from now on
-                self._connection = self._connect(shown)
-                self._connected_with = shown
+            # where the files have changed, use their content from now on
+            if self._connection is None or self._connected_with is not credentials:
+                self._connection = self._connect(credentials)
+                self._connected_with = credentials
             return self._connection
 
     def _connect(self, credentials: Credentials) -> "_Connection":

@@ -120,8 +120,8 @@ class AgentWatch:
         return replace(status, broker_statuses=brokers)
 
     def _down(self, name: str, reason: Reason, explanation: str = "") -> AgentStatus:
-        known = self._statuses.get(name, AgentStatus(name=name, up=False))
-        return replace(known, up=False, problems=(str(reason),), explanation=explanation)
+        status = self._statuses.get(name, AgentStatus(name=name, up=False))
+        return replace(status, up=False, problems=(str(reason),), explanation=explanation)
 
     def _take(self, statuses: dict[str, AgentStatus], answered: list[Status]) -> None:
         now = self._clock()

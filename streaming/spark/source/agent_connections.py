@@ -110,14 +110,14 @@ class AgentLine:
 
     def misfit(self, status: Status) -> AgentError | None:
         """Why the agent with this status cannot be understood, None if it can. Checked when its version changes, and now and then."""
-        seen = (status.version, status.journal, status.protocol)
-        if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:
+        identity = (status.version, status.journal, status.protocol)
+        if self._checked is None or self._checked[0] != identity or time.monotonic() >= self._check_again_at:
             pause = CHECK_AGAIN_SECONDS
             try:
                 self.client.check(status)
-                self._checked, self._refusal_logged = (seen, None), ""
+                self._checked, self._refusal_logged = (identity, None), ""
             except AgentError as error:
-                self._checked = (seen, error)
+                self._checked = (identity, error)
                 pause = REFUSED_SECONDS if isinstance(error, VersionError) else 0.0
             self._check_again_at = time.monotonic() + pause
         return self._checked[1]

@@ -148,12 +148,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._targets is not None and self._has_planned and offsets.reached(start, self._targets):
             return start, Hurry.NOT
         self._has_planned = True  # plan once in any case: what an earlier run planned may not have arrived
-        known, registered = offsets.parse(start), self._registered.keys()
-        self._register(self._options.addresses(), known)
+        agents, registered = offsets.parse(start), self._registered.keys()
+        self._register(self._options.addresses(), agents)
         met = self._registered.keys() - registered
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
         awake = self._backoff.awake(self._registered)
-        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, known, budget), self._options.files)
+        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, agents, budget), self._options.files)
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed)
