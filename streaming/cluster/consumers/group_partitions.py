@@ -14,7 +14,7 @@ from streaming.cluster.view.open_list import Late
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
-from streaming.kafka.groups.group_facts import PendingCommit
+from streaming.kafka.groups.group_rows import PendingCommit
 from streaming.rules.config_values import ValueSource
 
 NOT_COMMITTED = "not_committed"

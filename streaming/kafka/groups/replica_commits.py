@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
-from streaming.kafka.groups.group_rows import REMOVED, GroupChanges
+from streaming.kafka.groups.group_rows import REMOVED, GroupChanges, GroupFacts, PendingCommit
 from streaming.kafka.groups.numbered_names import Numbers
 
 _MANY_CHUNKS = 64
