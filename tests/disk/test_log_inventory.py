@@ -79,8 +79,8 @@ def log(directory: LogDir) -> PartitionLog:
     return made
 
 
-def largest(seen: LogInventory) -> list[int]:
-    return [int(time) - NOW if time >= 0 else -1 for time in seen.segments["largest_timestamp"]]
+def largest(inventory: LogInventory) -> list[int]:
+    return [int(time) - NOW if time >= 0 else -1 for time in inventory.segments["largest_timestamp"]]
 
 
 def test_a_log_is_its_segments_with_sizes_and_times(log: PartitionLog) -> None:

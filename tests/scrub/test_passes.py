@@ -42,8 +42,8 @@ def filled(disk: LogDir, topic: str, number: int = 0, segments: int = 2) -> Part
     return log
 
 
-def scrub(disk: LogDir, clock: Clock, kept: ScrubProgress | None = None) -> LogDirScrub:
-    return LogDirScrub(disk.path, WEEK, clock, kept or ScrubProgress())
+def scrub(disk: LogDir, clock: Clock, progress: ScrubProgress | None = None) -> LogDirScrub:
+    return LogDirScrub(disk.path, WEEK, clock, progress or ScrubProgress())
 
 
 def run(one: LogDirScrub, steps: int | None = None, window: int = 600) -> int:
