@@ -202,7 +202,7 @@ class ShardFold:
                 self._leave(other, deleted=True)
 
     def _settle(self, row: EventRow) -> None:
-        """Let logs go that are gone, before what their own agent says of them next. The rows of another agent may say where one is now."""
+        """Let logs go that are gone, before what their agent publishes of them next. Rows of another agent may show where one is now."""
         key = key_of(row)
         if row.kind == Kind.CENSUS_END:
             self._leave_all()

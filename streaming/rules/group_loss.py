@@ -91,7 +91,7 @@ def _due_with(logs: SegmentColumns, goes: Longs, owner: Longs, item: Longs, at_m
 def mean_rates(logs: SegmentColumns, now_ms: int) -> NDArray[np.float64]:
     """Bytes a second by which each log has grown, as its list of segments shows it: from the newest record of its first segment to now.
 
-    It is 0 for a log of one segment, whose times say nothing about its beginning. It is 0, too, if nothing was appended for longer than a
+    It is 0 for a log of one segment, whose times show nothing about its beginning. It is 0, too, if nothing was appended for longer than a
     segment took to fill, and longer than a check interval: such a log has stopped, and its mean rate would put off its growth for ever.
     """
     span = np.maximum(now_ms - logs.largest[logs.first], 1) / 1000

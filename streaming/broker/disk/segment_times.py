@@ -110,7 +110,7 @@ def _first_time(directory: str, base_offset: int) -> int:
 def _active_end(directory: str, base_offset: int, size: int) -> _End:
     """The end of an active segment: by its indexes to near the end, then batch by batch.
 
-    An entry of an index is used only if a batch is where it says, which ends at the offset that it says.
+    An entry of an index is used only if a batch is at its position, which ends at its offset.
     """
     if not size:
         return _End(-1, base_offset, 0, -1)

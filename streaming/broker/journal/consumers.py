@@ -143,7 +143,7 @@ class Consumers:
     def journal(self, consumer: str) -> str:
         """The journal's name for a consumer, another one after each of its beginnings.
 
-        What a consumer has had under one name says nothing about another name. So one that cannot go on from where it was begins anew, and
+        What a consumer has had under one name shows nothing about another name. So one that cannot go on from where it was begins anew, and
         no other consumer notices. It cannot go on if the journal was restored from a copy that it had read beyond, or if it was set back
         itself and events that it asks for again are forgotten.
         """

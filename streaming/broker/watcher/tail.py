@@ -510,7 +510,7 @@ class Tail:
         self.cursor = replace(self.cursor, skipped=skipped)
 
     def _take(self, cursor: Cursor) -> None:
-        """Take over a cursor. It says whether the log is stopped or held, and it lasts longer than this process."""
+        """Take over a cursor. It contains whether the log is stopped or held, and it lasts longer than this process."""
         self.cursor = cursor
         if cursor.stopped:
             if self.unread_state is not TailState.STOPPED:
@@ -713,7 +713,7 @@ class Tail:
     # --- what is published of it
 
     def event(self, kind: Kind) -> Event:
-        """An event of this log at its cursor; what else it has to say is put in by `dataclasses.replace`."""
+        """An event of this log at its cursor; its other columns are put in by `dataclasses.replace`."""
         log = self.cursor.log
         return Event(
             kind=kind,

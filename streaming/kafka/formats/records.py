@@ -155,7 +155,7 @@ def read_record_times(batch: RecordBatch, limit: int = MAX_TIMED_BYTES) -> Itera
 
 
 def _opened(batch: RecordBatch, limit: int, most: int) -> MovingWindow:
-    """The records section; what cannot hold as many records as the batch says is refused before the first one is made."""
+    """The records section; what cannot hold as many records as the batch's header counts is refused before the first one is made."""
     count = batch.records_count
     if not count:  # without a records section
         return MovingWindow(iter(()))

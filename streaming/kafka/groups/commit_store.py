@@ -1,4 +1,4 @@
-"""The commits and groups of a cluster, from what agents say of their coordinators' logs: each log from its current replica.
+"""The commits and groups of a cluster, from what agents report of their coordinators' logs: each log from its current replica.
 
 Of a log without one, what was known last stays, and is marked as not observed.
 """

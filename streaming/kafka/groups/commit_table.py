@@ -1,4 +1,4 @@
-"""The commits and groups of a cluster as columns: what a `CommitStore` makes of what agents say."""
+"""The commits and groups of a cluster as columns: what a `CommitStore` makes of what agents report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

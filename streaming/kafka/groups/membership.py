@@ -1,4 +1,4 @@
-"""The groups of one coordinator's log, in versions: their types, states and members, as the records about them say."""
+"""The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
 from dataclasses import dataclass
 
