@@ -14,7 +14,6 @@ _DATA = 1  # of a dictionary: the batch with its values
 _COMPRESSION = 3  # of a batch
 _EARLY_KEY = b"ARROW:experimental_compression"  # in the metadata of the message, before there was a field for it
 
-
 NOT_ARROW = (OSError, EOFError, UnicodeDecodeError)
 """What Arrow raises beside its own errors for bytes that it cannot read. The last is for the name of a column."""
 

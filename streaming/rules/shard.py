@@ -27,14 +27,11 @@ _IN_THE_STATE = (Change.LOG, Change.DEPARTED, Change.RESIDUE)
 Cut = Callable[[EventRow, int], EventRow | None]
 From = Callable[[EventRow, int], int | None]
 
-
 _FIELDS = tuple(each.name for each in fields(EventRow))
 
+_STATE_NAMES = [name for name in STATES.names if name != CHANGE]
 
-_SHOWN_NAMES = [name for name in STATES.names if name != CHANGE]
-
-
-_SHOWN = attrgetter(*_SHOWN_NAMES)
+_STATE_VALUES = attrgetter(*_STATE_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +133,6 @@ def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
 
 def state_rows(changes: Sequence[LogChange]) -> pa.RecordBatch:
     """Return changes as rows of `STATES`, at least one."""
-    columns = zip(*(_SHOWN(changed.state) for changed in changes), strict=True)
-    values = dict(zip(_SHOWN_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}
+    columns = zip(*(_STATE_VALUES(changed.state) for changed in changes), strict=True)
+    values = dict(zip(_STATE_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}
     return pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES)

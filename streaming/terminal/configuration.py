@@ -28,7 +28,6 @@ MASK = "*********(masked)"
 _SECRET = re.compile(r"secret|passw|token|credential|(access|account|encryption|private)[._-]?key|://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 """As `spark.redaction.regex`, and some more. A value may name a secret too: ``-Djavax.net.ssl.trustStorePassword=...``."""
 
-
 ENVIRONMENT_PREFIX = "SEGTAIL_"
 
 _MAPPINGS = ("spark", "broker_config", "topic_config")

@@ -17,7 +17,6 @@ from streaming.common.log_key import LogKey
 
 log = logging.getLogger(__name__)
 
-
 DEFECT_SECONDS = 60.0
 """How long a thread rests after an error of this program."""
 

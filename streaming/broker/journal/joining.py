@@ -23,7 +23,6 @@ MERGED_BYTES_MAX = 16 << 20
 MERGED_BLOBS_MAX = 256 << 10
 """The most bytes of transactions and coordinators up to which neighbouring appends are merged, because a merge writes them anew."""
 
-
 SLICE = 1000
 """The number of events of one slice."""
 

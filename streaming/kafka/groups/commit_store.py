@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
-from streaming.kafka.groups.commit_keys import CommitKeys, numbered
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
 from streaming.kafka.groups.group_rows import GroupChanges, GroupFacts, group_facts, pending_commits
+from streaming.kafka.groups.numbered_names import CommitKeys, numbered
 from streaming.kafka.groups.replica_commits import CommitColumns, CoordinatorReplica, ReplicaCommits, concatenated
 
 _FEW_PAIRS = 10_000
