@@ -30,7 +30,7 @@ from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Pl
 from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.units import Address
-from streaming.rules import row_values
+from streaming.rules import shard
 from tests.builders import CLUSTER_ID, NOW
 from tests.ports import free_ports
 
@@ -252,4 +252,4 @@ class Reader:
 
 def event_rows(table: Any) -> list[EventRow]:
     """An Arrow table of events as values."""
-    return [each for batch in table.to_batches() for each in row_values.event_rows(batch)]
+    return [each for batch in table.to_batches() for each in shard.event_rows(batch)]

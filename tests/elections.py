@@ -9,7 +9,7 @@ from streaming.simulator.batch_writer import Batch, encode
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
-    Replicas,
+    ReplicaSet,
     metadata_batch,
     no_op_record,
     partition_change_record,
@@ -110,9 +110,9 @@ class Election:
         self._change(topic_record("orders", TOPIC_ID), partition_record(self._registration()))
         self.publish_metadata()
 
-    def _registration(self, partition_epoch: int = 0) -> Replicas:
+    def _registration(self, partition_epoch: int = 0) -> ReplicaSet:
         directories = (UUID(int=5), UUID(int=6))
-        return Replicas(
+        return ReplicaSet(
             partition=0,
             topic_id=TOPIC_ID,
             replicas=(1, 2),

@@ -117,7 +117,7 @@ class Shard:
             7,
             self.marks,
             find=self.states.get,
-            known=lambda: self.states,
+            keys=lambda: self.states,
             cut=cut,
             overwritten_from=overwritten_from,
         )

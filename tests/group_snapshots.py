@@ -15,7 +15,7 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import Found, pair_sums
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
-from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
 
 @dataclass(frozen=True, kw_only=True)

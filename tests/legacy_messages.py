@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streaming.simulator.batch_writer import Entry, Record
+from streaming.simulator.batch_writer import BatchEntry, Record
 from streaming.simulator.compressor import Codec, compress
 
 _LOG_APPEND_TIME = 1 << 3
@@ -23,7 +23,7 @@ class Messages:
     codec: Codec = Codec.NONE
     log_append_time: int | None = None
 
-    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
+    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[BatchEntry, bytes]]:
         """One entry and its bytes for each message of the log; old messages carry no leader epoch."""
         if self.codec is Codec.NONE:
             for place, record in enumerate(self.records):
@@ -35,10 +35,10 @@ class Messages:
             data = encode_wrapper(self.magic, base_offset, self.records, self.codec, log_append_time=self.log_append_time)
             yield self._entry(base_offset, last_offset, len(self.records), timestamp, len(data)), data
 
-    def _entry(self, base_offset: int, last_offset: int, records: int, timestamp: int, size: int) -> Entry:
+    def _entry(self, base_offset: int, last_offset: int, records: int, timestamp: int, size: int) -> BatchEntry:
         if self.log_append_time is not None:
             timestamp = self.log_append_time
-        return Entry(
+        return BatchEntry(
             base_offset=base_offset,
             last_offset=last_offset,
             size=size,

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from streaming.simulator.log import Appendable, PartitionLog
 from streaming.simulator.metadata_writer import frame, tagged
-from streaming.simulator.producer_writer import Producers
+from streaming.simulator.producer_writer import ProducerTable
 
 
 def write_part(log: PartitionLog, *batches: Appendable, size: int, leader_epoch: int = 0) -> None:
@@ -23,7 +23,7 @@ def truncate_fully(log: PartitionLog, offset: int, now: int = 0) -> None:
     log._set_aside(gone, now)
     log.log_start_offset = log.log_end_offset = log._snapshot_offset = offset
     log._write_leader_epochs([])
-    log._producers = Producers()
+    log._producers = ProducerTable()
     log._add_segment(offset).open_indexes()
 
 

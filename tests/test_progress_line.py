@@ -144,7 +144,7 @@ def test_a_log_message_removes_the_line_of_a_job_that_begins(terminal: Terminal)
     try:
         with shown_until(lambda: shown.is_set() and clock.now > 104, totals, line):
             assert shown.wait(SECONDS)
-            while not line._shown:
+            while not line._drawn:
                 pass
             logging.getLogger().warning("something")
     finally:

@@ -36,7 +36,7 @@ class ProgressLine:
         self._verb = "read"
         self._done = 0
         self._position = 0
-        self._shown = False
+        self._drawn = False
         self._lock = Lock()  # of the terminal
 
     @property
@@ -79,7 +79,7 @@ class ProgressLine:
         if self._terminal is None or self._clock() - self._shown_at < _EVERY_SECONDS:
             return
         with self._lock:
-            self._shown_at, self._shown = self._clock(), True
+            self._shown_at, self._drawn = self._clock(), True
             self._terminal.write(_ERASE + self._text()[: _width(self._terminal) - 1])
             self._terminal.flush()
 
@@ -87,8 +87,8 @@ class ProgressLine:
         done = self._done + self._position
         rate = done / max(self._shown_at - self._began, _EVERY_SECONDS)
         if not 0 < done <= self._whole:
-            of = f" of {format_size(self._whole)}" if done < self._whole else ""
-            return f"{format_size(done)}{of} {self._verb}, {format_size(round(rate))}/s"
+            goal = f" of {format_size(self._whole)}" if done < self._whole else ""
+            return f"{format_size(done)}{goal} {self._verb}, {format_size(round(rate))}/s"
         part, left = 100 * done // self._whole, format_duration((self._whole - done) / rate)
         return f"{format_size(done)} of {format_size(self._whole)} {self._verb} ({part} %), {format_size(round(rate))}/s, {left} left"
 
@@ -103,10 +103,10 @@ class ProgressLine:
         if self._terminal is None:
             return
         with self._lock:
-            if self._shown:
+            if self._drawn:
                 self._terminal.write(_ERASE)
                 self._terminal.flush()
-                self._shown = False
+                self._drawn = False
 
 
 def _width(terminal: TextIO) -> int:

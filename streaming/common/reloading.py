@@ -45,14 +45,14 @@ class Reloading(Generic[_Value]):
         """The number of changes that could not be used."""
         self._value, files = make()
         self._files = tuple(files)
-        self._seen = _signature(self._files)
+        self._signature = _signature(self._files)
 
     def get(self) -> _Value:
         """The value for the current files; costs a ``stat`` for each of them."""
         with self._lock:
-            seen = _signature(self._files)
-            if seen != self._seen:
-                self._seen = seen  # from before they are read: what is written meanwhile is another change
+            signature = _signature(self._files)
+            if signature != self._signature:
+                self._signature = signature  # from before they are read: what is written meanwhile is another change
                 self._renew()
             return self._value
 
@@ -68,7 +68,7 @@ class Reloading(Generic[_Value]):
             return
         self._value = value
         if files != self._files:
-            self._files, self._seen = files, _signature(files)
+            self._files, self._signature = files, _signature(files)
         log.info("changed files are in use", extra={"files": ",".join(map(str, self._files))})
 
 

@@ -9,8 +9,7 @@ from enum import IntEnum, StrEnum
 import numpy as np
 import pyarrow as pa
 
-from streaming.common.arrow_messages import refuse_compressed
-from streaming.common.arrow_streams import NOT_ARROW, check_buffers
+from streaming.common.arrow_streams import NOT_ARROW, check_buffers, refuse_compressed
 from streaming.common.codecs import CODECS as CODECS
 
 BATCH_BYTES_BOUNDS = tuple(4**n for n in range(4, 12))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import UNREADABLE
-from streaming.rules.segment_columns import ABSENT, Logs
+from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 UNCLEANABLE = ("open_transaction", "compaction_lag")
 """The reasons why closed segments cannot be cleaned yet. A segment counts for one of them only, the transaction first."""
@@ -38,9 +38,9 @@ class Compaction:
 class CompactionRule:
     """The rule for some logs. Everything that does not depend on the clock is computed once."""
 
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: SegmentColumns) -> None:
         self._logs = logs
-        self._known = (logs.limit("compacts") > 0) & (logs.high_watermark >= 0) & (logs.cleaner_checkpoint != UNREADABLE)
+        self._decidable = (logs.limit("compacts") > 0) & (logs.high_watermark >= 0) & (logs.cleaner_checkpoint != UNREADABLE)
         self._lag = logs.limit("min_compaction_lag_ms")
         self._longest = logs.limit("max_compaction_lag_ms")
         self._least_ratio = logs.ratio_limit("min_cleanable_dirty_ratio")
@@ -70,7 +70,7 @@ class CompactionRule:
             logs.bytes_between(transaction, logs.last),
             logs.bytes_between(np.clip(young, held, transaction), transaction),
         )
-        known = self._known & ~((self._lag > 0) & logs.any_of(logs.unknown))
+        known = self._decidable & ~((self._lag > 0) & logs.any_of(logs.unknown))
         return Compaction(
             dirty_bytes=np.where(known, dirty, ABSENT),
             dirty_ratio=np.where(known, ratio, ABSENT),

@@ -25,7 +25,7 @@ _NONE = -1
 _LEAST = np.iinfo(np.int64).min
 
 
-class _Rows:
+class _RowsByLog:
     """The rows of some logs, sorted by log. The methods combine the rows of each log and return one item for each log."""
 
     def __init__(self, rows: pa.RecordBatch, kinds: Longs, places: Longs) -> None:
@@ -72,21 +72,21 @@ def fold_columns(table: pa.Table, rows: pa.RecordBatch, kinds: Longs, places: Lo
     Returns:
         The logs that were changed, and their rows of `STATES`.
     """
-    of = _Rows(rows, kinds, places)
-    known = table.take(pa.array(of.places))
-    changed = {**_ends(known, of), **_found(known, of), **_counters(known, of), **_shares(known, of)}
-    replaced = pa.Table.from_arrays([_array(changed.get(each.name, known[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
-    return ReplacedLogs(replaced, of.places), _shown(replaced)
+    logs = _RowsByLog(rows, kinds, places)
+    states = table.take(pa.array(logs.places))
+    changed = {**_ends(states, logs), **_found(states, logs), **_counters(states, logs), **_shares(states, logs)}
+    replaced = pa.Table.from_arrays([_array(changed.get(each.name, states[each.name]), each.type) for each in SCHEMA], schema=SCHEMA)
+    return ReplacedLogs(replaced, logs.places), _shown(replaced)
 
 
 def everything(state: ShardState) -> pa.RecordBatch:
     """Return all logs of a shard as rows of `STATES`, with the large columns, even if they have not changed."""
     table, lists = state.table, state.lists.open()
-    known = {"segments": pa.array([lists.get(key) for key in state.known()], pa.binary())}
+    computed = {"segments": pa.array([lists.get(key) for key in state.known()], pa.binary())}
     logs = pc.if_else(table["departed"], str(Change.DEPARTED), str(Change.LOG))
     change = pc.if_else(pc.equal(table["topic"], ""), str(Change.RESIDUE), logs)
-    known["change"] = change
-    columns = [known[each.name] if each.name in known else table[each.name] for each in STATES]
+    computed["change"] = change
+    columns = [computed[each.name] if each.name in computed else table[each.name] for each in STATES]
     found = pa.Table.from_arrays(columns, schema=STATES).combine_chunks().to_batches()
     return found[0] if found else pa.RecordBatch.from_pylist([], STATES)
 
@@ -95,67 +95,67 @@ def _array(values: Any, kind: pa.DataType) -> Any:
     return pa.array(values, kind) if isinstance(values, np.ndarray) else values
 
 
-def _chosen(of: _Rows, name: str, items: Longs, known: pa.Table, kept: str) -> NDArray[Any]:
+def _chosen(rows: _RowsByLog, name: str, items: Longs, states: pa.Table, column: str) -> NDArray[Any]:
     """Take a column from these rows, and the known value where there is no row."""
-    return np.where(items != _NONE, of[name][items], ints(known[kept]))
+    return np.where(items != _NONE, rows[name][items], ints(states[column]))
 
 
-def _ends(known: pa.Table, of: _Rows) -> dict[str, Any]:
+def _ends(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
     """The values that the last append of each log decides, such as its end."""
-    last = of.last(of.appended)
-    there, newest = last != _NONE, of.most(of["max_timestamp"], of.appended)
-    segment, end_segment = of["segment"], _chosen(of, "segment", last, known, "active_segment")
-    in_it = of.appended & (segment == np.repeat(end_segment, of.counts))
-    goes_on = (segment[of.first(of.appended)] == end_segment) & (ints(known["active_segment"]) == end_segment)
-    active = np.maximum(of.most(of["max_timestamp"], in_it), np.where(goes_on, ints(known["active_max_timestamp_ms"]), _NONE))
-    journal = of.rows["journal"].take(pa.array(last.clip(0)))
-    by = pc.binary_join_element_wise(known["agent"].cast(pa.string()), journal.cast(pa.string()), BY)
+    last = rows.last(rows.appended)
+    there, newest = last != _NONE, rows.most(rows["max_timestamp"], rows.appended)
+    segment, end_segment = rows["segment"], _chosen(rows, "segment", last, states, "active_segment")
+    in_it = rows.appended & (segment == np.repeat(end_segment, rows.counts))
+    goes_on = (segment[rows.first(rows.appended)] == end_segment) & (ints(states["active_segment"]) == end_segment)
+    active = np.maximum(rows.most(rows["max_timestamp"], in_it), np.where(goes_on, ints(states["active_max_timestamp_ms"]), _NONE))
+    journal = rows.rows["journal"].take(pa.array(last.clip(0)))
+    by = pc.binary_join_element_wise(states["agent"].cast(pa.string()), journal.cast(pa.string()), BY)
     return {
-        "journal": pc.if_else(pa.array(there), journal, known["journal"]),
-        "counted_by": pc.if_else(pa.array(there), by, known["counted_by"]),
-        "log_end_offset": _chosen(of, "next_offset", last, known, "log_end_offset"),
-        "log_epoch": _chosen(of, "log_epoch", of.last(of.appended & (of["log_epoch"] >= 0)), known, "log_epoch"),
-        "last_append_ms": np.maximum(ints(known["last_append_ms"]), of.most(of["seen_at"], of.appended)),
-        "max_timestamp_ms": np.maximum(ints(known["max_timestamp_ms"]), newest),
+        "journal": pc.if_else(pa.array(there), journal, states["journal"]),
+        "counted_by": pc.if_else(pa.array(there), by, states["counted_by"]),
+        "log_end_offset": _chosen(rows, "next_offset", last, states, "log_end_offset"),
+        "log_epoch": _chosen(rows, "log_epoch", rows.last(rows.appended & (rows["log_epoch"] >= 0)), states, "log_epoch"),
+        "last_append_ms": np.maximum(ints(states["last_append_ms"]), rows.most(rows["seen_at"], rows.appended)),
+        "max_timestamp_ms": np.maximum(ints(states["max_timestamp_ms"]), newest),
         "active_segment": end_segment,
-        "active_position": _chosen(of, "end_position", last, known, "active_position"),
-        "active_max_timestamp_ms": np.where(there, active, ints(known["active_max_timestamp_ms"])),
+        "active_position": _chosen(rows, "end_position", last, states, "active_position"),
+        "active_max_timestamp_ms": np.where(there, active, ints(states["active_max_timestamp_ms"])),
     }
 
 
-def _found(known: pa.Table, of: _Rows) -> dict[str, Any]:
+def _found(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
     """The values that the last row decides: the last list of segments, for some of them also the last append."""
-    found, every = ~of.appended, np.ones(len(of.appended), np.bool_)
-    last = of.last(found)
-    before = np.maximum.accumulate(np.where(of.appended, np.arange(len(found)), _NONE))[last]
-    end_then = np.where(before >= of.starts, of["next_offset"][before], ints(known["log_end_offset"]))
-    log_start = np.where(last != _NONE, np.minimum(of["log_start_offset"][last], end_then), ints(known["log_start_offset"]))
+    found, every = ~rows.appended, np.ones(len(rows.appended), np.bool_)
+    last = rows.last(found)
+    before = np.maximum.accumulate(np.where(rows.appended, np.arange(len(found)), _NONE))[last]
+    end_then = np.where(before >= rows.starts, rows["next_offset"][before], ints(states["log_end_offset"]))
+    log_start = np.where(last != _NONE, np.minimum(rows["log_start_offset"][last], end_then), ints(states["log_start_offset"]))
     return {
         "log_start_offset": log_start,
-        **{name: _chosen(of, name, last, known, name) for name in FOUND_COLUMNS},
-        "high_watermark": _chosen(of, "high_watermark", of.last(found | (of["high_watermark"] != _NONE)), known, "high_watermark"),
-        "active_producers": of["active_producers"][of.last(every)],
-        "settled": ints(known["settled"]) | of.any(of["settled"]),
+        **{name: _chosen(rows, name, last, states, name) for name in FOUND_COLUMNS},
+        "high_watermark": _chosen(rows, "high_watermark", rows.last(found | (rows["high_watermark"] != _NONE)), states, "high_watermark"),
+        "active_producers": rows["active_producers"][rows.last(every)],
+        "settled": ints(states["settled"]) | rows.any(rows["settled"]),
     }
 
 
-def _counters(known: pa.Table, of: _Rows) -> dict[str, Any]:
-    return {name: plus_columns(ints(known[name]), of[column] * of.appended, of.sum) for name, column in SUMMED.items()}
+def _counters(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
+    return {name: plus_columns(ints(states[name]), rows[column] * rows.appended, rows.sum) for name, column in SUMMED.items()}
 
 
-def _shares(known: pa.Table, of: _Rows) -> dict[str, Any]:
+def _shares(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
     """The counters that count for the topic too, because the replica led."""
-    led = of.appended & (of["leads"] != 0)
+    led = rows.appended & (rows["leads"] != 0)
     shares: dict[str, Any] = {}
     for kept, name in SHARED.items():
         if not pa.types.is_list(SCHEMA.field(kept).type):
-            shares[kept] = plus_columns(ints(known[kept]), of[name] * led, of.sum)
+            shares[kept] = plus_columns(ints(states[kept]), rows[name] * led, rows.sum)
             continue
-        before = _matrix(known[kept].combine_chunks(), len(of.places))
+        before = _matrix(states[kept].combine_chunks(), len(rows.places))
         values = np.zeros((len(led), before.shape[1]), np.int64)
         if led.any():
-            values[led] = _matrix(of.rows[name].filter(pa.array(led)), int(led.sum()))
-        shares[kept] = _lists(plus_columns(before, values, of.sum))
+            values[led] = _matrix(rows.rows[name].filter(pa.array(led)), int(led.sum()))
+        shares[kept] = _lists(plus_columns(before, values, rows.sum))
     return shares
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streaming.errors import FormatError
-from streaming.rules.config_values import ALL, BY_NAME, STRENGTH, Pairs, Rejected, Setting, Source
+from streaming.rules.config_values import ALL, BY_NAME, STRENGTH, Pairs, Rejected, Setting, ValueSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Configs:
 
     def text(self) -> str:
         """The JSON that an agent sends: for each known level an object of names and values, in a fixed order."""
-        known = {Source.STATIC: self.static_known, Source.TOPIC: self.topic_known}
+        known = {ValueSource.STATIC: self.static_known, ValueSource.TOPIC: self.topic_known}
         levels: dict[str, dict[str, str]] = {source: {} for source, there in known.items() if there}
         for setting in sorted(self.settings, key=lambda setting: setting.name):
             levels.setdefault(setting.source, {})[setting.name] = setting.value
@@ -63,19 +63,21 @@ def pattern_configs(topic: str, patterns: Iterable[TopicPattern]) -> Configs:
 def topic_configs(pairs: Pairs) -> Configs:
     """The settings of a topic's own level. Names that are not used here are ignored."""
     values = dict(pairs)
-    return _collected((known.by_topic(values) for known in ALL), topic_known=True)
+    return _collected((config.by_topic(values) for config in ALL), topic_known=True)
 
 
-def broker_configs(pairs: Pairs, source: Source) -> Configs:
+def broker_configs(pairs: Pairs, source: ValueSource) -> Configs:
     """The settings of a broker, under a broker's names: dynamic for it, dynamic for all brokers, or in its ``server.properties``."""
     values = dict(pairs)
-    return _collected((known.by_broker(values, source) for known in ALL), static_known=source is Source.STATIC)
+    return _collected((config.by_broker(values, source) for config in ALL), static_known=source is ValueSource.STATIC)
 
 
-def _collected(found: Iterable[tuple[Setting | None, list[Rejected]]], *, static_known: bool = False, topic_known: bool = False) -> Configs:
+def _collected(
+    levels: Iterable[tuple[Setting | None, list[Rejected]]], *, static_known: bool = False, topic_known: bool = False
+) -> Configs:
     settings: list[Setting] = []
     rejected: list[Rejected] = []
-    for setting, refused in found:
+    for setting, refused in levels:
         rejected += refused
         if setting is not None:
             settings.append(setting)
@@ -94,10 +96,10 @@ def read_configs(text: str) -> Configs:
         return Configs()
     try:
         levels = json.loads(text)
-        pairs = [(Source(source), values.items()) for source, values in levels.items() if source in STRENGTH]
+        pairs = [(ValueSource(source), values.items()) for source, values in levels.items() if source in STRENGTH]
         settings = (
             Setting(name, BY_NAME[name].parse(value), source) for source, values in pairs for name, value in values if name in BY_NAME
         )
-        return Configs(tuple(settings), Source.STATIC in levels, Source.TOPIC in levels)
+        return Configs(tuple(settings), ValueSource.STATIC in levels, ValueSource.TOPIC in levels)
     except (ValueError, TypeError, AttributeError) as error:
         raise FormatError(f"configurations of a topic that cannot be read: {error}") from error

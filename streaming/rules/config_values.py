@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.A
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 
 
-class Source(StrEnum):
+class ValueSource(StrEnum):
     """The level that a value comes from, the strongest first."""
 
     TOPIC = "topic"
@@ -30,7 +30,7 @@ class Source(StrEnum):
     ASSUMED = "assumed"  # a level that could set it is not known: a weaker one, or Kafka's default, is used
 
 
-STRENGTH = {source: rank for rank, source in enumerate(Source)}
+STRENGTH = {source: rank for rank, source in enumerate(ValueSource)}
 """0 for the strongest level."""
 
 
@@ -40,7 +40,7 @@ class Setting:
 
     name: str
     value: str
-    source: Source
+    source: ValueSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Rejected:
 
     name: str
     value: str
-    source: Source
+    source: ValueSource
 
 
 def _whole(lowest: int, largest: int = _MAX_LONG) -> Callable[[str], str]:
@@ -105,12 +105,14 @@ class ConfigDefinition:
     of_topic: tuple[str, ...] = ()  # only if they differ from its own name
 
     def by_topic(self, values: dict[str, str]) -> tuple[Setting | None, list[Rejected]]:
-        return self._first(((name, 1) for name in self.of_topic or (self.name,)), values, Source.TOPIC)
+        return self._first(((name, 1) for name in self.of_topic or (self.name,)), values, ValueSource.TOPIC)
 
-    def by_broker(self, values: dict[str, str], source: Source) -> tuple[Setting | None, list[Rejected]]:
+    def by_broker(self, values: dict[str, str], source: ValueSource) -> tuple[Setting | None, list[Rejected]]:
         return self._first(((synonym.name, synonym.scale) for synonym in self.of_broker), values, source)
 
-    def _first(self, names: Iterable[tuple[str, int]], values: dict[str, str], source: Source) -> tuple[Setting | None, list[Rejected]]:
+    def _first(
+        self, names: Iterable[tuple[str, int]], values: dict[str, str], source: ValueSource
+    ) -> tuple[Setting | None, list[Rejected]]:
         rejected: list[Rejected] = []
         for name, scale in names:
             if name in values:

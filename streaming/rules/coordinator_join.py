@@ -145,17 +145,15 @@ class Coordinators:
 
     def takes_part(self, items: Longs, partitions: list[str]) -> Flags:
         """Whether the entry of each item lists the partition with the same index ("topic-partition"); False for item -1."""
-        asked = np.flatnonzero(items >= 0)
-        wanted = np.unique(items[asked])
+        rows = np.flatnonzero(items >= 0)
+        wanted = np.unique(items[rows])
         if not len(wanted):
             return np.zeros(len(items), np.bool_)
         lists = self.table["partitions"].take(self.item[wanted]).combine_chunks()
         owners = np.repeat(wanted, lists.value_lengths().fill_null(0).to_numpy())
         listed = set(zip(owners.tolist(), lists.flatten().to_pylist(), strict=True))
         found = np.zeros(len(items), np.bool_)
-        found[asked] = [
-            (items_of, partitions[place]) in listed for items_of, place in zip(items[asked].tolist(), asked.tolist(), strict=True)
-        ]
+        found[rows] = [(items_of, partitions[place]) in listed for items_of, place in zip(items[rows].tolist(), rows.tolist(), strict=True)]
         return found
 
 

@@ -39,28 +39,28 @@ def bytes_behind(segments: NDArray[np.void], size: int, offset: int, end_offset:
     return max(0, size - before)
 
 
-class Pace:
+class CopyingPace:
     """The speed at which the rest shrinks: bytes per second over the last minutes."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[int, int]] = deque()  # Unix milliseconds, bytes that remained
+        self._points: deque[tuple[int, int]] = deque()  # Unix milliseconds, bytes that remained
 
     def saw(self, now_ms: int, remaining: int) -> None:
         """Note how much remained at a point in time."""
-        if self._seen and now_ms == self._seen[-1][0]:
+        if self._points and now_ms == self._points[-1][0]:
             return  # the page was read several times at the same moment
-        if self._seen and now_ms < self._seen[-1][0]:
-            self._seen.clear()  # the clock was set back
-        self._seen.append((now_ms, remaining))
-        while now_ms - self._seen[0][0] > PACE_MS:
-            self._seen.popleft()
+        if self._points and now_ms < self._points[-1][0]:
+            self._points.clear()  # the clock was set back
+        self._points.append((now_ms, remaining))
+        while now_ms - self._points[0][0] > PACE_MS:
+            self._points.popleft()
 
     @property
     def milliseconds_left(self) -> int:
         """The time that the rest takes, -1 if it is not known: the rest did not shrink, or was not observed for long enough."""
-        if not self._seen:
+        if not self._points:
             return -1
-        (began, first), (now, remaining) = self._seen[0], self._seen[-1]
+        (began, first), (now, remaining) = self._points[0], self._points[-1]
         if not remaining:
             return 0
         if now - began < LEAST_MS or first <= remaining:
@@ -72,13 +72,13 @@ class Paces:
     """The speeds of many replicas, each by its topic, partition and broker, kept from page to page. One page is made at a time."""
 
     def __init__(self) -> None:
-        self._paces: dict[tuple[str, int, int], Pace] = {}
+        self._paces: dict[tuple[str, int, int], CopyingPace] = {}
 
     def keep(self, replicas: Iterable[tuple[str, int, int]]) -> None:
         """Forget all other replicas."""
         wanted = set(replicas)
         self._paces = {replica: pace for replica, pace in self._paces.items() if replica in wanted}
 
-    def of(self, replica: tuple[str, int, int]) -> Pace:
+    def of(self, replica: tuple[str, int, int]) -> CopyingPace:
         """The speed of one replica."""
-        return self._paces.setdefault(replica, Pace())
+        return self._paces.setdefault(replica, CopyingPace())

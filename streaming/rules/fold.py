@@ -58,7 +58,7 @@ class ShardFold:
         shard: the shard's number.
         marks: how far the rows of each agent were folded before.
         find: returns the state of a log after the last micro-batch, or None.
-        known: returns the keys of all logs in the shard. It is called only to compare replicas or a census.
+        keys: returns the keys of all logs in the shard. It is called only to compare replicas or a census.
         lacking: the logs that a census may lack, if all others were checked already; None for all.
         cut: returns the part of an append from an offset on; None if the row does not list its batches.
         overwritten_from: returns the first offset of an append that was written in a later leader epoch than the given one; None likewise.
@@ -70,7 +70,7 @@ class ShardFold:
         marks: Mapping[str, Mark],
         *,
         find: Callable[[LogKey], LogState | None],
-        known: Callable[[], Iterable[LogKey]],
+        keys: Callable[[], Iterable[LogKey]],
         cut: Callable[[EventRow, int], EventRow | None],
         overwritten_from: Callable[[EventRow, int], int | None],
         lacking: Iterable[LogKey] | None = None,
@@ -80,7 +80,7 @@ class ShardFold:
         self._before = dict(marks)
         self._shard = shard
         self._find = find
-        self._known = known
+        self._keys = keys
         self._may_lack = lacking
         self._cut = cut
         self._overwritten_from = overwritten_from
@@ -179,7 +179,7 @@ class ShardFold:
         """The other replicas of a log's partition."""
         if self._replicas is None:  # computed only when needed: usually the agent knows whether its replica led
             self._replicas = defaultdict(dict)
-            for known in chain(self._known(), self.touched):
+            for known in chain(self._keys(), self.touched):
                 self._replicas[_partition(known)][known] = None
         of_partition = self._replicas[_partition(key)]
         of_partition[key] = None
@@ -202,7 +202,7 @@ class ShardFold:
                 self._leave(other, deleted=True)
 
     def _settle(self, row: EventRow) -> None:
-        """Let logs go that are gone, before what their own agent says of them next. The rows of another agent may say where one is now."""
+        """Let logs go that are gone, before what their agent publishes of them next. Rows of another agent may show where one is now."""
         key = key_of(row)
         if row.kind == Kind.CENSUS_END:
             self._leave_all()
@@ -244,8 +244,8 @@ class ShardFold:
         What departed replicas have left goes with their topic.
         """
         end = CensusEnd.of(row.log_dir, row.reason, row.topics)
-        known = self._known() if self._may_lack is None else self._may_lack
-        for key in dict.fromkeys([*known, *(key for key, state in self.touched.items() if state is not None)]):
+        keys = self._keys() if self._may_lack is None else self._may_lack
+        for key in dict.fromkeys([*keys, *(key for key, state in self.touched.items() if state is not None)]):
             state = self._get(key) if end.may_concern(key) and key not in self._in_census else None
             if state is None:
                 continue
@@ -275,7 +275,7 @@ class ShardFold:
     def _changed(self) -> Iterator[tuple[LogKey, LogState | None]]:
         yield from self.touched.items()
         if self._recalled:
-            yield from ((key, self._find(key)) for key in list(self._known()) if key not in self.touched)
+            yield from ((key, self._find(key)) for key in list(self._keys()) if key not in self.touched)
 
     def _without_known(self, key: LogKey, state: LogState) -> LogState:
         """The state without large values that have not changed, except after a recall: then a restart may have lost them."""

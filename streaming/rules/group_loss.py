@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_values import UNLIMITED
-from streaming.rules.segment_columns import ABSENT, Logs
+from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 _FAR = 1 << 52  # beyond any clock: times and limits above it are cut to it, so that sums of a few fit into 64 bits
 
@@ -48,7 +48,7 @@ class Losses:
     by_size: Flags
 
 
-def losses(logs: Logs, growth: Growth, owner: Longs, offset: Longs, now_ms: int) -> Losses:
+def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, now_ms: int) -> Losses:
     """Compute when retention deletes offsets.
 
     Args:
@@ -76,7 +76,7 @@ def losses(logs: Logs, growth: Growth, owner: Longs, offset: Longs, now_ms: int)
     )
 
 
-def _due_with(logs: Logs, goes: Longs, owner: Longs, item: Longs, at_ms: Longs, now_ms: int) -> Longs:
+def _due_with(logs: SegmentColumns, goes: Longs, owner: Longs, item: Longs, at_ms: Longs, now_ms: int) -> Longs:
     """The last segment that is due at the latest check that deletes each segment ``item``, which goes at ``at_ms``."""
     checked = np.maximum(at_ms, now_ms) + np.minimum(logs.limit("check_interval_ms"), _FAR)[owner]
     until = item.copy()
@@ -88,10 +88,10 @@ def _due_with(logs: Logs, goes: Longs, owner: Longs, item: Longs, at_ms: Longs, 
         until[more] += 1
 
 
-def mean_rates(logs: Logs, now_ms: int) -> NDArray[np.float64]:
+def mean_rates(logs: SegmentColumns, now_ms: int) -> NDArray[np.float64]:
     """Bytes a second by which each log has grown, as its list of segments shows it: from the newest record of its first segment to now.
 
-    It is 0 for a log of one segment, whose times say nothing about its beginning. It is 0, too, if nothing was appended for longer than a
+    It is 0 for a log of one segment, whose times show nothing about its beginning. It is 0, too, if nothing was appended for longer than a
     segment took to fill, and longer than a check interval: such a log has stopped, and its mean rate would put off its growth for ever.
     """
     span = np.maximum(now_ms - logs.largest[logs.first], 1) / 1000
@@ -104,14 +104,14 @@ def mean_rates(logs: Logs, now_ms: int) -> NDArray[np.float64]:
     return rates
 
 
-def _may_go(logs: Logs) -> Flags:
+def _may_go(logs: SegmentColumns) -> Flags:
     """Which segments are replicated and not empty. The active one is replicated if the high watermark has reached it."""
     reached = np.where(logs.active, logs.base + 1, logs.following)
     may: Flags = (logs.high_watermark[logs.owner] >= reached) & ~(logs.active & (logs.size == 0))
     return may
 
 
-def _by_time(logs: Logs, growth: Growth, now_ms: int) -> Longs:
+def _by_time(logs: SegmentColumns, growth: Growth, now_ms: int) -> Longs:
     """From when on each segment is older than the limit; `_FAR` without one. If its newest record is not known, it has no meaning."""
     limit = np.minimum(logs.limit("retention_ms"), _FAR)
     newest = np.minimum(logs.largest, _FAR)
@@ -120,7 +120,7 @@ def _by_time(logs: Logs, growth: Growth, now_ms: int) -> Longs:
     return np.where((limit != UNLIMITED)[logs.owner], expiry, _FAR)
 
 
-def _rolled_ms(logs: Logs, growth: Growth, now_ms: int) -> Longs:
+def _rolled_ms(logs: SegmentColumns, growth: Growth, now_ms: int) -> Longs:
     """When the active segment of each log gets no more records: at once if nothing is appended, else when it is rolled."""
     left = np.maximum(logs.limit("segment_bytes") - logs.size[logs.last], 0)
     by_size = now_ms + _milliseconds_for(left, growth.rate)
@@ -129,7 +129,7 @@ def _rolled_ms(logs: Logs, growth: Growth, now_ms: int) -> Longs:
     return np.where(growth.rate > 0, np.minimum(by_size, by_age), now_ms)
 
 
-def _by_size(logs: Logs, growth: Growth, now_ms: int) -> Longs:
+def _by_size(logs: SegmentColumns, growth: Growth, now_ms: int) -> Longs:
     """From when on so many bytes come after each segment that it is not needed; `_FAR` without a limit or without growth.
 
     A segment that is not needed already has been so at the latest since the last write to the segment that made it so.
@@ -154,7 +154,7 @@ def _milliseconds_for(count: Longs, rate: NDArray[np.float64]) -> Longs:
     return comes
 
 
-def _holding(logs: Logs, owner: Longs, offset: Longs) -> Longs:
+def _holding(logs: SegmentColumns, owner: Longs, offset: Longs) -> Longs:
     """The segment that holds each offset: the last of its log that does not begin after it."""
     item = np.empty(len(owner), np.int64)
     for log in np.unique(owner).tolist():

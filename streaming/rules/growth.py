@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.rules.segment_columns import Logs
+from streaming.rules.segment_columns import SegmentColumns
 
 Floats = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ LEAST_MS = 600_000
 _CLOCK_END = 1 << 42  # the year 2109: times above it are cut to it, so that a log's number fits above them
 
 
-def growth_of(logs: Logs, first_ms: Longs, now_ms: int, window_ms: int = WINDOW_MS) -> Floats:
+def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int, window_ms: int = WINDOW_MS) -> Floats:
     """The bytes that were appended to each log in a millisecond, on average over the last ``window_ms``; nan if that is not known.
 
     A segment was written between the largest time of those before it and its own. If the log begins later, because retention has deleted

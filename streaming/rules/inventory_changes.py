@@ -25,7 +25,7 @@ def listed(state: LogState, segments: bytes | None) -> LogState:
     if len(segments) % SEGMENTS.itemsize:
         log.error("an inventory is not understood", extra={"log": f"{state.topic}-{state.partition}"})
         return state
-    bases, known = _bases(segments), _bases(state.segments or b"")
+    bases, before = _bases(segments), _bases(state.segments or b"")
     if not bases:
         return replace(state, segments=segments)
     first, newest = bases[0], bases[-1]
@@ -35,7 +35,7 @@ def listed(state: LogState, segments: bytes | None) -> LogState:
         state,
         segments=segments,
         segments_rolled=state.segments_rolled + rolled,
-        segments_deleted=state.segments_deleted + sum(state.deleted_below <= base < first for base in known),  # nothing is known at first
+        segments_deleted=state.segments_deleted + sum(state.deleted_below <= base < first for base in before),  # nothing is known at first
         newest_segment=max(state.newest_segment, newest),
         deleted_below=max(state.deleted_below, first),
     )

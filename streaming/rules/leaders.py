@@ -16,7 +16,7 @@ _LOWEST = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Replicas:
+class ReplicaColumns:
     """Observed replicas, all columns of equal length.
 
     ``partition`` numbers the partitions 0, 1, ... in any order. ``leader`` and ``leader_epoch`` come from the metadata log as the replica's
@@ -47,7 +47,7 @@ class Roles:
     leader_epoch: Longs
 
 
-def assign_roles(replicas: Replicas) -> Roles:
+def assign_roles(replicas: ReplicaColumns) -> Roles:
     """Choose one replica for each partition.
 
     The newest metadata among all agents names the leader. A higher leader epoch is later, whichever broker has read it: the controller
@@ -73,12 +73,12 @@ def assign_roles(replicas: Replicas) -> Roles:
     return Roles(speaks=speaks, leads=leads, leader=leader[replicas.partition], leader_epoch=leader_epoch[replicas.partition])
 
 
-def _newest_metadata(replicas: Replicas, count: int) -> tuple[Longs, Longs]:
+def _newest_metadata(replicas: ReplicaColumns, count: int) -> tuple[Longs, Longs]:
     """The leader and leader epoch of every partition, from the replica whose broker knows the highest epoch."""
     # One number that sorts as (epoch, leader). Both are 32 bits wide and start at -1, and the lower half must not be negative.
-    known = (replicas.leader_epoch << 32) | (replicas.leader + 1)
+    editions = (replicas.leader_epoch << 32) | (replicas.leader + 1)
     newest = np.full(count, _LOWEST, np.int64)
-    np.maximum.at(newest, replicas.partition, np.where(replicas.leader == LEADER_UNKNOWN, _LOWEST, known))
+    np.maximum.at(newest, replicas.partition, np.where(replicas.leader == LEADER_UNKNOWN, _LOWEST, editions))
     leader = np.where(newest == _LOWEST, LEADER_UNKNOWN, (newest & 0xFFFF_FFFF) - 1)
     leader_epoch = np.where(newest == _LOWEST, -1, newest >> 32)
     return leader, leader_epoch

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from streaming.rules.config_levels import Configs, read_configs
-from streaming.rules.config_values import BY_NAME, POLICIES, STRENGTH, UNLIMITED, Setting, Source
+from streaming.rules.config_values import BY_NAME, POLICIES, STRENGTH, UNLIMITED, Setting, ValueSource
 
 _WHOLE = -2
 
@@ -24,8 +24,8 @@ class Limits:
     to remote storage (``remote_copy``), they are the ``local.`` ones.
 
     ``source`` is the level of the retention limit. If a time and a size both limit, it is the stronger level. If neither does, it is the
-    level that removes the limit in time. If the limit in time is assumed, it is `Source.ASSUMED`. If the topic does not delete, it is the
-    level of its policy.
+    level that removes the limit in time. If the limit in time is assumed, it is `ValueSource.ASSUMED`. If the topic does not delete, it is
+    the level of its policy.
 
     ``check_interval_ms`` is how often the broker checks what it may delete. ``min_insync_known``: ``min_insync_replicas`` is no default
     that is used only because the value is not known. ``cleanup_policy`` is as Kafka writes it, empty if the logs are neither compacted nor
@@ -51,13 +51,13 @@ class Limits:
     log_append_time: bool
     remote_storage: bool
     remote_copy: bool
-    source: Source
+    source: ValueSource
     offsets_retention_ms: int
 
     @property
     def assumed(self) -> bool:
         """Whether the limits that delete are Kafka's defaults, because the real ones are not known."""
-        return self.source is Source.ASSUMED
+        return self.source is ValueSource.ASSUMED
 
     @property
     def roll_ms(self) -> int:
@@ -70,7 +70,7 @@ class _Values:
 
     def __init__(self, configs: Configs) -> None:
         self._set = {setting.name: setting for setting in configs.settings}
-        self._default = Source.STATIC if configs.static_known else Source.ASSUMED
+        self._default = ValueSource.STATIC if configs.static_known else ValueSource.ASSUMED
         self._topic_known = configs.topic_known
 
     def text(self, name: str) -> str:
@@ -82,9 +82,9 @@ class _Values:
     def limit(self, name: str) -> int:
         return max(self.number(name), UNLIMITED)
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> ValueSource:
         if not self._topic_known:  # the topic may set it
-            return Source.ASSUMED
+            return ValueSource.ASSUMED
         return self._set[name].source if name in self._set else self._default
 
     @cached_property
@@ -93,7 +93,7 @@ class _Values:
 
 
 def _assumed(**settings: str) -> Configs:
-    return Configs(tuple(Setting(name.replace("_", "."), value, Source.ASSUMED) for name, value in settings.items()))
+    return Configs(tuple(Setting(name.replace("_", "."), value, ValueSource.ASSUMED) for name, value in settings.items()))
 
 
 _BUILT_IN = {
@@ -128,7 +128,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         max_compaction_lag_ms=values.number("max.compaction.lag.ms"),
         min_cleanable_dirty_ratio=float(values.text("min.cleanable.dirty.ratio")),
         min_insync_replicas=values.number("min.insync.replicas"),
-        min_insync_known=values.source("min.insync.replicas") is not Source.ASSUMED,
+        min_insync_known=values.source("min.insync.replicas") is not ValueSource.ASSUMED,
         file_delete_delay_ms=values.number("file.delete.delay.ms"),
         check_interval_ms=values.number("log.retention.check.interval.ms"),
         producer_expiration_ms=values.number("producer.id.expiration.ms"),
@@ -136,7 +136,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         log_append_time=values.text("message.timestamp.type") == "LogAppendTime",
         remote_storage=remote,
         remote_copy=copies,
-        source=Source.STATIC if metadata else _limit_source(values, deletes, copies),
+        source=ValueSource.STATIC if metadata else _limit_source(values, deletes, copies),
         offsets_retention_ms=values.number("offsets.retention.minutes") * 60_000,
     )
 
@@ -147,11 +147,11 @@ def _retention(values: _Values, name: str, local: bool) -> int:
     return values.limit(name) if own == _WHOLE else own
 
 
-def _limit_source(values: _Values, deletes: bool, local: bool) -> Source:
+def _limit_source(values: _Values, deletes: bool, local: bool) -> ValueSource:
     if not deletes:
         return values.source("cleanup.policy")
     timed = _source(values, "retention.ms", local)
-    if timed is Source.ASSUMED:  # by default a size deletes nothing, but a time does
+    if timed is ValueSource.ASSUMED:  # by default a size deletes nothing, but a time does
         return timed
     limiting = [
         _source(values, name, local) for name in ("retention.ms", "retention.bytes") if _retention(values, name, local) != UNLIMITED
@@ -159,13 +159,13 @@ def _limit_source(values: _Values, deletes: bool, local: bool) -> Source:
     return min(limiting, key=STRENGTH.__getitem__, default=timed)
 
 
-def _source(values: _Values, name: str, local: bool) -> Source:
+def _source(values: _Values, name: str, local: bool) -> ValueSource:
     """The level that a limit of `_retention` comes from."""
     whole = values.source(name)
     if not local:
         return whole
     own = values.source(f"local.{name}")  # assumed: a level that is not known may set one
-    return whole if values.number(f"local.{name}") == _WHOLE and own is not Source.ASSUMED else own
+    return whole if values.number(f"local.{name}") == _WHOLE and own is not ValueSource.ASSUMED else own
 
 
 @lru_cache(maxsize=1 << 16)

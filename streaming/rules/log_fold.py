@@ -42,8 +42,8 @@ def appeared(state: LogState | None, row: EventRow) -> LogState:
     journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
     # If the same journal restarts a log further on, it has already published the loss of what was before.
     end = row.next_offset if row.journal == state.journal else state.log_end_offset
-    known = replace(_noted(state, row), journal=journal, log_end_offset=max(state.log_end_offset, end))
-    return log_transactions.found(known, row) if row.next_offset >= state.log_end_offset else known
+    noted = replace(_noted(state, row), journal=journal, log_end_offset=max(state.log_end_offset, end))
+    return log_transactions.found(noted, row) if row.next_offset >= state.log_end_offset else noted
 
 
 def appended(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> LogState:
@@ -138,8 +138,8 @@ def _seen(state: LogState, row: EventRow) -> LogState:
 
 
 def _noted(state: LogState, row: EventRow) -> LogState:
-    seen = whereabouts.seen_at(state, row)
-    return replace(seen, settled=True) if row.settled and not state.settled else seen
+    noted = whereabouts.seen_at(state, row)
+    return replace(noted, settled=True) if row.settled and not state.settled else noted
 
 
 def _with_hole(state: LogState, row: EventRow) -> LogState:
@@ -157,10 +157,10 @@ def _ended_unseen(state: LogState, row: EventRow) -> LogState:
 
     Another journal has read the log to its end and found nothing after what was counted.
     """
-    missing, known = row.next_offset - state.log_end_offset, _noted(state, row)
+    missing, noted = row.next_offset - state.log_end_offset, _noted(state, row)
     if missing <= 0 or row.journal == state.journal:
-        return known
-    return replace(known, journal=row.journal).skipped("agent_lost", _by_mean_record(state, missing))
+        return noted
+    return replace(noted, journal=row.journal).skipped("agent_lost", _by_mean_record(state, missing))
 
 
 def _by_mean_record(state: LogState, offsets: int) -> int:
@@ -223,11 +223,11 @@ def listed(state: LogState, row: EventRow) -> LogState:
 
     These files may be newer than what was read. So the log start may be after the offsets that have been folded.
     """
-    seen = _noted(state, row)
-    if _is_of_a_former_place(seen, row):
-        return seen
+    noted = _noted(state, row)
+    if _is_of_a_former_place(noted, row):
+        return noted
     after = replace(
-        inventory_changes.listed(seen, row.segments),
+        inventory_changes.listed(noted, row.segments),
         log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         active_producers=row.active_producers,

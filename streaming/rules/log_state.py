@@ -58,9 +58,9 @@ class LogState(StateRow):
 
     def left(self) -> "LogState":
         """The part of the state that remains when the log has left its broker while its topic still exists."""
-        kept = {name: getattr(self, name) for name in _STAYS}
+        columns = {name: getattr(self, name) for name in _STAYS}
         shared = {"shared_upto": max(self.shared_upto, self.log_end_offset), "shared_epoch": max(self.shared_epoch, self.log_epoch)}
-        return LogState(departed=True, settled=True, **{**kept, **shared})
+        return LogState(departed=True, settled=True, **{**columns, **shared})
 
 
 _STAYS = (

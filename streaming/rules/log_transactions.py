@@ -11,7 +11,7 @@ from streaming.common.event_row import EventRow
 from streaming.common.rows import TRANSACTION_STEPS, TRANSACTIONS, Step
 from streaming.rules import transaction_fold as rule
 from streaming.rules.log_state import LogState
-from streaming.rules.transaction_fold import Outcome, Steps, Transactions
+from streaming.rules.transaction_fold import Steps, TransactionOutcome, Transactions
 
 log = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ def _with(state: LogState, transactions: Transactions, *, transactional: bool = 
 
 
 def _open(state: LogState, transactions: Transactions, *, transactional: bool) -> dict[str, Any]:
-    kept = transactions.tobytes() if len(transactions) else None
-    return {"transactions": kept, "transactional": state.transactional or transactional}
+    packed = transactions.tobytes() if len(transactions) else None
+    return {"transactions": packed, "transactional": state.transactional or transactional}
 
 
-def _ended(state: LogState, outcome: Outcome, *, share: bool) -> dict[str, Any]:
+def _ended(state: LogState, outcome: TransactionOutcome, *, share: bool) -> dict[str, Any]:
     """The changed counters, as values for a single copy of the state, because each copy costs as much as the rule itself."""
     if outcome is rule.NOTHING_ENDED:
         return {}

@@ -30,7 +30,7 @@ _NEEDED = (
 )
 
 
-def unusual_logs(state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> Flags:
+def unusual_logs(state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> Flags:
     """Find the logs of the state's table that have to be folded row by row.
 
     The result has one item more than the table: the last one stands for logs that are not known.
@@ -40,25 +40,25 @@ def unusual_logs(state: ShardState, found: Arrivals, places: NDArray[np.int64]) 
     """
     unusual = np.zeros(len(state.table) + 1, np.bool_)
     unusual[-1] = True  # logs that are not known, with index -1
-    _mark_what_a_census_lacks(unusual, state, found, places)
-    _mark_what_is_no_sum(unusual, state, found, places)
-    _mark_what_breaks(unusual, state, found, places)
-    _mark_replicas(unusual, state, found, places)
+    _mark_what_a_census_lacks(unusual, state, arrivals, places)
+    _mark_what_is_no_sum(unusual, state, arrivals, places)
+    _mark_what_breaks(unusual, state, arrivals, places)
+    _mark_replicas(unusual, state, arrivals, places)
     return unusual
 
 
-def _mark_what_is_no_sum(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+def _mark_what_is_no_sum(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
     """Mark the logs with a row that is not ordinary by itself."""
     known = np.flatnonzero(places >= 0)
     if len(known):
-        quiet = _brings_nothing(state, found, known, places)
-        plain = _plain(found, known, state.table.select(_NEEDED).take(pa.array(places[known])), quiet)
+        quiet = _brings_nothing(state, arrivals, known, places)
+        plain = _plain(arrivals, known, state.table.select(_NEEDED).take(pa.array(places[known])), quiet)
         unusual[places[known[~plain]]] = True
 
 
-def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp], places: NDArray[np.int64]) -> Flags:
+def _brings_nothing(state: ShardState, arrivals: Arrivals, items: NDArray[np.intp], places: NDArray[np.int64]) -> Flags:
     """Find the rows of known logs whose list of segments is absent or already known."""
-    listed = found.rows["segments"].take(pa.array(items))
+    listed = arrivals.rows["segments"].take(pa.array(items))
     quiet = _is_null(listed)
     some = np.flatnonzero(~quiet)
     if len(some):
@@ -67,50 +67,50 @@ def _brings_nothing(state: ShardState, found: Arrivals, items: NDArray[np.intp],
     return quiet
 
 
-def _plain(found: Arrivals, items: NDArray[np.intp], known: pa.Table, quiet: Flags) -> Flags:
+def _plain(arrivals: Arrivals, items: NDArray[np.intp], states: pa.Table, quiet: Flags) -> Flags:
     """Find the rows of known logs that are ordinary by themselves; ``quiet``: the result of `_brings_nothing`."""
-    rows = taken(found.rows, items)
-    listed, named = found.of_kind(Kind.FOUND)[items], found.of_kind(Kind.CENSUS)[items]
-    appended = found.of_kind(Kind.APPENDED)[items]
-    there = ~ints(known["departed"]) & _is_null(known["transactions"])
-    there &= _same(rows["agent"], known["agent"]) & _same(rows["log_dir"], known["log_dir"])
-    return named | (there & ((listed & quiet) | (appended & _counts(rows, known))))
+    rows = taken(arrivals.rows, items)
+    listed, named = arrivals.of_kind(Kind.FOUND)[items], arrivals.of_kind(Kind.CENSUS)[items]
+    appended = arrivals.of_kind(Kind.APPENDED)[items]
+    there = ~ints(states["departed"]) & _is_null(states["transactions"])
+    there &= _same(rows["agent"], states["agent"]) & _same(rows["log_dir"], states["log_dir"])
+    return named | (there & ((listed & quiet) | (appended & _counts(rows, states))))
 
 
-def _counts(rows: pa.RecordBatch, known: pa.Table) -> Flags:
+def _counts(rows: pa.RecordBatch, states: pa.Table) -> Flags:
     """Whether an append contains only numbers to add up."""
     base = ints(rows["base_offset"])
-    counts: Flags = (ints(rows["leads"]) >= 0) & (ints(rows["next_offset"]) > base) & (ints(known["shared_upto"]) <= base)
-    counts &= _is_null(rows["transactions"]) & _is_null(rows["coordinator"]) & (ints(known["coordinator_upto"]) < 0)
-    counts &= (ints(known["cut_end"]) < 0) | (ints(known["cut_next_epoch"]) >= 0)
+    counts: Flags = (ints(rows["leads"]) >= 0) & (ints(rows["next_offset"]) > base) & (ints(states["shared_upto"]) <= base)
+    counts &= _is_null(rows["transactions"]) & _is_null(rows["coordinator"]) & (ints(states["coordinator_upto"]) < 0)
+    counts &= (ints(states["cut_end"]) < 0) | (ints(states["cut_next_epoch"]) >= 0)
     for kept, name in _LISTS.items():
-        counts &= _same(pc.list_value_length(rows[name]), pc.list_value_length(known[kept]))
+        counts &= _same(pc.list_value_length(rows[name]), pc.list_value_length(states[kept]))
     return counts
 
 
-def _mark_what_breaks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+def _mark_what_breaks(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
     """Mark the logs with an append that does not begin where the one before it ends, or that is in an earlier segment."""
-    items = np.flatnonzero(found.of_kind(Kind.APPENDED) & ~unusual[places])
+    items = np.flatnonzero(arrivals.of_kind(Kind.APPENDED) & ~unusual[places])
     if not len(items):
         return
     items = items[np.argsort(places[items], kind="stable")]
     logs = places[items]
     first = np.append(True, logs[1:] != logs[:-1])
-    following, segments = ints(found.rows["next_offset"])[items], ints(found.rows["segment"])[items]
+    following, segments = ints(arrivals.rows["next_offset"])[items], ints(arrivals.rows["segment"])[items]
     expected = np.where(first, ints(state.table["log_end_offset"])[logs], np.roll(following, 1))
     back = ~first & (segments < np.roll(segments, 1))
-    unusual[logs[(ints(found.rows["base_offset"])[items] != expected) | back]] = True
+    unusual[logs[(ints(arrivals.rows["base_offset"])[items] != expected) | back]] = True
 
 
-def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+def _mark_what_a_census_lacks(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
     """Mark the logs that may leave because a census ends without them."""
-    ends = np.flatnonzero(found.of_kind(Kind.CENSUS_END))
+    ends = np.flatnonzero(arrivals.of_kind(Kind.CENSUS_END))
     if not len(ends):
         return
-    named = np.flatnonzero(found.of_kind(Kind.CENSUS) & (places >= 0))
+    named = np.flatnonzero(arrivals.of_kind(Kind.CENSUS) & (places >= 0))
     departed = ints(state.table["departed"])
     for before, at in zip(np.append(-1, ends[:-1]).tolist(), ends.tolist(), strict=True):
-        end = CensusEnd.of(*(found.rows[name][at].as_py() for name in ("log_dir", "reason", "topics")))
+        end = CensusEnd.of(*(arrivals.rows[name][at].as_py() for name in ("log_dir", "reason", "topics")))
         lacking = ~departed | _lack_topics(state, end, np.flatnonzero(departed))
         lacking &= np.isin(ints(state.table["broker"]), list(end.brokers))
         lacking[places[named[(named > before) & (named < at)]]] = False
@@ -125,14 +125,14 @@ def _lack_topics(state: ShardState, end: CensusEnd, items: NDArray[np.intp]) -> 
     return lacking
 
 
-def _mark_replicas(unusual: Flags, state: ShardState, found: Arrivals, places: NDArray[np.int64]) -> None:
+def _mark_replicas(unusual: Flags, state: ShardState, arrivals: Arrivals, places: NDArray[np.int64]) -> None:
     """Mark all replicas of partitions where one replica depends on the others."""
-    looks = found.of_kind(Kind.UNCLEAN) | (found.of_kind(Kind.APPENDED) & (ints(found.rows["leads"]) < 0))
+    looks = arrivals.of_kind(Kind.UNCLEAN) | (arrivals.of_kind(Kind.APPENDED) & (ints(arrivals.rows["leads"]) < 0))
     superseded = np.append(ints(state.table["superseded_epoch"]) >= 0, False)
     looks |= superseded[places]
     if looks.any():
-        of = _partitions(found.rows)
-        concerned = np.isin(of, of[looks])
+        partitions = _partitions(arrivals.rows)
+        concerned = np.isin(partitions, partitions[looks])
         unusual[places[concerned]] = True
 
 

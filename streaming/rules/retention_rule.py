@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_values import UNLIMITED
-from streaming.rules.segment_columns import ABSENT, Logs
+from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
 """The reasons why data past its limit stays, in the order in which they are checked."""
@@ -51,7 +51,7 @@ class Retention:
 class RetentionRule:
     """The rule for some logs. Everything that does not depend on the clock is computed once."""
 
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: SegmentColumns) -> None:
         self._logs = logs
         self._deletes = logs.limit("deletes") > 0
         self._remote = logs.limit("remote_copy") > 0

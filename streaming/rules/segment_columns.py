@@ -34,7 +34,7 @@ class LogFacts:
     limits: Limits
 
 
-class Logs:
+class SegmentColumns:
     """Several logs, one after the other. Arrays have one item for each segment, or one for each log, in the order of the given logs."""
 
     def __init__(self, logs: Sequence[LogFacts]) -> None:
@@ -66,7 +66,7 @@ class Logs:
         self._limits = list(distinct.values())
         self._limits_of = np.fromiter((places[id(log.limits)] for log in logs), np.int64, len(logs))
 
-    def take(self, chosen: Longs) -> "Logs":
+    def take(self, chosen: Longs) -> "SegmentColumns":
         """Some of the logs, by their numbers, in order."""
         if len(chosen) == len(self.first):
             return self

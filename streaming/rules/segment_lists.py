@@ -14,15 +14,15 @@ _VERSION = 1
 _SCHEMA = pa.schema([*KEY_COLUMNS, ("segments", pa.binary())])
 
 
-def check_version(what: str, found: int, read: int) -> None:
+def check_version(what: str, version: int, read: int) -> None:
     """Refuse a part of the state that another version has written.
 
     Raises:
         CheckpointError: it is of another version.
     """
-    if found != read:
+    if version != read:
         raise CheckpointError(
-            f"the checkpoint's {what}: version {found}, this segtail reads {read}: use the segtail that wrote it, "
+            f"the checkpoint's {what}: version {version}, this segtail reads {read}: use the segtail that wrote it, "
             "or name another checkpoint to begin anew"
         )
 

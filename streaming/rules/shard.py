@@ -1,20 +1,22 @@
 """Folds one micro-batch of one shard: ordinary logs by columns, all others row by row. The result is the same either way."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.common.column_types import values_of
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.log_key import key_of
 from streaming.common.rows import Change, Kind, pack_rows, unpack_rows
+from streaming.common.state_row import CHANGE, STATES
 from streaming.rules.column_fold import everything, fold_columns
-from streaming.rules.fold import ShardFold, recalled
+from streaming.rules.fold import LogChange, ShardFold, recalled
 from streaming.rules.ordinary import unusual_logs
 from streaming.rules.row_order import arrivals, taken
-from streaming.rules.row_values import event_rows, state_rows
 from streaming.rules.shard_state import ShardState
 
 FEW = 8
@@ -24,6 +26,12 @@ _OF_LISTS = pa.array([str(kind) for kind in (Kind.GONE, Kind.CENSUS_END, Kind.RE
 _IN_THE_STATE = (Change.LOG, Change.DEPARTED, Change.RESIDUE)
 Cut = Callable[[EventRow, int], EventRow | None]
 From = Callable[[EventRow, int], int | None]
+
+_FIELDS = tuple(each.name for each in fields(EventRow))
+
+_STATE_NAMES = [name for name in STATES.names if name != CHANGE]
+
+_STATE_VALUES = attrgetter(*_STATE_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ def fold_by_rows(shard: int, before: ShardState, batches: Sequence[pa.RecordBatc
     _open_lists(before, batches)
     rows = [each for batch in batches for each in event_rows(batch)]
     before.load(map(key_of, rows))
-    fold = ShardFold(shard, before.marks, find=before.find, known=before.known, cut=cut, overwritten_from=overwritten_from)
+    fold = ShardFold(shard, before.marks, find=before.find, keys=before.known, cut=cut, overwritten_from=overwritten_from)
     fold.fold(rows)
     changes = list(fold.changes())
     stays = not fold.touched and fold.marks == before.marks
@@ -77,7 +85,7 @@ def fold_by_columns(shard: int, before: ShardState, batches: Sequence[pa.RecordB
     others = [each for rows in rest if len(rows) for each in event_rows(rows)]
     lacking = before.logs(np.flatnonzero(unusual[:-1]))  # no census lacks any other log
     before.load([*lacking, *map(key_of, others)])
-    fold = ShardFold(shard, {}, find=before.find, known=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
+    fold = ShardFold(shard, {}, find=before.find, keys=before.known, lacking=lacking, cut=cut, overwritten_from=overwritten_from)
     fold.fold(others)
     changes = list(fold.changes())
     stays = replaced is None and not fold.touched and found.marks == before.marks
@@ -114,3 +122,17 @@ def _packed(batches: Sequence[pa.RecordBatch]) -> bytes | None:
         return None
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return pack_rows(batch)
+
+
+def event_rows(rows: pa.RecordBatch) -> Iterator[EventRow]:
+    """Return each row of `EVENTS` as a value."""
+    columns = {name: values_of(rows[name]) for name in _FIELDS}
+    columns["kind"] = list(map(Kind, columns["kind"]))
+    return (EventRow(*values) for values in zip(*columns.values(), strict=True))
+
+
+def state_rows(changes: Sequence[LogChange]) -> pa.RecordBatch:
+    """Return changes as rows of `STATES`, at least one."""
+    columns = zip(*(_STATE_VALUES(changed.state) for changed in changes), strict=True)
+    values = dict(zip(_STATE_NAMES, columns, strict=True)) | {CHANGE: [str(changed.change) for changed in changes]}
+    return pa.RecordBatch.from_arrays([pa.array(values[each.name], each.type) for each in STATES], schema=STATES)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.rules.growth import Floats, running_max
-from streaming.rules.segment_columns import Logs
+from streaming.rules.segment_columns import SegmentColumns
 
 NEVER = np.inf
 
@@ -77,7 +77,7 @@ class Outlook:
         return float(times[at] - (before[at] - free) / max(pace[at], 1e-12))
 
 
-def outlook_of(logs: Logs, growth: Floats, active_first_ms: Longs, now_ms: int, *, compacted_grow: bool = False) -> Outlook:
+def outlook_of(logs: SegmentColumns, growth: Floats, active_first_ms: Longs, now_ms: int, *, compacted_grow: bool = False) -> Outlook:
     """The future of logs that grow as they did.
 
     Everything is taken as replicated by the time at which it may go, and as copied to remote storage if it has to be.
@@ -112,14 +112,14 @@ def outlook_of(logs: Logs, growth: Floats, active_first_ms: Longs, now_ms: int, 
     )
 
 
-def _goes_at_once(logs: Logs, timed: Floats, sized: Floats, now_ms: int) -> NDArray[np.bool_]:
+def _goes_at_once(logs: SegmentColumns, timed: Floats, sized: Floats, now_ms: int) -> NDArray[np.bool_]:
     """Which logs' active segments the next check rolls and deletes: nothing was appended for as long as the limit, or no byte may stay."""
     newest = running_max(np.maximum(logs.largest, 0), logs.owner)[logs.last]
     found: NDArray[np.bool_] = (logs.size[logs.last] > 0) & ((newest + timed + 1 <= now_ms) | (sized == 0))
     return found
 
 
-def _rolls(logs: Logs, pace: Floats, active_first_ms: Longs, now_ms: int) -> tuple[Floats, Floats]:
+def _rolls(logs: SegmentColumns, pace: Floats, active_first_ms: Longs, now_ms: int) -> tuple[Floats, Floats]:
     """When each active segment is rolled (`now_ms` if its log does not grow), and how long a segment is filled."""
     segment_bytes, segment_ms = logs.limit("segment_bytes"), logs.limit("roll_ms").astype(np.float64)
     with np.errstate(divide="ignore"):
@@ -129,7 +129,7 @@ def _rolls(logs: Logs, pace: Floats, active_first_ms: Longs, now_ms: int) -> tup
     return np.where(pace > 0, now_ms + np.maximum(np.minimum(full, aged), 0.0), float(now_ms)), fill
 
 
-def _gone(logs: Logs, timed: Floats, sized: Floats, pace: Floats, rolled: Floats, now_ms: int) -> Floats:
+def _gone(logs: SegmentColumns, timed: Floats, sized: Floats, pace: Floats, rolled: Floats, now_ms: int) -> Floats:
     """When the rule lets each segment go: a size, or its time once those before it are gone, or the log start."""
     owner, last = logs.owner, logs.last
     below = ~logs.active & (logs.following <= logs.log_start[owner])  # they hold up nothing
@@ -151,7 +151,7 @@ def _gone(logs: Logs, timed: Floats, sized: Floats, pace: Floats, rolled: Floats
     return gone
 
 
-def _after_size(logs: Logs, both: Longs, surplus: Floats, expires: Floats, gone: Floats) -> None:
+def _after_size(logs: SegmentColumns, both: Longs, surplus: Floats, expires: Floats, gone: Floats) -> None:
     """Of logs with both limits: the time counts for what the size has left, which may have taken a segment that held the others up."""
     before = np.zeros(len(both))
     for rank in range(int(logs.count[both].max(initial=0))):

@@ -162,7 +162,7 @@ def _lag_bytes(copies: Copies, lso: Longs, lag: Longs, bytes_at: Longs, sizes: S
     return found
 
 
-def _part(size: Longs, offsets: Longs, of: Longs) -> Longs:
+def _part(size: Longs, offsets: Longs, divisors: Longs) -> Longs:
     """The share of the bytes that belongs to some of the offsets; exact if these are all offsets."""
-    part: Longs = np.where(offsets == of, size, (size * (offsets / np.maximum(of, 1))).astype(np.int64))
+    part: Longs = np.where(offsets == divisors, size, (size * (offsets / np.maximum(divisors, 1))).astype(np.int64))
     return part

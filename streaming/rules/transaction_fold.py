@@ -29,7 +29,7 @@ _BOUNDS_MS = np.array(TRANSACTION_SECONDS_BOUNDS) * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TransactionOutcome:
     """The transactions that ended in a range.
 
     ``aborted_bytes`` are the data bytes of those that were aborted. ``duration_buckets`` (by
@@ -45,10 +45,10 @@ class Outcome:
     duration_buckets: tuple[int, ...] = (0,) * (len(TRANSACTION_SECONDS_BOUNDS) + 1)
 
 
-NOTHING_ENDED = Outcome()
+NOTHING_ENDED = TransactionOutcome()
 
 
-def advance(transactions: Transactions, steps: Steps, appended_before: int) -> tuple[Transactions, Outcome]:
+def advance(transactions: Transactions, steps: Steps, appended_before: int) -> tuple[Transactions, TransactionOutcome]:
     """Add a range that begins at the end of the log so far.
 
     Args:
@@ -127,16 +127,16 @@ def _runs(
     return found
 
 
-def _outcome(after: Transactions, ended_ms: NDArray[np.int64], empty_markers: int) -> Outcome:
+def _outcome(after: Transactions, ended_ms: NDArray[np.int64], empty_markers: int) -> TransactionOutcome:
     """The transactions that ended among the runs; ``ended_ms`` is when each was closed."""
     closed = after["committed"] != OPEN
     if not closed.any():
-        return Outcome(empty_markers=empty_markers) if empty_markers else NOTHING_ENDED
+        return TransactionOutcome(empty_markers=empty_markers) if empty_markers else NOTHING_ENDED
     aborted = after["committed"] == 0
     timed = closed & (after["source"] != StartSource.SNAPSHOT)
     durations = np.maximum(ended_ms - after["start_ms"], 0)[timed]  # two clocks: an end may seem to be before its beginning
     buckets = np.bincount(np.searchsorted(_BOUNDS_MS, durations), minlength=len(_BOUNDS_MS) + 1)
-    return Outcome(
+    return TransactionOutcome(
         committed=int(np.count_nonzero(after["committed"] == 1)),
         aborted=int(np.count_nonzero(aborted)),
         empty_markers=empty_markers,
@@ -154,16 +154,16 @@ def truncated(transactions: Transactions, offset: int, cut_bytes: int) -> Transa
     """
     if not len(transactions):
         return transactions
-    kept = transactions.compress(transactions["first_offset"] < offset)
-    reopened = kept["marker_offset"] >= offset
-    kept["committed"][reopened], kept["marker_offset"][reopened] = OPEN, -1
-    shortened = kept["next_offset"] > offset
+    before = transactions.compress(transactions["first_offset"] < offset)
+    reopened = before["marker_offset"] >= offset
+    before["committed"][reopened], before["marker_offset"][reopened] = OPEN, -1
+    shortened = before["next_offset"] > offset
     if shortened.any():  # how many of its bytes were cut off is not known: estimated by the mean size of an offset
-        part = (offset - kept["first_offset"]) / (kept["next_offset"] - kept["first_offset"])
-        kept["bytes"] = np.where(shortened, kept["bytes"] * part, kept["bytes"])
-        kept["next_offset"] = np.where(shortened, offset, kept["next_offset"])
-    kept["bytes_at"] += np.where(kept["bytes_at"] >= 0, cut_bytes, 0)  # these bytes will be appended, and counted, once more
-    return kept
+        part = (offset - before["first_offset"]) / (before["next_offset"] - before["first_offset"])
+        before["bytes"] = np.where(shortened, before["bytes"] * part, before["bytes"])
+        before["next_offset"] = np.where(shortened, offset, before["next_offset"])
+    before["bytes_at"] += np.where(before["bytes_at"] >= 0, cut_bytes, 0)  # these bytes will be appended, and counted, once more
+    return before
 
 
 def resumed(transactions: Transactions, ongoing: Steps) -> Transactions:

@@ -75,7 +75,7 @@ class CensusEnd:
     Args:
         places: the log dirs whose logs it names all.
         brokers: whose log dirs these are.
-        unseen: the log dirs of which it says nothing.
+        unseen: the log dirs that it does not cover.
         topics: a number for each topic that there is, None if they are not known; see `topic_numbers`.
     """
 

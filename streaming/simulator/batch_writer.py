@@ -21,7 +21,7 @@ _END_TXN = struct.Struct(">hi")
 _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 1 << 3, 1 << 4, 1 << 5, 1 << 6
 
 
-class ControlType(IntEnum):
+class MarkerKind(IntEnum):
     """Types of control records; all above 1 belong to the metadata log."""
 
     ABORT = 0
@@ -51,7 +51,7 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class BatchEntry:
     """A batch as its log has to know it; ``records`` is 0 for a control batch, -1 stands for "none"."""
 
     base_offset: int
@@ -89,12 +89,12 @@ class Batch:
     last_offset_delta: int | None = None
     max_timestamp: int | None = None
 
-    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
+    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[BatchEntry, bytes]]:
         """The one entry of this batch, and its bytes."""
         data = encode(self, base_offset, leader_epoch)
         last_delta = _last_offset_delta(self)
         yield (
-            Entry(
+            BatchEntry(
                 base_offset=base_offset,
                 last_offset=base_offset + last_delta,
                 size=len(data),
@@ -156,7 +156,7 @@ def encode_records(records: Iterable[Record], base_timestamp: int) -> bytes:
 
 def end_transaction(*, committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> Batch:
     """A COMMIT or ABORT marker; ``producer_epoch`` is the data's, plus one where transaction.version is 2."""
-    kind = ControlType.COMMIT if committed else ControlType.ABORT
+    kind = MarkerKind.COMMIT if committed else MarkerKind.ABORT
     return Batch(
         records=(Record(control_key(kind), _END_TXN.pack(0, coordinator_epoch), timestamp),),
         producer_id=producer_id,
@@ -167,7 +167,7 @@ def end_transaction(*, committed: bool, producer_id: int, producer_epoch: int, c
     )
 
 
-def control_key(kind: ControlType) -> bytes:
+def control_key(kind: MarkerKind) -> bytes:
     """Key of a control record, version 0."""
     return _CONTROL_KEY.pack(0, kind)
 

@@ -40,7 +40,7 @@ from streaming.simulator.workload import (
     TRAFFIC,
     TRANSACTION_STATE,
     Reading,
-    Topic,
+    SimulatedTopic,
     Traffic,
 )
 
@@ -161,7 +161,7 @@ class SimulatedBroker:
             (log_dir.path / ".kafka_cleanshutdown").write_text(json.dumps(clean, separators=(",", ":")))
             log_dir.release()
 
-    def _create_topic(self, topic: Topic, placement: "itertools.cycle[LogDir]", now: int) -> None:
+    def _create_topic(self, topic: SimulatedTopic, placement: "itertools.cycle[LogDir]", now: int) -> None:
         topic_id = self._uuid()
         homes = [next(placement) for _ in range(topic.partitions)]
         self._controller.create_topic(topic.name, topic_id, topic.configs, [home.directory_id for home in homes], now)

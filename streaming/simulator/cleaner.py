@@ -3,9 +3,9 @@
 import os
 from collections.abc import Container
 
-from streaming.simulator.batch_writer import Batch, Entry
+from streaming.simulator.batch_writer import Batch, BatchEntry
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.segment_writer import Segment
+from streaming.simulator.segment_writer import WrittenSegment
 
 
 def clean(log: PartitionLog, keep: Container[int], now: int) -> int:
@@ -33,7 +33,7 @@ def compact(log: PartitionLog, base_offset: int, keep: Container[int], now: int 
     index = next(n for n, segment in enumerate(log.segments[:-1]) if segment.base_offset == base_offset)
     old = log.segments[index]
     content = old.path("log").read_bytes()
-    cleaned = Segment(log.directory, base_offset, log.config, old.producers, suffix=".cleaned")
+    cleaned = WrittenSegment(log.directory, base_offset, log.config, old.producers, suffix=".cleaned")
     for entry, position in zip(old.entries, old.positions, strict=True):
         if entry.base_offset in keep:
             cleaned.append([entry], content[position : position + entry.size])
@@ -49,7 +49,7 @@ def compact(log: PartitionLog, base_offset: int, keep: Container[int], now: int 
     return old.size - cleaned.size
 
 
-def _emptied(entry: Entry) -> Batch:
+def _emptied(entry: BatchEntry) -> Batch:
     last_delta = entry.last_offset - entry.base_offset
     return Batch(
         records=(),

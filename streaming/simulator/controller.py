@@ -12,10 +12,10 @@ from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     UNASSIGNED_DIRECTORY,
-    Endpoint,
+    ConfigResource,
     Feature,
-    Replicas,
-    ResourceType,
+    Listener,
+    ReplicaSet,
     begin_transaction_record,
     config_record,
     end_transaction_record,
@@ -75,9 +75,9 @@ class Controller:
         replace_file(self.log.directory / names.QUORUM_STATE, _quorum_state(node_id))
         self.log.append(leader_change_batch(node_id, now), leader_epoch=_EPOCH)
         levels = [feature_level_record(name, level) for name, level in _LEVELS]
-        cluster = config_record(ResourceType.BROKER, "", "min.insync.replicas", "1")
+        cluster = config_record(ConfigResource.BROKER, "", "min.insync.replicas", "1")
         self._write([begin_transaction_record("Bootstrap records"), *levels, cluster, end_transaction_record()], now)
-        controller = Endpoint("CONTROLLER", "127.0.0.1", port + 1)
+        controller = Listener("CONTROLLER", "127.0.0.1", port + 1)
         self._write([register_controller_record(node_id, incarnation_id, controller, _SUPPORTED)], now)
         self._incarnation_id, self._port = incarnation_id, port
         self.register(log_dirs, now)
@@ -85,7 +85,7 @@ class Controller:
     def register(self, log_dirs: Sequence[UUID], now: int) -> None:
         """The broker has started, and serves."""
         self.broker_epoch = self.log.log_end_offset
-        broker = Endpoint("PLAINTEXT", "127.0.0.1", self._port)
+        broker = Listener("PLAINTEXT", "127.0.0.1", self._port)
         registration = register_broker_record(self._node_id, self._incarnation_id, self.broker_epoch, broker, _SUPPORTED, log_dirs)
         self._write([registration], now)
         self._write([unfence_record(self._node_id, self.broker_epoch)], now)
@@ -97,7 +97,7 @@ class Controller:
     def create_topic(self, name: str, topic_id: UUID, configs: Sequence[tuple[str, str]], directories: Sequence[UUID], now: int) -> None:
         """Register a topic with a partition for each of ``directories``, and then where the broker has put them."""
         values = [topic_record(name, topic_id)]
-        values += [config_record(ResourceType.TOPIC, name, key, value) for key, value in configs]
+        values += [config_record(ConfigResource.TOPIC, name, key, value) for key, value in configs]
         values += [partition_record(self._replicas(number, topic_id)) for number in range(len(directories))]
         self._write(values, now)
         self._write([partition_change_record(n, topic_id, directories=[where]) for n, where in enumerate(directories)], now)
@@ -110,10 +110,10 @@ class Controller:
         self._next_producer_id += 1
         return self._next_producer_id - 1
 
-    def _replicas(self, number: int, topic_id: UUID) -> Replicas:
+    def _replicas(self, number: int, topic_id: UUID) -> ReplicaSet:
         alone = (self._node_id,)
         unassigned = (UNASSIGNED_DIRECTORY,)
-        return Replicas(partition=number, topic_id=topic_id, replicas=alone, isr=alone, leader=self._node_id, directories=unassigned)
+        return ReplicaSet(partition=number, topic_id=topic_id, replicas=alone, isr=alone, leader=self._node_id, directories=unassigned)
 
     def _write(self, values: Sequence[bytes], now: int) -> None:
         self.log.append(metadata_batch(values, now), leader_epoch=_EPOCH)

@@ -22,7 +22,7 @@ class IdState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionState:
+class StoredTransaction:
     """One transactional id, as its coordinator sees it; times in Unix milliseconds, ``started`` -1 before the first transaction.
 
     ``client_version``: the transaction version that its client speaks. Only with 2 each transaction has an epoch of its own (KIP-890).
@@ -40,7 +40,7 @@ class TransactionState:
     client_version: int = 2
 
 
-def transaction_record(state: TransactionState, version: int = 1) -> Record:
+def transaction_record(state: StoredTransaction, version: int = 1) -> Record:
     """A record of ``__transaction_state``; version 0 before transaction.version 1, flexible since."""
     topics: dict[str, list[int]] = {}
     for topic, partition in state.partitions:
@@ -99,7 +99,7 @@ def _partitions_v1(state: IdState, topics: dict[str, list[int]]) -> bytes:
     return uvarint(len(topics) + 1) + b"".join(items)
 
 
-def _transaction_tags(state: TransactionState) -> bytes:
+def _transaction_tags(state: StoredTransaction) -> bytes:
     fields = []
     if state.previous_producer_id >= 0:
         fields.append((0, struct.pack(">q", state.previous_producer_id)))

@@ -6,15 +6,15 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class FactTotals:
     """Bytes of all batches; batches and records of data alone."""
 
     bytes: int = 0
     batches: int = 0
     records: int = 0
 
-    def __add__(self, other: "Totals") -> "Totals":
-        return Totals(self.bytes + other.bytes, self.batches + other.batches, self.records + other.records)
+    def __add__(self, other: "FactTotals") -> "FactTotals":
+        return FactTotals(self.bytes + other.bytes, self.batches + other.batches, self.records + other.records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,8 @@ class Facts:
     last_stable_offset: int
     max_timestamp: int
     segments: int
-    appended: Totals
-    held: Totals
+    appended: FactTotals
+    held: FactTotals
     committed: int
     aborted: int
     empty_markers: int

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import TransactionState, offset_commit_record, partition_for
-from streaming.simulator.group_writer import Member, classic_group_record, consumer_group_records
+from streaming.simulator.coordinator_records import StoredTransaction, offset_commit_record, partition_for
+from streaming.simulator.group_writer import SimulatedMember, classic_group_record, consumer_group_records
 from streaming.simulator.log import PartitionLog
 
 
@@ -52,7 +52,7 @@ class GroupCoordinator:
         self.log_of(group).append(Batch(records=records))
 
     def commit_in(
-        self, transaction: TransactionState, group: str, sources: Sequence[PartitionLog], offsets: Sequence[int], now: int
+        self, transaction: StoredTransaction, group: str, sources: Sequence[PartitionLog], offsets: Sequence[int], now: int
     ) -> None:
         """The same in a transaction that has the group's log in it: the offsets count from its COMMIT marker on."""
         records = tuple(
@@ -69,7 +69,7 @@ class GroupCoordinator:
         )
 
 
-def _members(group: Group, count: int, partitions: int) -> list[Member]:
+def _members(group: Group, count: int, partitions: int) -> list[SimulatedMember]:
     """The first members of a group, with neighbouring partitions each."""
     shares = [tuple(number for number in range(partitions) if number * count // partitions == place) for place in range(count)]
-    return [Member(f"{group.name}-{place}", f"{group.name}-client", share) for place, share in enumerate(shares)]
+    return [SimulatedMember(f"{group.name}-{place}", f"{group.name}-client", share) for place, share in enumerate(shares)]

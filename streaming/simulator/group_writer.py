@@ -20,7 +20,7 @@ _STABLE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SimulatedMember:
     """A member of a group with the partitions of the group's topic that it is assigned."""
 
     member_id: str
@@ -28,7 +28,7 @@ class Member:
     partitions: tuple[int, ...]
 
 
-def classic_group_record(group: str, generation: int, topic: str, members: Sequence[Member], now: int) -> Record:
+def classic_group_record(group: str, generation: int, topic: str, members: Sequence[SimulatedMember], now: int) -> Record:
     """A generation of a group of the classic protocol; the first member leads. Without members the group is empty."""
     protocol, leader = (plain_string("range"), plain_string(members[0].member_id)) if members else (_NULL, _NULL)
     head = struct.pack(">h", 3) + plain_string("consumer") + struct.pack(">i", generation) + protocol + leader
@@ -36,7 +36,7 @@ def classic_group_record(group: str, generation: int, topic: str, members: Seque
     return Record(struct.pack(">h", 2) + plain_string(group), head + body, now)
 
 
-def _classic_member(member: Member, topic: str) -> bytes:
+def _classic_member(member: SimulatedMember, topic: str) -> bytes:
     subscription = struct.pack(">hi", 3, 1) + plain_string(topic) + struct.pack(">iii", -1, 0, -1) + _NULL
     partitions = struct.pack(f">i{len(member.partitions)}i", len(member.partitions), *member.partitions)
     assignment = struct.pack(">hi", 3, 1) + plain_string(topic) + partitions + struct.pack(">i", -1)
@@ -51,7 +51,9 @@ def _classic_member(member: Member, topic: str) -> bytes:
     )
 
 
-def consumer_group_records(group: str, epoch: int, topic: str, topic_id: UUID, members: Sequence[Member], now: int) -> list[Record]:
+def consumer_group_records(
+    group: str, epoch: int, topic: str, topic_id: UUID, members: Sequence[SimulatedMember], now: int
+) -> list[Record]:
     """The records of one rebalance of a group of the newer protocol, the last member having joined.
 
     Members give back what they lose at once, so all of them are stable in the new epoch.
@@ -71,7 +73,7 @@ def _record(key_type: int, group: str, member_id: str | None, message: bytes, no
     return Record(key, struct.pack(">h", 0) + message, now)
 
 
-def _described(member: Member, topic: str) -> bytes:
+def _described(member: SimulatedMember, topic: str) -> bytes:
     return (
         string(None)  # no static member
         + string(None)  # no rack
@@ -86,11 +88,11 @@ def _described(member: Member, topic: str) -> bytes:
     )
 
 
-def _target(topic_id: UUID, member: Member) -> bytes:
+def _target(topic_id: UUID, member: SimulatedMember) -> bytes:
     return uvarint(2) + topic_id.bytes + _compact_ints(member.partitions) + _NO_TAGS + _NO_TAGS
 
 
-def _current(topic_id: UUID, member: Member, epoch: int, is_new: bool) -> bytes:
+def _current(topic_id: UUID, member: SimulatedMember, epoch: int, is_new: bool) -> bytes:
     epochs = tagged([(0, _compact_ints([epoch] * len(member.partitions)))])
     assigned = uvarint(2) + topic_id.bytes + _compact_ints(member.partitions) + epochs
     head = struct.pack(">iib", epoch, 0 if is_new else epoch - 1, _STABLE)

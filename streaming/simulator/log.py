@@ -7,17 +7,17 @@ from typing import Protocol
 from uuid import UUID
 
 from streaming.kafka.formats import names
-from streaming.simulator.batch_writer import Entry
-from streaming.simulator.facts import Facts, Totals
+from streaming.simulator.batch_writer import BatchEntry
+from streaming.simulator.facts import Facts, FactTotals
 from streaming.simulator.file_writer import encode_leader_epochs, encode_partition_metadata, replace_file
-from streaming.simulator.producer_writer import ClosedTransaction, Producers, encode_snapshot
-from streaming.simulator.segment_writer import LogConfig, Segment
+from streaming.simulator.producer_writer import ClosedTransaction, ProducerTable, encode_snapshot
+from streaming.simulator.segment_writer import LogConfig, WrittenSegment
 
 
 class Appendable(Protocol):
     """Something that can be appended: a `Batch`, for example."""
 
-    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
+    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[BatchEntry, bytes]]:
         """The batches it makes at this position of a log, and their bytes."""
         ...
 
@@ -50,11 +50,11 @@ class PartitionLog:
         self.log_end_offset = base_offset
         self.first_dirty_offset = base_offset
         self.leader_epochs: list[tuple[int, int]] = []
-        self.segments: list[Segment] = []
-        self._producers = Producers()
-        self._appended = Totals()
+        self.segments: list[WrittenSegment] = []
+        self._producers = ProducerTable()
+        self._appended = FactTotals()
         self._committed = self._aborted = self._empty_markers = 0
-        self._deleted: list[tuple[int, Segment]] = []
+        self._deleted: list[tuple[int, WrittenSegment]] = []
         self._snapshot_offset = base_offset
         directory.mkdir()
         (directory / names.LEADER_EPOCH_CHECKPOINT).touch()
@@ -63,7 +63,7 @@ class PartitionLog:
             replace_file(directory / "partition.metadata", encode_partition_metadata(topic_id))
 
     @property
-    def active(self) -> Segment:
+    def active(self) -> WrittenSegment:
         """The segment that appends go to."""
         return self.segments[-1]
 
@@ -102,7 +102,7 @@ class PartitionLog:
             self._account(entry)
         return first_offset
 
-    def _account(self, entry: Entry) -> None:
+    def _account(self, entry: BatchEntry) -> None:
         self.log_end_offset = entry.last_offset + 1
         self._appended += _totals(entry)
         ended = self._producers.append(entry)
@@ -119,7 +119,7 @@ class PartitionLog:
             self.active.append_aborted(ended)
 
     def date_files(self, now: int) -> None:
-        """Let the files look as old as what was appended to them up to ``now``; see `Segment.date`."""
+        """Let the files look as old as what was appended to them up to ``now``; see `WrittenSegment.date`."""
         for segment in self.segments:
             segment.date(now)
 
@@ -170,7 +170,7 @@ class PartitionLog:
             segment.unlink()
         return len(due)
 
-    def replace_segment(self, index: int, cleaned: Segment, now: int) -> None:
+    def replace_segment(self, index: int, cleaned: WrittenSegment, now: int) -> None:
         """Put a complete ``.swap`` segment instead of an inactive one."""
         gone, self.segments[index] = self.segments[index], cleaned
         gone.rename(".deleted", snapshot=False)
@@ -190,13 +190,13 @@ class PartitionLog:
         self._drop_snapshots()
         self._set_aside(reversed(gone), now)
         self._write_leader_epochs([item for item in self.leader_epochs if item[1] < offset])
-        self._producers = Producers(self.active.producers)
+        self._producers = ProducerTable(self.active.producers)
         for entry in self.active.entries:
             self._producers.append(entry)
         self._write_snapshot()
         return cut
 
-    def _set_aside(self, segments: Iterable[Segment], now: int) -> None:
+    def _set_aside(self, segments: Iterable[WrittenSegment], now: int) -> None:
         for segment in segments:
             segment.rename(".deleted")
             self._deleted.append((now, segment))
@@ -245,15 +245,15 @@ class PartitionLog:
             max_timestamp=max((segment.max_timestamp for segment in self.segments), default=-1),
             segments=len(self.segments),
             appended=self._appended,
-            held=sum(map(_totals, entries), Totals()),
+            held=sum(map(_totals, entries), FactTotals()),
             committed=self._committed,
             aborted=self._aborted,
             empty_markers=self._empty_markers,
             open_transactions=self._producers.open_transactions(),
         )
 
-    def _add_segment(self, base_offset: int) -> Segment:
-        self.segments.append(Segment(self.directory, base_offset, self.config, self._producers.values()))
+    def _add_segment(self, base_offset: int) -> WrittenSegment:
+        self.segments.append(WrittenSegment(self.directory, base_offset, self.config, self._producers.values()))
         return self.active
 
     def _write_snapshot(self) -> None:
@@ -268,8 +268,8 @@ class PartitionLog:
         replace_file(self.directory / names.LEADER_EPOCH_CHECKPOINT, encode_leader_epochs(epochs))
 
 
-def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) -> tuple[list[Entry], bytes]:
-    entries: list[Entry] = []
+def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) -> tuple[list[BatchEntry], bytes]:
+    entries: list[BatchEntry] = []
     data = bytearray()
     for batch in batches:
         for entry, part in batch.entries(base_offset, leader_epoch):
@@ -279,11 +279,11 @@ def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) 
     return entries, bytes(data)
 
 
-def _totals(entry: Entry) -> Totals:
-    return Totals(entry.size, 0 if entry.control else 1, entry.records)
+def _totals(entry: BatchEntry) -> FactTotals:
+    return FactTotals(entry.size, 0 if entry.control else 1, entry.records)
 
 
-def count_deletable(segments: Sequence[Segment], config: LogConfig, log_start_offset: int, now: int) -> int:
+def count_deletable(segments: Sequence[WrittenSegment], config: LogConfig, log_start_offset: int, now: int) -> int:
     """How many segments go, counted from the oldest: by log start offset, by size, by time, each on what the one before it left.
 
     The active segment may be among them, unless it is empty. A compacted log only loses what lies before its start.
@@ -299,7 +299,7 @@ def count_deletable(segments: Sequence[Segment], config: LogConfig, log_start_of
     return count
 
 
-def _by_size(segments: Sequence[Segment], limit: int, retention_bytes: int) -> int:
+def _by_size(segments: Sequence[WrittenSegment], limit: int, retention_bytes: int) -> int:
     excess = sum(segment.size for segment in segments) - retention_bytes
     count = 0
     while count < limit and excess >= segments[count].size:
@@ -308,7 +308,7 @@ def _by_size(segments: Sequence[Segment], limit: int, retention_bytes: int) -> i
     return count
 
 
-def _by_time(segments: Sequence[Segment], oldest: int) -> int:
+def _by_time(segments: Sequence[WrittenSegment], oldest: int) -> int:
     count = 0
     while count < len(segments) and segments[count].largest_timestamp() < oldest:
         count += 1

@@ -35,7 +35,7 @@ class LogDir:
         replace_file(path / "meta.properties", encode_meta_properties(node_id, cluster_id, directory_id, written))
         for name in names.OFFSET_CHECKPOINTS:
             (path / name).touch()
-        # A running broker holds its lock; the file itself is empty and says nothing.
+        # A running broker holds its lock; the file itself is empty.
         self._lock = Handle(path / ".lock")
         fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from uuid import UUID
 
-from streaming.simulator.batch_writer import Batch, ControlType, Record, control_key, uvarint
+from streaming.simulator.batch_writer import Batch, MarkerKind, Record, control_key, uvarint
 
 _NO_TAGS = b"\x00"
 _FRAME_VERSION = 1
@@ -18,7 +18,7 @@ UNASSIGNED_DIRECTORY = UUID(int=1)
 METADATA_TOPIC_ID = UUID(int=1)
 
 
-class ResourceType(IntEnum):
+class ConfigResource(IntEnum):
     """The owner of a config."""
 
     TOPIC = 2
@@ -35,7 +35,7 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class Listener:
     """A plaintext listener."""
 
     name: str
@@ -44,7 +44,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replicas:
+class ReplicaSet:
     """A partition's registration."""
 
     partition: int
@@ -62,7 +62,7 @@ def topic_record(name: str, topic_id: UUID) -> bytes:
     return frame(2, 0) + string(name) + topic_id.bytes + _NO_TAGS
 
 
-def partition_record(partition: Replicas, version: int = 2) -> bytes:
+def partition_record(partition: ReplicaSet, version: int = 2) -> bytes:
     """A partition of a topic: version 0 to 3.6, 1 from 3.7, 2 from 4.0."""
     fields = [
         struct.pack(">i", partition.partition),
@@ -106,7 +106,7 @@ def partition_change_record(
     return frame(5, version) + struct.pack(">i", partition) + topic_id.bytes + tagged(tags)
 
 
-def config_record(resource: ResourceType, resource_name: str, name: str, value: str | None) -> bytes:
+def config_record(resource: ConfigResource, resource_name: str, name: str, value: str | None) -> bytes:
     """A config is set, or removed with None. The empty resource name of a broker is the cluster's default."""
     return frame(4, 0) + struct.pack(">b", resource) + string(resource_name) + string(name) + string(value) + _NO_TAGS
 
@@ -136,7 +136,7 @@ def producer_ids_record(broker_id: int, broker_epoch: int, next_producer_id: int
     return frame(15, 0) + struct.pack(">iqq", broker_id, broker_epoch, next_producer_id) + _NO_TAGS
 
 
-def register_controller_record(controller_id: int, incarnation_id: UUID, endpoint: Endpoint, features: Sequence[Feature]) -> bytes:
+def register_controller_record(controller_id: int, incarnation_id: UUID, endpoint: Listener, features: Sequence[Feature]) -> bytes:
     """A controller has started."""
     return (
         frame(27, 0)
@@ -150,7 +150,7 @@ def register_controller_record(controller_id: int, incarnation_id: UUID, endpoin
 
 
 def register_broker_record(
-    broker_id: int, incarnation_id: UUID, broker_epoch: int, endpoint: Endpoint, features: Sequence[Feature], log_dirs: Sequence[UUID]
+    broker_id: int, incarnation_id: UUID, broker_epoch: int, endpoint: Listener, features: Sequence[Feature], log_dirs: Sequence[UUID]
 ) -> bytes:
     """A broker has registered, still fenced."""
     return (
@@ -174,17 +174,17 @@ def unfence_record(broker_id: int, broker_epoch: int) -> bytes:
 def leader_change_batch(leader: int, timestamp: int) -> Batch:
     """The first batch of a quorum of one: its only voter leads."""
     voters = _array([struct.pack(">i", leader) + _NO_TAGS])
-    return _control_batch(ControlType.LEADER_CHANGE, struct.pack(">hi", 0, leader) + voters + voters + _NO_TAGS, timestamp)
+    return _control_batch(MarkerKind.LEADER_CHANGE, struct.pack(">hi", 0, leader) + voters + voters + _NO_TAGS, timestamp)
 
 
 def snapshot_header_batch(timestamp: int) -> Batch:
     """Opens a snapshot of the metadata."""
-    return _control_batch(ControlType.SNAPSHOT_HEADER, struct.pack(">hq", 0, 0) + _NO_TAGS, timestamp)
+    return _control_batch(MarkerKind.SNAPSHOT_HEADER, struct.pack(">hq", 0, 0) + _NO_TAGS, timestamp)
 
 
 def snapshot_footer_batch(timestamp: int) -> Batch:
     """Closes it; without a footer a snapshot is not complete."""
-    return _control_batch(ControlType.SNAPSHOT_FOOTER, struct.pack(">h", 0) + _NO_TAGS, timestamp)
+    return _control_batch(MarkerKind.SNAPSHOT_FOOTER, struct.pack(">h", 0) + _NO_TAGS, timestamp)
 
 
 def metadata_batch(values: Sequence[bytes], timestamp: int) -> Batch:
@@ -219,7 +219,7 @@ def _uuids(values: Sequence[UUID]) -> bytes:
     return _array([value.bytes for value in values])
 
 
-def _endpoint(endpoint: Endpoint) -> bytes:
+def _endpoint(endpoint: Listener) -> bytes:
     return string(endpoint.name) + string(endpoint.host) + struct.pack(">Hh", endpoint.port, 0) + _NO_TAGS
 
 
@@ -227,5 +227,5 @@ def _feature(feature: Feature) -> bytes:
     return string(feature.name) + struct.pack(">hh", feature.min_level, feature.max_level) + _NO_TAGS
 
 
-def _control_batch(kind: ControlType, value: bytes, timestamp: int) -> Batch:
+def _control_batch(kind: MarkerKind, value: bytes, timestamp: int) -> Batch:
     return Batch(records=(Record(control_key(kind), value, timestamp),), control=True)

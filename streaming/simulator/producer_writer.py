@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import google_crc32c
 
-from streaming.simulator.batch_writer import Entry
+from streaming.simulator.batch_writer import BatchEntry
 
 _HEADER = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
@@ -39,37 +39,37 @@ class ClosedTransaction:
     committed: bool
 
 
-class Producers:
+class ProducerTable:
     """The producers of one log, brought forward batch by batch."""
 
-    def __init__(self, known: Iterable[Producer] = ()) -> None:
-        self._known = {producer.producer_id: producer for producer in known}
+    def __init__(self, producers: Iterable[Producer] = ()) -> None:
+        self._producers = {producer.producer_id: producer for producer in producers}
 
     def values(self) -> tuple[Producer, ...]:
         """All of them, as a ``.snapshot`` holds them."""
-        return tuple(self._known.values())
+        return tuple(self._producers.values())
 
     def first_unstable_offset(self) -> int | None:
         """First offset of the oldest open transaction."""
-        return min((p.first_offset for p in self._known.values() if p.first_offset >= 0), default=None)
+        return min((p.first_offset for p in self._producers.values() if p.first_offset >= 0), default=None)
 
     def open_transactions(self) -> tuple[tuple[int, int], ...]:
         """(producer id, first offset) of every open transaction, oldest first."""
-        opened = [(p.producer_id, p.first_offset) for p in self._known.values() if p.first_offset >= 0]
+        opened = [(p.producer_id, p.first_offset) for p in self._producers.values() if p.first_offset >= 0]
         return tuple(sorted(opened, key=lambda item: item[1]))
 
-    def append(self, entry: Entry) -> ClosedTransaction | None:
+    def append(self, entry: BatchEntry) -> ClosedTransaction | None:
         """Take one batch into account; a marker ends a transaction."""
         if entry.producer_id < 0:
             return None
-        producer = self._known.get(entry.producer_id, Producer(producer_id=entry.producer_id))
+        producer = self._producers.get(entry.producer_id, Producer(producer_id=entry.producer_id))
         if entry.producer_epoch != producer.epoch:
             # A new epoch forgets the batches of the one before, also when it arrives with a marker.
             producer = replace(producer, epoch=entry.producer_epoch, last_sequence=-1, last_offset=-1, offset_delta=0)
         if entry.control:
             return self._end(producer, entry)
         first_offset = entry.base_offset if entry.transactional and producer.first_offset < 0 else producer.first_offset
-        self._known[entry.producer_id] = replace(
+        self._producers[entry.producer_id] = replace(
             producer,
             last_sequence=entry.last_sequence,
             last_offset=entry.last_offset,
@@ -79,10 +79,10 @@ class Producers:
         )
         return None
 
-    def _end(self, producer: Producer, entry: Entry) -> ClosedTransaction | None:
+    def _end(self, producer: Producer, entry: BatchEntry) -> ClosedTransaction | None:
         if entry.marker is None:
             return None
-        self._known[producer.producer_id] = replace(
+        self._producers[producer.producer_id] = replace(
             producer, timestamp=entry.max_timestamp, coordinator_epoch=entry.marker.coordinator_epoch, first_offset=-1
         )
         if producer.first_offset < 0:

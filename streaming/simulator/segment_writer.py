@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.simulator.batch_writer import Entry
+from streaming.simulator.batch_writer import BatchEntry
 from streaming.simulator.file_writer import Handle
 from streaming.simulator.producer_writer import ClosedTransaction, Producer, encode_aborted
 
@@ -68,7 +68,7 @@ class _Index:
             self._file = None
 
 
-class Segment:
+class WrittenSegment:
     """A segment being written, or one that no longer is.
 
     ``producers`` is the state before its first offset: what its ``.snapshot`` holds.
@@ -79,7 +79,7 @@ class Segment:
     ) -> None:
         self.base_offset = base_offset
         self.producers = producers
-        self.entries: list[Entry] = []
+        self.entries: list[BatchEntry] = []
         self.positions: list[int] = []
         self.size = 0
         self.max_timestamp = -1
@@ -127,7 +127,7 @@ class Segment:
         self._offsets.enlarge(self.path("index"))
         self._times.enlarge(self.path("timeindex"))
 
-    def append(self, entries: Sequence[Entry], data: bytes) -> None:
+    def append(self, entries: Sequence[BatchEntry], data: bytes) -> None:
         """One append: one write of whole batches, then the index entries."""
         if not self.entries:
             self._offsets.enlarge(self.path("index"))
@@ -141,7 +141,7 @@ class Segment:
         """Put bytes at the end without taking them for batches: the next append writes over them."""
         os.pwrite(self._log.fd, data, self.size)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: BatchEntry) -> None:
         if entry.max_timestamp > self.max_timestamp:
             self.max_timestamp, self._offset_of_max_timestamp = entry.max_timestamp, entry.last_offset
         if self._bytes_since_index_entry > self._config.index_interval_bytes:

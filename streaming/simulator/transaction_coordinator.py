@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streaming.simulator.batch_writer import Batch, end_transaction
 from streaming.simulator.cleaner import clean
-from streaming.simulator.coordinator_records import IdState, TransactionState, partition_for, transaction_record
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, partition_for, transaction_record
 from streaming.simulator.log import PartitionLog
 
 _LAST_EPOCH = 32_766
@@ -31,11 +31,11 @@ class Coordinator:
         self._new_producer_id = new_producer_id
         self._latest: dict[str, int] = {}
 
-    def init(self, transactional_id: str, timeout_ms: int, now: int, *, client_version: int = 2) -> TransactionState:
+    def init(self, transactional_id: str, timeout_ms: int, now: int, *, client_version: int = 2) -> StoredTransaction:
         """A producer starts with a transactional id that nobody used before."""
         producer_id = self._new_producer_id(now)
         return self._write(
-            TransactionState(
+            StoredTransaction(
                 transactional_id=transactional_id,
                 producer_id=producer_id,
                 epoch=0,
@@ -47,7 +47,7 @@ class Coordinator:
             )
         )
 
-    def add(self, transaction: TransactionState, topic: str, partition: int, now: int) -> TransactionState:
+    def add(self, transaction: StoredTransaction, topic: str, partition: int, now: int) -> StoredTransaction:
         """Before the first batch for a partition; the first partition opens the transaction."""
         if transaction.state is not IdState.ONGOING:
             transaction = replace(transaction, state=IdState.ONGOING, partitions=(), started=now)
@@ -55,7 +55,7 @@ class Coordinator:
             return transaction
         return self._write(replace(transaction, partitions=(*transaction.partitions, (topic, partition)), updated=now))
 
-    def end(self, transaction: TransactionState, *, committed: bool, now: int) -> TransactionState:
+    def end(self, transaction: StoredTransaction, *, committed: bool, now: int) -> StoredTransaction:
         """Decide, write the markers, and say that it is done. The producer goes on with the next epoch; before version 2 with the same."""
         prepared, done = (IdState.PREPARE_COMMIT, IdState.COMPLETE_COMMIT) if committed else (IdState.PREPARE_ABORT, IdState.COMPLETE_ABORT)
         epoch = transaction.epoch + (transaction.client_version >= 2)
@@ -68,13 +68,13 @@ class Coordinator:
         complete = self._write(replace(transaction, state=done, partitions=()))
         return self._rotated(complete, now) if complete.epoch >= _LAST_EPOCH else complete
 
-    def _rotated(self, transaction: TransactionState, now: int) -> TransactionState:
+    def _rotated(self, transaction: StoredTransaction, now: int) -> StoredTransaction:
         # The client asks for a new producer id when its epochs are used up.
         new = self._new_producer_id(now)
         previous = transaction.producer_id
         return self._write(replace(transaction, state=IdState.EMPTY, producer_id=new, previous_producer_id=previous, epoch=0, started=-1))
 
-    def _write(self, transaction: TransactionState) -> TransactionState:
+    def _write(self, transaction: StoredTransaction) -> StoredTransaction:
         log = self._log(transaction.transactional_id)
         self._latest[transaction.transactional_id] = log.append(Batch(records=(transaction_record(transaction),)))
         return transaction

@@ -11,7 +11,7 @@ MINUTE = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class SimulatedTopic:
     """A topic with the configs that are set for it, by Kafka's names."""
 
     name: str
@@ -69,7 +69,7 @@ class Reading:
     stops_after_ms: int | None = None
 
 
-TRANSACTION_STATE = Topic(
+TRANSACTION_STATE = SimulatedTopic(
     "__transaction_state",
     4,
     (
@@ -80,7 +80,7 @@ TRANSACTION_STATE = Topic(
         ("unclean.leader.election.enable", "false"),
     ),
 )
-CONSUMER_OFFSETS = Topic(
+CONSUMER_OFFSETS = SimulatedTopic(
     "__consumer_offsets",
     4,
     (("compression.type", "producer"), ("cleanup.policy", "compact"), ("segment.bytes", str(MEBIBYTE))),
@@ -96,17 +96,17 @@ def _timed(segment: int, retention_ms: int) -> tuple[tuple[str, str], ...]:
 
 
 TOPICS = (
-    Topic("web.clicks", 4, (*_timed(MEBIBYTE, MINUTE), ("segment.ms", str(MINUTE)))),
-    Topic("orders-eu-1", 2, _sized(MEBIBYTE, 4 * MEBIBYTE)),
-    Topic("payments", 3, _sized(MEBIBYTE, 32 * MEBIBYTE)),
-    Topic("app.logs-json", 2, _sized(MEBIBYTE, 4 * MEBIBYTE)),
-    Topic("sensor-readings.v2", 3, (*_sized(MEBIBYTE, 3 * MEBIBYTE), ("message.timestamp.type", "LogAppendTime"))),
-    Topic("audit_log", 1, (*_timed(2 * MEBIBYTE, 45 * MINUTE), ("segment.ms", str(5 * MINUTE)), ("preallocate", "true"))),
-    Topic("images.thumbnails", 2, _sized(4 * MEBIBYTE, 16 * MEBIBYTE)),
-    Topic("invoices", 2, (("segment.bytes", str(MEBIBYTE)),)),
+    SimulatedTopic("web.clicks", 4, (*_timed(MEBIBYTE, MINUTE), ("segment.ms", str(MINUTE)))),
+    SimulatedTopic("orders-eu-1", 2, _sized(MEBIBYTE, 4 * MEBIBYTE)),
+    SimulatedTopic("payments", 3, _sized(MEBIBYTE, 32 * MEBIBYTE)),
+    SimulatedTopic("app.logs-json", 2, _sized(MEBIBYTE, 4 * MEBIBYTE)),
+    SimulatedTopic("sensor-readings.v2", 3, (*_sized(MEBIBYTE, 3 * MEBIBYTE), ("message.timestamp.type", "LogAppendTime"))),
+    SimulatedTopic("audit_log", 1, (*_timed(2 * MEBIBYTE, 45 * MINUTE), ("segment.ms", str(5 * MINUTE)), ("preallocate", "true"))),
+    SimulatedTopic("images.thumbnails", 2, _sized(4 * MEBIBYTE, 16 * MEBIBYTE)),
+    SimulatedTopic("invoices", 2, (("segment.bytes", str(MEBIBYTE)),)),
     # As in clusters of before Kafka 4, any time is accepted.
-    Topic("mobile.events", 2, (*_timed(MEBIBYTE, 10 * MINUTE), ("message.timestamp.after.max.ms", str(2**63 - 1)))),
-    Topic("nobody.writes-here", 1),
+    SimulatedTopic("mobile.events", 2, (*_timed(MEBIBYTE, 10 * MINUTE), ("message.timestamp.after.max.ms", str(2**63 - 1)))),
+    SimulatedTopic("nobody.writes-here", 1),
 )
 
 TRAFFIC = (

@@ -20,9 +20,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from streaming.common.formatting import plain
-from streaming.common.masking import MASK, masked
 from streaming.common.settings import OPTIONS, Settings
 from streaming.errors import SettingsError
+
+MASK = "*********(masked)"
+
+_SECRET = re.compile(r"secret|passw|token|credential|(access|account|encryption|private)[._-]?key|://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
+"""As `spark.redaction.regex`, and some more. A value may name a secret too: ``-Djavax.net.ssl.trustStorePassword=...``."""
 
 ENVIRONMENT_PREFIX = "SEGTAIL_"
 
@@ -169,3 +173,10 @@ def render_yaml(settings: Settings) -> str:
         comment = "".join(f"# {line}\n" for line in wrap(option.description, 110))
         blocks.append(comment + yaml.safe_dump({option.name: value}, default_flow_style=False, allow_unicode=True, width=1000))
     return "\n".join(blocks)
+
+
+def masked(name: str, value: object) -> object:
+    """The value of an option, or of a mapping of options: each secret in it is replaced, as its name shows it."""
+    if isinstance(value, dict):
+        return {key: masked(str(key), item) for key, item in value.items()}
+    return MASK if value and (_SECRET.search(name) or (isinstance(value, str) and _SECRET.search(value))) else value

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.agent.blocking import PATIENCE_POLLS, Blocking
-from streaming.broker.disk.calls import Calling, Calls, calls_of_this_thread
+from streaming.broker.disk.calls import Calling, ThreadCalls, calls_of_this_thread
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.journal import Journal
 from streaming.common.event_row import Event
@@ -24,7 +24,7 @@ class Reader:
     """Reads one file on a thread of its own, as a watcher does, or none."""
 
     path: Path | None
-    calls: Calls = field(default_factory=Calls)
+    calls: ThreadCalls = field(default_factory=ThreadCalls)
     error: Any = None
     replaced: bool = False
     thread: threading.Thread = field(init=False)

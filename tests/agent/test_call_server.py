@@ -84,7 +84,7 @@ def test_a_commit_moves_the_place_of_a_consumer(agent: Agent, client: AgentClien
 
 
 def test_rows_that_arrived_are_handed_on_even_if_the_agent_cannot_know_it(agent: Agent) -> None:
-    """Told or not, it may believe that they have: they must not be dropped."""
+    """With an answer or without, it may believe that they have: they must not be dropped."""
 
     def refuse(_: bytes) -> Iterator[bytes]:
         raise AgentError("not now")

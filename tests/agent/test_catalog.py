@@ -1,4 +1,4 @@
-"""The round that tells what is decided: only where it is asked for, and of a time before the journal's end that it names."""
+"""The round that asks what is decided: only where it is asked for, and of a time before the journal's end that it names."""
 
 from pathlib import Path
 

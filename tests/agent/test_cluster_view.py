@@ -13,7 +13,7 @@ from streaming.broker.watcher.cursors import log_id
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState
 from streaming.rules.config_levels import read_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, log_dir
 from tests.frozen import NAMES, unpack
@@ -95,8 +95,8 @@ def test_configurations_of_a_topic_are_reported_with_those_of_its_broker_and_of_
     view = view_of(directory)
     reported = read_configs(view.configs(LogKey(1, "pay", 0, "")))
     assert [(setting.name, setting.value, setting.source) for setting in reported.settings] == [
-        ("min.insync.replicas", "1", Source.DYNAMIC),
-        ("segment.bytes", "30000", Source.TOPIC),
+        ("min.insync.replicas", "1", ValueSource.DYNAMIC),
+        ("segment.bytes", "30000", ValueSource.TOPIC),
     ]
     assert (view.compacts(LogKey(1, "pay", 0, "")), view.compacts(LogKey(1, "__transaction_state", 0, ""))) == (False, True)
 
@@ -118,7 +118,7 @@ def test_a_broker_that_has_stopped_is_given_what_the_others_know(tmp_path: Path)
     log = LogKey(2, row["topic"], int(row["partition"]), "")
     assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
     assert view.topic_ids() is None
-    assert view.has_topic(log) is None  # what it will find when it begins again, its own log tells
+    assert view.has_topic(log) is None  # what it will find when it begins again is in its own log
 
 
 def test_of_several_brokers_the_one_counts_that_has_come_furthest(tmp_path: Path) -> None:

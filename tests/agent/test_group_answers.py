@@ -11,7 +11,7 @@ from streaming.common.short_names import PREFIX, redacted
 from streaming.errors import AgentError
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
-from streaming.simulator.group_writer import Member, classic_group_record
+from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
 from tests.agent.test_group_following import OFFSETS, TOPIC_ID, committed
@@ -64,7 +64,7 @@ def test_names_of_groups_do_not_leave_the_host_if_they_may_not(tmp_path: Path) -
 
 def test_clients_and_hosts_of_a_group_do_not_leave_the_host_either(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), OFFSETS)
-    log.append(Batch(records=(classic_group_record("secret", 4, "orders", [Member("m1", "client-1", (0,))], NOW),)))
+    log.append(Batch(records=(classic_group_record("secret", 4, "orders", [SimulatedMember("m1", "client-1", (0,))], NOW),)))
     agent = Agent(log.directory.parent, journal=tmp_path / "journal", redact=lambda name: redacted(name, CLUSTER_ID))
     Reader(agent).begin()
     agent.follow_groups()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from streaming.broker.agent import coordinator_log
+from streaming.broker.agent.dir_threads import GONE_SECONDS
 from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
-from streaming.broker.agent.presence import GONE_SECONDS
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import Following, KnownLog

@@ -15,10 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from streaming.broker.agent import laddered_log, position_answers
 from streaming.broker.agent.dir_calls import DirCalls, R
+from streaming.broker.agent.dir_threads import GONE_SECONDS
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
 from streaming.broker.agent.position_answers import find_positions
-from streaming.broker.agent.presence import GONE_SECONDS
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.count_log import count_log

@@ -230,7 +230,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
         if received and self._mortal(job.plan) and self._mortal(job.read) is not None:
             self._mortal(job.received)
         job.anew()
-        job.reported = True  # a new process tells of no commit of the one before
+        job.reported = True  # a new process reports no commit of the one before
 
     @rule(away=st.sets(st.sampled_from(range(3))), old=st.booleans(), slices=st.integers(1, 12))
     def trim(self, away: set[int], old: bool, slices: int) -> None:
@@ -358,7 +358,7 @@ def test_a_loss_comes_although_nothing_new_does(agent: Agent, log: PartitionLog)
 
 
 def test_what_was_sent_and_not_committed_is_kept_for_a_consumer_that_is_silent(agent: Agent, log: PartitionLog) -> None:
-    """Its fold may have it or not: only the very rows can tell."""
+    """Its fold may have it or not: only the very rows can show it."""
     log.append(batch(3))
     reader, other = Reader(agent).begin(), Reader(agent, "other", start_from="latest").begin()
     plan = reader.plan()

@@ -11,9 +11,9 @@ from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.rules.min_isr import KAFKA_3_7
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import (
-    Endpoint,
     Feature,
-    Replicas,
+    Listener,
+    ReplicaSet,
     partition_change_record,
     partition_record,
     register_broker_record,
@@ -37,7 +37,7 @@ class Metadata:
         self.counter = PartitionCounter(lambda _: self.min_isr)
         for broker in ALL:
             features = [Feature("group.version", 0, 1), Feature("metadata.version", 1, version)]
-            self.write(register_broker_record(broker, UUID(int=broker), 1, Endpoint("PLAINTEXT", "h", 9092), features, []))
+            self.write(register_broker_record(broker, UUID(int=broker), 1, Listener("PLAINTEXT", "h", 9092), features, []))
 
     def write(self, *values: bytes) -> None:
         batch = Batch(records=tuple(Record(value=value, timestamp=1) for value in values))
@@ -46,7 +46,7 @@ class Metadata:
     def topic(self, partitions: int = 1, *, topic_id: UUID = ORDERS, name: str = "orders") -> None:
         self.write(topic_record(name, topic_id))
         for number in range(partitions):
-            self.write(partition_record(Replicas(partition=number, topic_id=topic_id, replicas=ALL, isr=ALL, leader=1)))
+            self.write(partition_record(ReplicaSet(partition=number, topic_id=topic_id, replicas=ALL, isr=ALL, leader=1)))
 
     def change(self, partition: int = 0, **values: Any) -> None:
         self.write(partition_change_record(partition, ORDERS, **values))

@@ -1,4 +1,4 @@
-"""The limits of an agent's port are those that docs/security.md tells."""
+"""The limits of an agent's port are those in docs/security.md."""
 
 import re
 from pathlib import Path

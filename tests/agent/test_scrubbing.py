@@ -1,4 +1,4 @@
-"""What an agent tells of its scrub: all counts, and the worst places by name."""
+"""What an agent reports of its scrub: all counts, and the worst places by name."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.broker.scrub.findings import FoundSegment
-from streaming.broker.scrub.passes import Progress
+from streaming.broker.scrub.passes import PassProgress
 from streaming.broker.scrub.threads import ScrubReport
 from streaming.kafka.scan.soundness import Damage, Fault
 
@@ -15,7 +15,7 @@ KEY = SegmentKey(5, 1000, 1_700_000_000_000, 2049, 77)
 
 
 def status(*found: FoundSegment, waiting: float = 0.0) -> ScrubStatus:
-    progress = Progress(began_ms=5, ended_ms=3, logs=10, logs_checked=4, checked=999, found=found)
+    progress = PassProgress(began_ms=5, ended_ms=3, logs=10, logs_checked=4, checked=999, segments=found)
     (made,) = scrub_statuses([ScrubReport(LogDir(Path("/d"), 1, "c", "i"), progress, "/d/t-0/5.log" if waiting else "", waiting)])
     return made
 

@@ -6,10 +6,10 @@ import pytest
 from streaming.broker.agent.topic_configs import TopicConfigs
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.rules.config_levels import TopicPattern, broker_configs, topic_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from streaming.rules.limits import effective_limits, limits_of
 from streaming.simulator.batch_writer import Batch, Record, encode
-from streaming.simulator.metadata_writer import ResourceType, config_record
+from streaming.simulator.metadata_writer import ConfigResource, config_record
 
 
 class Metadata:
@@ -19,19 +19,19 @@ class Metadata:
         self.image = ClusterImage()
 
     def topic(self, name: str, **pairs: object) -> "Metadata":
-        return self._set(ResourceType.TOPIC, name, pairs)
+        return self._set(ConfigResource.TOPIC, name, pairs)
 
     def broker(self, name: str, **pairs: object) -> "Metadata":
-        return self._set(ResourceType.BROKER, name, pairs)
+        return self._set(ConfigResource.BROKER, name, pairs)
 
-    def _set(self, resource: ResourceType, name: str, pairs: Mapping[str, object]) -> "Metadata":
+    def _set(self, resource: ConfigResource, name: str, pairs: Mapping[str, object]) -> "Metadata":
         values = [(key.replace("_", "."), None if value is None else str(value)) for key, value in pairs.items()]
         records = tuple(Record(None, config_record(resource, name, key, value), 0) for key, value in values)
         self.image.apply(memoryview(encode(Batch(records=records), self.image.next_offset)))
         return self
 
 
-def retention(configs: TopicConfigs, topic: str = "t") -> tuple[int, Source]:
+def retention(configs: TopicConfigs, topic: str = "t") -> tuple[int, ValueSource]:
     limits = limits_of(topic, configs.text(topic))
     assert limits == effective_limits(topic, configs.of(topic))
     return limits.retention_ms, limits.source
@@ -44,35 +44,35 @@ def metadata() -> Metadata:
 
 def test_a_broker_sees_its_topics_then_itself_then_all_brokers_then_its_file(metadata: Metadata) -> None:
     metadata.topic("t", retention_ms=1).broker("7", log_retention_ms=2).broker("", log_retention_minutes=3)
-    of_seven, of_eight = (TopicConfigs(broker, broker_configs([("log.retention.hours", "4")], Source.STATIC)) for broker in (7, 8))
+    of_seven, of_eight = (TopicConfigs(broker, broker_configs([("log.retention.hours", "4")], ValueSource.STATIC)) for broker in (7, 8))
     for configs in (of_seven, of_eight):
         configs.refresh(metadata.image)
-    assert retention(of_seven) == (1, Source.TOPIC)
-    assert retention(of_seven, "other") == (2, Source.DYNAMIC)
-    assert retention(of_eight, "other") == (180_000, Source.DYNAMIC)
+    assert retention(of_seven) == (1, ValueSource.TOPIC)
+    assert retention(of_seven, "other") == (2, ValueSource.DYNAMIC)
+    assert retention(of_eight, "other") == (180_000, ValueSource.DYNAMIC)
     metadata.broker("", log_retention_minutes=None)
     of_eight.refresh(metadata.image)
-    assert retention(of_eight, "other") == (4 * 3_600_000, Source.STATIC)
+    assert retention(of_eight, "other") == (4 * 3_600_000, ValueSource.STATIC)
 
 
 def test_a_change_counts_from_the_next_look(metadata: Metadata) -> None:
     configs = TopicConfigs(1, None)
     configs.refresh(metadata.image)
-    assert retention(configs)[1] is Source.ASSUMED
+    assert retention(configs)[1] is ValueSource.ASSUMED
     metadata.topic("t", retention_ms=5)
     configs.refresh(metadata.image)
-    assert retention(configs) == (5, Source.TOPIC)
+    assert retention(configs) == (5, ValueSource.TOPIC)
     metadata.topic("t", retention_ms=None)
     configs.refresh(metadata.image)
-    assert retention(configs)[1] is Source.ASSUMED
+    assert retention(configs)[1] is ValueSource.ASSUMED
 
 
 def test_patterns_stand_in_while_there_is_no_metadata_log(metadata: Metadata) -> None:
     configs = TopicConfigs(1, None, [TopicPattern(re.compile("audit-.*"), topic_configs([("retention.ms", "9")]))])
     configs.refresh(None)
-    assert retention(configs, "audit-x") == (9, Source.TOPIC)
+    assert retention(configs, "audit-x") == (9, ValueSource.TOPIC)
     configs.refresh(metadata.image)
-    assert retention(configs, "audit-x")[1] is Source.ASSUMED
+    assert retention(configs, "audit-x")[1] is ValueSource.ASSUMED
 
 
 def test_a_value_that_cannot_be_read_is_counted_and_named_once(metadata: Metadata, caplog: pytest.LogCaptureFixture) -> None:

@@ -29,7 +29,7 @@ from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.pages.exposition.render import render
 from streaming.rules.config_levels import broker_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from tests.view.rows import Row, log, new_table
 from tests.view.test_host_families import broker, log_dir
 from tests.view.test_retention_columns import facts
@@ -277,7 +277,7 @@ class _Cluster:
         rows = [self._log(topic, partition, each) for topic in self.topics for partition in range(2) for each in self._hosts(partition)]
         if self.chance(0.6):
             rows.append(self._coordinator())
-        static = {each: broker_configs([("log.retention.hours", "2")], Source.STATIC) for each in self.brokers if self.chance(0.7)}
+        static = {each: broker_configs([("log.retention.hours", "2")], ValueSource.STATIC) for each in self.brokers if self.chance(0.7)}
         table = new_table(
             *rows,
             replicas="all" if self.chance(0.2) else "leaders",

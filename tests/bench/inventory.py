@@ -17,7 +17,7 @@ from streaming.rules.inventory_changes import listed
 from streaming.rules.limits import effective_limits
 from streaming.rules.log_state import LogState
 from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.builders import NOW, batch, log_dir, partition
@@ -54,7 +54,7 @@ def run(bounds: Bounds) -> None:
         _timed(rows, "in the fold, where it is known", lambda: [listed(*each) for each in zip(known, reported, strict=True)])
         _timed(rows, "in the table", lambda: [NOTHING_CARRIED.updated(None, None, one) for one in reported])
         facts = _timed(rows, "all logs as the rules want them", lambda: [_facts(one) for one in seen])
-        logs = _timed(rows, "their columns, where any of them has changed", lambda: Logs(facts))
+        logs = _timed(rows, "their columns, where any of them has changed", lambda: SegmentColumns(facts))
         retention = _timed(rows, "what does not depend on the clock", lambda: (RetentionRule(logs), CompactionRule(logs)))
         _timed(rows, "the rules at a moment, at each scrape", lambda: [rule.at(NOW) for rule in retention])
         show(f"Inventory of {len(partitions):,} logs with {SEGMENTS} segments each", ("", "CPU seconds"), rows)

@@ -19,7 +19,7 @@ from streaming.broker.ladder.count_log import count_log
 from streaming.broker.ladder.filling import count_segment
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.kafka.scan.headers import Batches, read_headers
-from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
+from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_of
 from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Batch
 from tests.bench import lab
@@ -87,7 +87,7 @@ def _grow() -> None:
 def _ranges(content: Sequence[Batch]) -> list[tuple[Batches, Steps]]:
     one = written(content)
     batches = read_headers(one.buffer, np.array(one.positions))
-    steps, span = steps_of(batches, one.buffer, Times.seen(NOW, NOW)), int(batches.last_offset[-1]) + 1
+    steps, span = steps_of(batches, one.buffer, AppendTimes.seen(NOW, NOW)), int(batches.last_offset[-1]) + 1
     found = []
     for number in range(APPENDS):
         moved = replace(batches, base_offset=batches.base_offset + number * span, last_offset=batches.last_offset + number * span)

@@ -71,7 +71,7 @@ def _pass(path: Path) -> tuple[float, float, int]:
     while scrub.progress.ended_ms < 0:
         scrub.step(buffer)
     cpu, seconds = thread_time() - cpu, perf_counter() - began
-    assert not scrub.progress.found
+    assert not scrub.progress.segments
     return cpu, seconds, scrub.progress.checked
 
 

@@ -18,7 +18,7 @@ from streaming.common.settings import Settings
 from streaming.common.state_row import STATES
 from streaming.kafka.scan.pieces import Piece, scan
 from streaming.kafka.scan.producer_states import Producers
-from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
 from streaming.pages.exposition.render import render
 from streaming.simulator.batch_writer import Batch, Marker, Record, encode
 from streaming.spark.query.processor import ShardProcessor
@@ -96,7 +96,7 @@ def _cost_of(log: Sequence[bytes], size: int) -> Iterator[str]:
     """Of each stage, for the whole log in ranges of so many batches."""
     pieces = [b"".join(log[at : at + size]) for at in range(0, len(log), size)]
     buffers = [np.frombuffer(piece, np.uint8) for piece in pieces]
-    times = Times.seen(NOW_MS, NOW_MS)
+    times = AppendTimes.seen(NOW_MS, NOW_MS)
     spent, scans = _timed(lambda: [scan(buffer, [Piece(0, len(buffer), 0)])[0] for buffer in buffers])
     yield _of_a_million(spent)
     spent, steps = _timed(lambda: [steps_of(one.batches, buffer, times) for one, buffer in zip(scans, buffers, strict=True)])

@@ -15,7 +15,7 @@ from streaming.broker.protocol.cluster_messages import AffectedPartition, Partit
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.broker_status import newest
 from streaming.rules.log_state import LogState
-from streaming.rules.row_values import state_rows
+from streaming.rules.shard import state_rows
 from tests.agents import Agent, Reader
 from tests.broker.clients import create_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID, Kafka

@@ -70,7 +70,7 @@ def test_a_broker_at_work_damages_nothing_and_a_flipped_bit_is_found(kafka: Kafk
         writing.result()
     for log_dir, scrub in scrubs.items():
         pass_of(log_dir, scrub)
-    assert [found for scrub in scrubs.values() for found in scrub.progress.found] == []
+    assert [found for scrub in scrubs.values() for found in scrub.progress.segments] == []
     assert passes > 10
     assert sum(scrub.progress.checked for scrub in scrubs.values()) > 1_000_000
 
@@ -79,7 +79,7 @@ def test_a_broker_at_work_damages_nothing_and_a_flipped_bit_is_found(kafka: Kafk
     flip(first.path, 8 * (first.size - 1))
     scrub = scrubs[directory.parent]
     pass_of(directory.parent, scrub)
-    assert [(found.path, str(damage.fault)) for found in scrub.progress.found for damage in found.damages] == [(first.path, "crc")]
+    assert [(found.path, str(damage.fault)) for found in scrub.progress.segments for damage in found.damages] == [(first.path, "crc")]
     flip(first.path, 8 * (first.size - 1))
     pass_of(directory.parent, scrub)
-    assert scrub.progress.found == ()
+    assert scrub.progress.segments == ()

@@ -8,7 +8,7 @@ from streaming.spark.client.address_lookup import AGAIN_SECONDS, Name, addresses
 
 
 class Service:
-    """A name service that answers when it is told to."""
+    """A name service that answers when the test lets it."""
 
     def __init__(self, *answers: Callable[[], list[str]]) -> None:
         self.now = 0.0

@@ -38,7 +38,7 @@ from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_writer import Member, classic_group_record
+from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.spark.query.cutting import cut, overwritten_from
 from streaming.terminal.offline.group_reading import read_groups
@@ -197,7 +197,7 @@ class History:
 
     def member(self, log: int) -> None:
         """A group has members, or loses them."""
-        members = [Member("m", "client", (log,))] * self.chance.randrange(2)
+        members = [SimulatedMember("m", "client", (log,))] * self.chance.randrange(2)
         self.coordinator.append(Batch(records=(classic_group_record(f"g{self.chance.randrange(3)}", 4, "orders", members, self.now_ms),)))
 
 

@@ -1,4 +1,4 @@
-"""The descriptors that this process holds, as the kernel tells them."""
+"""The descriptors that this process holds, as the kernel lists them."""
 
 import os
 from contextlib import suppress

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.calls import Calling, Calls, calls_of_this_thread
+from streaming.broker.disk.calls import Calling, ThreadCalls, calls_of_this_thread
 from streaming.broker.disk.logdirs import open_log_dirs, read_topic_id
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from tests.builders import batch, log_dir, partition
@@ -37,7 +37,7 @@ def test_another_thread_sees_at_which_file_one_is_that_does_not_come_back(
 ) -> None:
     disk = log_dir(tmp_path / "d0")
     partition(disk, "t").append(batch(1))
-    seen: list[Calls] = []
+    seen: list[ThreadCalls] = []
     at = {
         "open": disk.path / "t-0" / f"{0:020}.log",
         "list": disk.path / "t-0" / "partition.metadata",

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.broker.disk.dir_usage import DirUsage, read_usage
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.disk.finding_log_dirs import find_log_dirs
+from streaming.broker.disk.logdirs import find_log_dirs
 from streaming.errors import LogDirError
 from tests.builders import batch, delete, log_dir, partition
 
@@ -21,17 +21,17 @@ def du(path: Path, *options: str) -> int:
     return int(done.stdout.split("\t")[0])
 
 
-def check(found: DirUsage) -> None:
-    assert found.apparent.sum() == du(found.path, "-b")
-    assert found.taken.sum() == du(found.path, "-B1")
+def check(usage: DirUsage) -> None:
+    assert usage.apparent.sum() == du(usage.path, "-b")
+    assert usage.taken.sum() == du(usage.path, "-B1")
 
 
-def taken(found: DirUsage, kind: DiskFileKind) -> int:
-    return int(found.taken[:, kind].sum())
+def taken(usage: DirUsage, kind: DiskFileKind) -> int:
+    return int(usage.taken[:, kind].sum())
 
 
-def apparent(found: DirUsage, kind: DiskFileKind) -> int:
-    return int(found.apparent[:, kind].sum())
+def apparent(usage: DirUsage, kind: DiskFileKind) -> int:
+    return int(usage.apparent[:, kind].sum())
 
 
 def write(path: Path, size: int) -> Path:

@@ -74,9 +74,9 @@ class KeptInventory(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
-def _reported(seen: LogInventory) -> tuple[object, ...]:
+def _reported(inventory: LogInventory) -> tuple[object, ...]:
     names = [name for name in LogInventory.__dataclass_fields__ if name not in ("partition", "segments")]
-    return (seen.segments.tolist(), *(getattr(seen, name) for name in names))
+    return (inventory.segments.tolist(), *(getattr(inventory, name) for name in names))
 
 
 TestKeptInventory = KeptInventory.TestCase

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.disk import locate
-from streaming.broker.disk.locate import Boundary, find_offset, start_boundary, walk_on, window
+from streaming.broker.disk.locate import BatchBoundary, find_offset, start_boundary, walk_on, window
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Record
@@ -32,7 +32,7 @@ def places(log: PartitionLog) -> dict[int, tuple[int, int, int]]:
     return found
 
 
-def shown(boundary: Boundary) -> tuple[int, int, int]:
+def shown(boundary: BatchBoundary) -> tuple[int, int, int]:
     return boundary.segment.base_offset, boundary.position, boundary.next_offset
 
 

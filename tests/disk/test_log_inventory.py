@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.active_segment import ActiveRead
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.contents import read_contents, was_shut_down_cleanly
 from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
-from streaming.broker.disk.segment_files import Identity
+from streaming.broker.disk.segment_files import FileIdentity
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.batch_writer import Batch
@@ -79,8 +79,8 @@ def log(directory: LogDir) -> PartitionLog:
     return made
 
 
-def largest(seen: LogInventory) -> list[int]:
-    return [int(time) - NOW if time >= 0 else -1 for time in seen.segments["largest_timestamp"]]
+def largest(inventory: LogInventory) -> list[int]:
+    return [int(time) - NOW if time >= 0 else -1 for time in inventory.segments["largest_timestamp"]]
 
 
 def test_a_log_is_its_segments_with_sizes_and_times(log: PartitionLog) -> None:
@@ -174,7 +174,7 @@ def test_a_segment_without_times_has_none(directory: LogDir) -> None:
 
 
 def without_times(directory: LogDir, *, segments: int = 3, batches: int = 20) -> PartitionLog:
-    """A log whose time indexes tell nothing of its closed segments."""
+    """A log whose time indexes contain nothing about its closed segments."""
     log = partition(directory, "t")
     for _ in range(segments):
         log.append(*[batch(1, timestamp=-1, value_bytes=50_000)] * batches)
@@ -350,7 +350,7 @@ def test_what_somebody_else_has_scanned_is_not_scanned_again(log: PartitionLog) 
     path = log.directory / "00000000000000000008.log"
     stat = path.stat()
     read = ActiveRead(
-        identity=Identity(stat.st_dev, stat.st_ino),
+        identity=FileIdentity(stat.st_dev, stat.st_ino),
         base_offset=8,
         position=stat.st_size,
         next_offset=11,

@@ -1,4 +1,4 @@
-"""Who led before the newest snapshot of a metadata log, as far as the disk tells."""
+"""Who led before the newest snapshot of a metadata log, as far as the disk shows it."""
 
 import itertools
 import shutil

@@ -41,7 +41,7 @@ def let_go(monkeypatch: pytest.MonkeyPatch) -> Advice:
 
 
 def ask_cache(monkeypatch: pytest.MonkeyPatch, answer: Callable[[int], int]) -> list[int]:
-    """What is said of a page instead of the kernel, and of which positions it was asked."""
+    """The answers about pages in place of the kernel, and the positions that it was asked about."""
     asked: list[int] = []
     preadv = os.preadv
 

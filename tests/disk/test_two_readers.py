@@ -34,22 +34,22 @@ def disk(tmp_path: Path) -> Path:
     return here.path
 
 
-def content(of: DirUsage) -> dict[str, Any]:
+def content(usage: DirUsage) -> dict[str, Any]:
     """Everything in it, by names and not by their order."""
     segments: dict[str, list[tuple[int, ...]]] = {}
-    for directory, *rest in of.segments.tolist():
-        segments.setdefault(str(of.names[directory]), []).append(tuple(rest))
-    rows = list(zip(map(str, of.names), of.apparent.tolist(), strict=True))
+    for directory, *rest in usage.segments.tolist():
+        segments.setdefault(str(usage.names[directory]), []).append(tuple(rest))
+    rows = list(zip(map(str, usage.names), usage.apparent.tolist(), strict=True))
     return {
-        "sums": (of.apparent.sum(axis=0).tolist(), of.taken.sum(axis=0).tolist()),
-        "names": sorted(map(str, of.names)),
-        "rows": sorted(row for row in rows if "orders" not in row[0]),  # which of two names a file counts for is not said
+        "sums": (usage.apparent.sum(axis=0).tolist(), usage.taken.sum(axis=0).tolist()),
+        "names": sorted(map(str, usage.names)),
+        "rows": sorted(row for row in rows if "orders" not in row[0]),  # which of two names a file counts for is open
         "segments": segments,
-        "leftovers": sorted(map(str, of.leftovers)),
-        "links": sorted(of.links),
-        "unread": of.unread,
-        "files": set(of.counted),
-        "system": (of.path, of.device, of.capacity),
+        "leftovers": sorted(map(str, usage.leftovers)),
+        "links": sorted(usage.links),
+        "unread": usage.unread,
+        "files": set(usage.counted),
+        "system": (usage.path, usage.device, usage.capacity),
     }
 
 

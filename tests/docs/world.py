@@ -15,21 +15,21 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import (
     IdState,
-    TransactionState,
+    StoredTransaction,
     offset_commit_record,
     partition_for,
     transaction_record,
 )
 from streaming.simulator.file_writer import replace_file
-from streaming.simulator.group_writer import Member, classic_group_record, consumer_group_records
+from streaming.simulator.group_writer import SimulatedMember, classic_group_record, consumer_group_records
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
-    Endpoint,
+    ConfigResource,
     Feature,
-    Replicas,
-    ResourceType,
+    Listener,
+    ReplicaSet,
     config_record,
     feature_level_record,
     leader_change_batch,
@@ -150,9 +150,9 @@ class ShownBroker:
     def _groups(self) -> None:
         classic = {"billing": ("payments", ("billing-1", "billing-2")), "reports": ("clicks", ()), "audit": ("shipments", ())}
         for group, (topic, members) in classic.items():
-            record = classic_group_record(group, 4, topic, [Member(name, "app", (0,)) for name in members], NOW - 9 * HOUR)
+            record = classic_group_record(group, 4, topic, [SimulatedMember(name, "app", (0,)) for name in members], NOW - 9 * HOUR)
             self._coordinator_log("__consumer_offsets", group).append(Batch(records=(record,)))
-        members = [Member(f"search-{n}", "app", (0,) if n == 0 else ()) for n in range(3)]
+        members = [SimulatedMember(f"search-{n}", "app", (0,) if n == 0 else ()) for n in range(3)]
         records = consumer_group_records("search", 3, "orders", self._topics["orders"], members, NOW - 5 * HOUR)
         self._coordinator_log("__consumer_offsets", "search").append(Batch(records=tuple(records)))
         shipped = self._logs["shipments", 0].log_end_offset
@@ -177,7 +177,7 @@ class ShownBroker:
         replace_file(self._metadata_log.directory / names.QUORUM_STATE, json.dumps(state).encode())
         self._metadata_log.append(leader_change_batch(_BROKER, NOW - DAY), leader_epoch=_EPOCH)
         epoch = 1
-        where = Endpoint("PLAINTEXT", "broker-1", 9092)
+        where = Listener("PLAINTEXT", "broker-1", 9092)
         directories = [each.directory_id for each in self._dirs]
         self._decide(
             *(feature_level_record(name, level) for name, level in _LEVELS),
@@ -198,10 +198,10 @@ class ShownBroker:
     ) -> list[PartitionLog]:
         topic_id = self._topics[topic] = UUID(int=1_000 + len(self._topics))
         config = LogConfig(segment_bytes=segment_bytes, index_bytes=480, compacted=configs == _COMPACT)
-        values = [topic_record(topic, topic_id), *(config_record(ResourceType.TOPIC, topic, key, value) for key, value in configs)]
+        values = [topic_record(topic, topic_id), *(config_record(ConfigResource.TOPIC, topic, key, value) for key, value in configs)]
         for number in range(partitions):
             home = self._dirs[number % len(self._dirs)]
-            placed = Replicas(
+            placed = ReplicaSet(
                 partition=number, topic_id=topic_id, replicas=(_BROKER,), isr=(_BROKER,), leader=_BROKER, directories=(home.directory_id,)
             )
             values.append(partition_record(placed))
@@ -215,7 +215,7 @@ class ShownBroker:
     def _coordinate(
         self, transactional_id: str, producer: int, state: IdState, at: int, partitions: tuple[tuple[str, int], ...] = ()
     ) -> None:
-        of = TransactionState(
+        of = StoredTransaction(
             transactional_id=transactional_id,
             producer_id=producer,
             epoch=0,

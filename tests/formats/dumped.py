@@ -1,4 +1,4 @@
-"""Real logs beside what Kafka's own dump tool said of them, and that tool's lines made from our values."""
+"""Real logs beside what Kafka's own dump tool printed of them, and that tool's lines made from our values."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy as np
 from streaming.common.rows import CODECS
 from streaming.kafka.formats.control import EndTxnMarker, read_control
 from streaming.kafka.formats.layout import TRANSACTIONAL_BIT
-from streaming.kafka.formats.legacy_messages import Message
+from streaming.kafka.formats.legacy_messages import OldMessage
 from streaming.kafka.formats.producer_snapshot import ProducerState
 from streaming.kafka.formats.record_batches import RecordBatch
 from streaming.kafka.formats.records import Record
@@ -70,14 +70,14 @@ def record_line(batch: RecordBatch, record: Record) -> str:
     return line
 
 
-def message_line(message: Message, position: int) -> str:
+def message_line(message: OldMessage, position: int) -> str:
     return (
         f"offset: {message.offset} position: {position} {_old_time_type(message)}: {message.timestamp} size: {message.size} "
         f"magic: {message.magic} compresscodec: {CODECS[message.codec]} crc: {message.crc} isvalid: {_bool(message.is_valid)}"
     )
 
 
-def inner_line(wrapper: Message, message: Message) -> str:
+def inner_line(wrapper: OldMessage, message: OldMessage) -> str:
     return (
         f"| offset: {message.offset} {_old_time_type(wrapper)}: {message.timestamp} keySize: {_size(message.key)} "
         f"valueSize: {_size(message.value)} isValid: {_bool(message.is_valid)} crc: {message.crc}"
@@ -102,7 +102,7 @@ def _time_type(batch: RecordBatch) -> str:
     return "LogAppendTime" if batch.is_log_append_time else "CreateTime"
 
 
-def _old_time_type(message: Message) -> str:
+def _old_time_type(message: OldMessage) -> str:
     return "NoTimestampType" if message.magic == 0 else "LogAppendTime" if message.is_log_append_time else "CreateTime"
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
 from streaming.kafka.scan.walk import Bytes, Positions
-from streaming.simulator.batch_writer import Batch, Entry
+from streaming.simulator.batch_writer import Batch, BatchEntry
 from streaming.simulator.compressor import Codec
 from tests.builders import batch, commit
 
@@ -19,7 +19,7 @@ class Content:
     """Bytes of a log, and the entry, codec and leader epoch of every batch in them."""
 
     data: bytes
-    entries: tuple[Entry, ...]
+    entries: tuple[BatchEntry, ...]
     codecs: tuple[int, ...]
     epochs: tuple[int, ...]
 

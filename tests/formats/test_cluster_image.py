@@ -1,4 +1,4 @@
-"""The cluster as its metadata log tells it, against what Kafka's tools said of the same clusters."""
+"""The cluster as read from its metadata log, against what Kafka's tools printed of the same clusters."""
 
 import csv
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Who led in which leader epoch, as the metadata log tells it."""
+"""Who led in which leader epoch, as read from the metadata log."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from streaming.kafka.formats.uuids import check_uuid
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.metadata_writer import (
-    Replicas,
+    ReplicaSet,
     metadata_batch,
     no_op_record,
     partition_change_record,
@@ -25,7 +25,7 @@ ID = check_uuid(uuid_text(TOPIC))
 
 
 def registered(*, leader: int = 1, epoch: int = 0, topic: UUID = TOPIC) -> list[bytes]:
-    partition = Replicas(
+    partition = ReplicaSet(
         partition=0, topic_id=topic, replicas=(1, 2), isr=(1, 2), leader=leader, leader_epoch=epoch, directories=(UUID(int=5), UUID(int=6))
     )
     return [topic_record(f"t{topic.int}", topic), partition_record(partition)]

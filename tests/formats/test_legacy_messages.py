@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streaming.errors import FormatError
 from streaming.kafka.formats import legacy_messages
 from streaming.kafka.formats.entries import read_entry_records
-from streaming.kafka.formats.legacy_messages import Message, read_message
+from streaming.kafka.formats.legacy_messages import OldMessage, read_message
 from streaming.kafka.formats.records import Record
 from streaming.simulator.batch_writer import Record as Sent
 from streaming.simulator.compressor import Codec
@@ -25,7 +25,7 @@ SENT = st.lists(st.builds(Sent, key=FIELDS, value=FIELDS, timestamp=st.integers(
 PLAIN = written.encode_message(1, 7, Sent(b"k", b"v", TIME))
 
 
-def message_of(data: bytes) -> Message:
+def message_of(data: bytes) -> OldMessage:
     message = read_message(memoryview(data))
     assert message is not None
     return message
@@ -43,13 +43,13 @@ def in_wrapper(inner: bytes, magic: int = 1, codec: Codec = Codec.NONE, claimed:
 
 def test_all_of_a_message() -> None:
     message = message_of(PLAIN)
-    assert message == Message(
+    assert message == OldMessage(
         size=len(PLAIN), offset=7, magic=1, crc=message.crc, is_valid=True, attributes=0, timestamp=TIME, key=b"k", value=b"v"
     )
     assert (message.codec, message.is_log_append_time) == (0, False)
 
 
-def inner_messages(message: Message, **bounds: int) -> tuple[Message, ...]:
+def inner_messages(message: OldMessage, **bounds: int) -> tuple[OldMessage, ...]:
     return tuple(legacy_messages.inner_messages(message, **bounds))
 
 

@@ -15,7 +15,7 @@ from streaming.kafka.formats.configs import READABLE_KEYS
 from streaming.kafka.formats.consumer_groups import KeyType
 from streaming.kafka.formats.consumer_offsets import read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import ControlType, read_control
-from streaming.kafka.formats.message_schema import Int16, Message, structure, tagged, versions
+from streaming.kafka.formats.message_schema import Int16, SchemaMessage, structure, tagged, versions
 from streaming.kafka.formats.metadata_records import MetadataKind, read_metadata_record
 from streaming.kafka.formats.records import Record
 from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, read_share_key, read_share_value
@@ -242,7 +242,7 @@ class Outer:
     ],
 )
 def test_a_declared_layout(version: int, data: str, expected: Outer) -> None:
-    layout = Message(Outer, "0-2").layout(version)
+    layout = SchemaMessage(Outer, "0-2").layout(version)
     assert layout is not None
     reader = Reader(bytes.fromhex(data))
     assert layout(reader) == expected
@@ -250,12 +250,12 @@ def test_a_declared_layout(version: int, data: str, expected: Outer) -> None:
 
 
 def test_versions_are_written_as_kafka_writes_them() -> None:
-    assert [version for version in range(-1, 6) if Message(Inner, "1-3").layout(version)] == [1, 2, 3]
-    assert [version for version in range(-1, 6) if Message(Inner, "2").layout(version)] == [2]
-    assert Message(Inner, "0-1", flexible="none").read(bytes.fromhex("0001 0005 0006"), "it") == Inner(5, 6)
-    assert Message(Inner, "0-1", flexible="1+").read(bytes.fromhex("0001 0005 0006 00"), "it") == Inner(5, 6)
+    assert [version for version in range(-1, 6) if SchemaMessage(Inner, "1-3").layout(version)] == [1, 2, 3]
+    assert [version for version in range(-1, 6) if SchemaMessage(Inner, "2").layout(version)] == [2]
+    assert SchemaMessage(Inner, "0-1", flexible="none").read(bytes.fromhex("0001 0005 0006"), "it") == Inner(5, 6)
+    assert SchemaMessage(Inner, "0-1", flexible="1+").read(bytes.fromhex("0001 0005 0006 00"), "it") == Inner(5, 6)
     with pytest.raises(FormatError, match="it of version 2 is not known"):
-        Message(Inner, "0-1").read(bytes.fromhex("0002 0005 0006 00"), "it")
+        SchemaMessage(Inner, "0-1").read(bytes.fromhex("0002 0005 0006 00"), "it")
 
 
 def test_a_field_that_is_given_is_not_read() -> None:

@@ -1,4 +1,4 @@
-"""How often an idle controller writes, and the phases of a broker, as the metadata log tells them."""
+"""How often an idle controller writes, and the phases of a broker, as read from the metadata log."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from streaming.kafka.formats.metadata_idle import IdlePace, IdleRun, idle_run, t
 from streaming.kafka.formats.record_batches import read_batch
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.metadata_writer import (
-    Endpoint,
+    Listener,
     metadata_batch,
     no_op_record,
     register_broker_record,
@@ -28,7 +28,7 @@ from tests.simulated import broker_change_record
 from tests.tables import each_row
 
 RECORDED = Path(__file__).parents[1] / "data" / "metadata"
-HERE = Endpoint("PLAINTEXT", "127.0.0.1", 9092)
+HERE = Listener("PLAINTEXT", "127.0.0.1", 9092)
 
 
 class Log:

@@ -17,7 +17,7 @@ from streaming.kafka.formats.transaction_state import (
     read_transaction_value,
 )
 from streaming.simulator.coordinator_records import IdState, transaction_record
-from streaming.simulator.coordinator_records import TransactionState as Written
+from streaming.simulator.coordinator_records import StoredTransaction as Written
 from tests.formats.dumped import columns, files, read, reported
 from tests.formats.test_consumer_offsets import records_of
 from tests.formats.vectors import TIME, TRANSACTION_VALUES
@@ -71,21 +71,21 @@ def test_keys() -> None:
     assert read_transaction_key(b"\0\1 whatever comes later") is None
 
 
-def kafkas_json(found: TransactionMetadata) -> dict[str, object]:
+def kafkas_json(metadata: TransactionMetadata) -> dict[str, object]:
     tagged = {
-        "previousProducerId": (found.previous_producer_id, -1),
-        "nextProducerId": (found.next_producer_id, -1),
-        "clientTransactionVersion": (found.client_transaction_version, 0),
-        "nextProducerEpoch": (found.next_producer_epoch, -1),
+        "previousProducerId": (metadata.previous_producer_id, -1),
+        "nextProducerId": (metadata.next_producer_id, -1),
+        "clientTransactionVersion": (metadata.client_transaction_version, 0),
+        "nextProducerEpoch": (metadata.next_producer_epoch, -1),
     }
     return {
-        "producerId": found.producer_id,
-        "producerEpoch": found.producer_epoch,
-        "transactionTimeoutMs": found.timeout_ms,
-        "transactionStatus": found.state.value,
-        "transactionPartitions": [{"topic": one.topic, "partitionIds": list(one.partitions)} for one in found.partitions],
-        "transactionLastUpdateTimestampMs": found.last_update_timestamp,
-        "transactionStartTimestampMs": found.start_timestamp,
+        "producerId": metadata.producer_id,
+        "producerEpoch": metadata.producer_epoch,
+        "transactionTimeoutMs": metadata.timeout_ms,
+        "transactionStatus": metadata.state.value,
+        "transactionPartitions": [{"topic": one.topic, "partitionIds": list(one.partitions)} for one in metadata.partitions],
+        "transactionLastUpdateTimestampMs": metadata.last_update_timestamp,
+        "transactionStartTimestampMs": metadata.start_timestamp,
     } | {name: value for name, (value, default) in tagged.items() if value != default}
 
 

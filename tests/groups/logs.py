@@ -1,4 +1,4 @@
-"""The logs of a real broker's coordinators, and what Kafka's own tools said of the same moment."""
+"""The logs of a real broker's coordinators, and what Kafka's own tools printed at the same moment."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[1] / "data" / "groups"
 
 
 def stated(name: str) -> list[list[Any]]:
-    """What a tool said, a row each."""
+    """What a tool printed, a row each."""
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
 
 

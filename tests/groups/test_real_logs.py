@@ -1,4 +1,4 @@
-"""Groups of a real broker, reported as Kafka's own tools tell them."""
+"""Groups of a real broker, reported as by Kafka's own tools."""
 
 import re
 

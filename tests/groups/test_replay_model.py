@@ -135,16 +135,16 @@ def replay(log: CommitLog, history: History) -> None:
         log.replay(GroupRecords((record,), 0), record.record_offset + 1)
 
 
-def applied(known: dict[Key, int], changes: GroupChanges) -> dict[Key, int]:
+def applied(offsets: dict[Key, int], changes: GroupChanges) -> dict[Key, int]:
     """What a reader knows after some changes."""
     if changes.whole:
-        known = {}
+        offsets = {}
     for row in changes.commits.to_pylist():
         key = row["group"], row["topic"], row["partition"]
-        known.pop(key, None)
+        offsets.pop(key, None)
         if row["offset"] != REMOVED:
-            known[key] = row["offset"]
-    return known
+            offsets[key] = row["offset"]
+    return offsets
 
 
 def pending_of(changes: GroupChanges) -> set[tuple[int, Key, int]]:

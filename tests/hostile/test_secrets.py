@@ -6,11 +6,10 @@ import pytest
 import yaml
 
 from helm.entrypoint import command
-from streaming.common.masking import MASK, masked
 from streaming.common.settings import Settings
 from streaming.errors import SettingsError
 from streaming.terminal.cli import run
-from streaming.terminal.configuration import load
+from streaming.terminal.configuration import MASK, load, masked
 from tests.commands import run_command
 from tests.tables import each_row
 

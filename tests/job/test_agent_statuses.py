@@ -76,7 +76,7 @@ class Stage:
         return watch
 
     def reported(self, name: str) -> dict[tuple[str, ...], float]:
-        """The values of one series name on the page, by agent and what else tells them apart."""
+        """The values of one series name on the page, by agent and what else distinguishes them."""
         found = samples(page(self.table, self.observer))
         return {
             tuple(value for label, value in sorted(labels) if label != "broker"): value
@@ -394,7 +394,7 @@ def test_what_agents_have_read_and_cannot_read_is_reported_to_the_table(stage: S
     agent = stage.agent("a1")
     watch = stage.watch(stage.serve(agent))
     watch.poll()
-    assert stage.observer.reading() == {}  # it has not caught up, and nobody has told what is in the metrics
+    assert stage.observer.reading() == {}  # it has not caught up, and nobody has reported what is in the metrics
     assert view(stage.table.snapshot(0.0)).observed.read_ms.tolist() == []
     agent.service.register(Register("job", "earliest", False))
     agent.look()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.observer import AgentStatus
-from streaming.spark.job.expected_agents import GONE_SECONDS, Expected
+from streaming.spark.job.expected_agents import GONE_SECONDS, ExpectedAgents
 
 
 def agent(name: str, *directories: str, up: bool = True, **values: Any) -> AgentStatus:
@@ -33,40 +33,40 @@ OLD = agent("old", "1:a", "1:b", up=False)
 
 
 def test_one_without_an_address_is_missed_and_not_for_ever() -> None:
-    expected, known = Expected(), named(OLD)
+    expected, known = ExpectedAgents(), named(OLD)
     assert expected.missed(known, {}, 0.0) == ["old"]
     assert expected.missed(known, {}, GONE_SECONDS - 1) == ["old"]
     assert expected.missed(known, {}, GONE_SECONDS) == []
 
 
 def test_one_that_was_renamed_or_moved_is_not_missed_once_another_watches_its_log_dirs() -> None:
-    expected = Expected()
+    expected = ExpectedAgents()
     assert expected.missed(named(OLD), named(agent("new", "1:a", "1:b")), 0.0) == []
     assert expected.missed(named(OLD), named(agent("half", "1:a")), 0.0) == ["old"], "another agent of the same broker, not of its log dirs"
     assert expected.missed(named(OLD), named(agent("new", "1:a", "1:b", up=False)), 0.0) == ["old"]
 
 
 def test_one_whose_broker_runs_unwatched_is_missed_for_as_long_as_it_does() -> None:
-    expected, known = Expected(), named(OLD)
+    expected, known = ExpectedAgents(), named(OLD)
     assert expected.missed(known, named(seeing("other", 2, b1="running")), 0.0) == ["old"]
     assert expected.missed(known, named(seeing("other", 2, b1="running")), 9 * GONE_SECONDS) == ["old"]
     assert expected.missed(known, named(seeing("other", 2, b1="stopping")), 9 * GONE_SECONDS) == []
 
 
 def test_one_that_has_an_address_is_not_asked_for_here_and_its_time_begins_anew() -> None:
-    expected, known = Expected(), named(OLD)
+    expected, known = ExpectedAgents(), named(OLD)
     assert expected.missed(known, {}, 0.0) == ["old"]
     assert expected.missed(known, named(OLD), 10.0) == []
     assert expected.missed(known, {}, GONE_SECONDS + 5) == ["old"]
 
 
 def test_one_that_never_took_part_is_not_missed() -> None:
-    assert Expected().missed(named(AgentStatus(name="h:1", up=False)), {}, 0.0) == []
+    assert ExpectedAgents().missed(named(AgentStatus(name="h:1", up=False)), {}, 0.0) == []
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, GONE_SECONDS)), max_size=20))
 def test_one_is_forgotten_after_an_hour_without_an_address_and_never_before(polls: list[tuple[bool, float]]) -> None:
-    expected, now, away = Expected(), 0.0, None
+    expected, now, away = ExpectedAgents(), 0.0, None
     for at_an_address, passing in polls:
         now += passing
         away = None if at_an_address else now if away is None else away
@@ -75,6 +75,6 @@ def test_one_is_forgotten_after_an_hour_without_an_address_and_never_before(poll
 
 
 def test_one_whose_broker_another_agent_watches_is_not_missed_for_ever() -> None:
-    expected, known, found = Expected(), named(OLD), named(seeing("other", 1, b1="running"))
+    expected, known, found = ExpectedAgents(), named(OLD), named(seeing("other", 1, b1="running"))
     assert expected.missed(known, found, 0.0) == ["old"]
     assert expected.missed(known, found, GONE_SECONDS) == []

@@ -32,8 +32,8 @@ def _conf(gateway: Any, name: str) -> Any:
     return conf
 
 
-def path(gateway: Any, of: Path) -> Any:
-    return gateway.org.apache.hadoop.fs.Path(of.as_uri())
+def path(gateway: Any, file: Path) -> Any:
+    return gateway.org.apache.hadoop.fs.Path(file.as_uri())
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o755, 0o777])

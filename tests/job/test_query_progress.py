@@ -1,4 +1,4 @@
-"""How far behind the metrics are said to be: by what has arrived, whatever was planned."""
+"""How far behind the metrics are, as reported: by what has arrived, whatever was planned."""
 
 import itertools
 import json
@@ -14,9 +14,9 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import ROWS, unpack_rows
 from streaming.common.state_row import STATES
-from streaming.rules.row_values import state_rows
+from streaming.rules.shard import state_rows
 from streaming.simulator.log import PartitionLog
-from streaming.spark.job.query_progress import Progress
+from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.source import agent_connections
 from streaming.spark.source.stream import EventStreamReader
 from tests.agents import Agent, event_rows
@@ -30,13 +30,13 @@ NOBODY = "127.0.0.1:1"
 
 
 class Job:
-    """What the driver knows of an agent's bytes: told by micro-batches, and by polls a second apart."""
+    """What the driver knows of an agent's bytes: from micro-batches, and from polls a second apart."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._observer = new_observer()
         self._observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
-        self._progress = Progress(self._observer, lambda: 0.0, lambda: None, lambda first, seconds: None)
+        self._progress = QueryProgress(self._observer, lambda: 0.0, lambda: None, lambda first, seconds: None)
         self._shard = Shard()
         self._now = 0.0
 
@@ -115,7 +115,7 @@ def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Pa
     def arrived(seq: int) -> pa.Table:
         return pa.Table.from_pylist([{"change": "arrived", "agent": "a", "topic_id": "j", "log_end_offset": seq}], schema=STATES)
 
-    progress = Progress(new_observer(), lambda: 0.0, lambda: None, lambda first, seconds: None)
+    progress = QueryProgress(new_observer(), lambda: 0.0, lambda: None, lambda first, seconds: None)
     progress.begins(tmp_path / "checks")
     assert not progress.delivered(["a"])
     reported = [planned(0, None, {"a": at(3)}), planned(1, {"a": at(3)}, {"a": at(5)})]

@@ -58,10 +58,10 @@ events = st.builds(
 )
 
 
-def numbered(found: list[Event], gaps: list[int]) -> list[PlacedEvent]:
+def numbered(events: list[Event], gaps: list[int]) -> list[PlacedEvent]:
     """Rows in order, with holes between their seqs."""
     rows, seq, total = [], 0, 0
-    for event, gap in zip(found, gaps, strict=False):
+    for event, gap in zip(events, gaps, strict=False):
         seq, total = seq + gap, total + counted_bytes(event)
         rows.append(PlacedEvent(seq, total, event))
     return rows

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.joining import LEAST, LOOKS, Joining
-from streaming.broker.journal.journal import Journal, Mark
-from streaming.broker.journal.merging import MERGED_BLOBS_MAX, MERGED_BYTES_MAX
+from streaming.broker.journal.joining import LEAST, LOOKS, MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Joining
+from streaming.broker.journal.journal import Journal, Point
 from streaming.broker.journal.schema import VERSION
 from streaming.broker.journal.stored_blocks import entries
-from streaming.broker.journal.trimming import Limits, Trimming
+from streaming.broker.journal.trimming import TrimLimits, Trimming
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
@@ -101,7 +100,7 @@ def merge(journal: Journal, upto: int) -> int:
     """Merge everything up to there; returns how many bytes are lost."""
     trimming, lost = Trimming(journal), 0
     while True:
-        size, more = trimming.merge(upto, Limits(before_ms=1 << 62, max_bytes=0))
+        size, more = trimming.merge(upto, TrimLimits(before_ms=1 << 62, max_bytes=0))
         lost += size
         if not more:
             return lost
@@ -180,24 +179,24 @@ def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_tim
 
 def test_a_budget_reaches_as_far_as_whole_events_fit(journal: Journal) -> None:
     journal.publish([appended(0, 10), appended(0, 20, number=1), appended(0, 30, number=2)])
-    assert journal.reach(0, 10) == Mark(1, 10)
-    assert journal.reach(0, 59) == Mark(2, 30)
-    assert journal.reach(0, 60) == Mark(3, 60)
-    assert journal.reach(1, 20) == Mark(2, 30)
-    assert journal.reach(3, 100) == Mark(3, 60)
-    assert journal.reach(0, None) == journal.end() == Mark(3, 60)
+    assert journal.reach(0, 10) == Point(1, 10)
+    assert journal.reach(0, 59) == Point(2, 30)
+    assert journal.reach(0, 60) == Point(3, 60)
+    assert journal.reach(1, 20) == Point(2, 30)
+    assert journal.reach(3, 100) == Point(3, 60)
+    assert journal.reach(0, None) == journal.end() == Point(3, 60)
 
 
 def test_at_least_one_event_passes_however_small_the_budget(journal: Journal) -> None:
     journal.publish([appended(0, 10), appended(0, 20, number=1)])
-    assert journal.reach(0, 0) == Mark(1, 10)
-    assert journal.reach(1, 1) == Mark(2, 30)
-    assert journal.reach(2, 1) == Mark(2, 30)
+    assert journal.reach(0, 0) == Point(1, 10)
+    assert journal.reach(1, 1) == Point(2, 30)
+    assert journal.reach(2, 1) == Point(2, 30)
 
 
 def test_events_that_are_not_bytes_of_logs_cost_no_budget(journal: Journal) -> None:
     journal.publish([Event(kind=Kind.APPEARED, bytes=0), appended(0, 10), appended(0, 99, number=1, kind=Kind.TRUNCATED)])
-    assert journal.reach(0, 10) == Mark(3, 10)
+    assert journal.reach(0, 10) == Point(3, 10)
 
 
 def test_what_is_joined_passes_later_and_never_beyond_the_budget_of_all_before(journal: Journal) -> None:
@@ -206,15 +205,15 @@ def test_what_is_joined_passes_later_and_never_beyond_the_budget_of_all_before(j
     journal.publish([appended(100, 10)])
     join(journal)
     assert [(seq, event.bytes) for seq, event in everything(journal)] == [(2, 50), (3, 110)]
-    assert journal.reach(0, 155) == Mark(2, 150)
-    assert journal.reach(2, 10) == journal.end() == Mark(3, 160)
+    assert journal.reach(0, 155) == Point(2, 150)
+    assert journal.reach(2, 10) == journal.end() == Point(3, 160)
 
 
 def test_the_mark_of_a_seq(journal: Journal) -> None:
     journal.publish([appended(0, 10), appended(0, 20, number=1)])
-    assert (journal.at(0), journal.at(1), journal.at(2), journal.at(9)) == (Mark(0, 0), Mark(1, 10), Mark(2, 30), Mark(9, 30))
+    assert (journal.at(0), journal.at(1), journal.at(2), journal.at(9)) == (Point(0, 0), Point(1, 10), Point(2, 30), Point(9, 30))
     forget(journal, 1)
-    assert (journal.at(1), journal.trimmed()) == (Mark(1, 10), Mark(1, 10))
+    assert (journal.at(1), journal.trimmed()) == (Point(1, 10), Point(1, 10))
 
 
 def test_places_are_kept_with_the_events_they_lead_to(journal: Journal) -> None:
@@ -231,10 +230,10 @@ def test_a_process_that_comes_later_goes_on_where_this_one_was(journal: Journal,
     before, identity = everything(journal), journal.id
     journal.close()
     again = opened(tmp_path / "journal")
-    assert (again.id, everything(again), again.end(), again.cursors()) == (identity, before, Mark(2, 30), [cursor(0, 10)])
+    assert (again.id, everything(again), again.end(), again.cursors()) == (identity, before, Point(2, 30), [cursor(0, 10)])
     again.publish([appended(10, 5)])
-    assert again.reach(0, 30) == Mark(2, 30)
-    assert again.end() == Mark(3, 35)
+    assert again.reach(0, 30) == Point(2, 30)
+    assert again.end() == Point(3, 35)
 
 
 def test_a_new_file_is_another_journal(journal: Journal, tmp_path: Path) -> None:
@@ -255,9 +254,9 @@ def test_what_is_forgotten_keeps_the_totals_right(journal: Journal) -> None:
     journal.publish([appended(0, 10), appended(0, 20, number=1), appended(0, 30, number=2)])
     forget(journal, 2)
     assert [(seq, event.bytes) for seq, event in everything(journal)] == [(3, 30)]
-    assert (journal.trimmed(), journal.reach(2, 30), journal.reach(0, 30)) == (Mark(2, 30), Mark(3, 60), Mark(3, 60))
+    assert (journal.trimmed(), journal.reach(2, 30), journal.reach(0, 30)) == (Point(2, 30), Point(3, 60), Point(3, 60))
     forget(journal, 3)
-    assert (journal.end(), journal.reach(3, 10), journal.size()) == (Mark(3, 60), Mark(3, 60), 0)
+    assert (journal.end(), journal.reach(3, 10), journal.size()) == (Point(3, 60), Point(3, 60), 0)
     journal.publish([appended(30, 5, number=2)])
     assert everything(journal)[0][0] == 4
 
@@ -285,7 +284,7 @@ def test_what_a_reader_has_not_had_becomes_one_loss_for_each_log_in_its_place(jo
         (2, 0, 7, 7),
     ]
     assert (kept.kind, kept.bytes, journal.end().total) == (Kind.APPENDED, 100, 143)
-    assert journal.reach(0, None) == Mark(6, 143)
+    assert journal.reach(0, None) == Point(6, 143)
     assert merge(journal, 5) == 0
     assert len(everything(journal)) == 4
 
@@ -445,7 +444,7 @@ def test_a_damaged_journal_says_what_to_do(tmp_path: Path, content: bytes) -> No
 def test_an_empty_file_is_a_new_journal(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "journal.db").touch()
-    assert opened(tmp_path / "journal").end() == Mark(0, 0)
+    assert opened(tmp_path / "journal").end() == Point(0, 0)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -470,7 +469,7 @@ def test_what_could_not_be_written_is_not_remembered_as_if_it_had_been(journal: 
 
 
 def test_of_what_a_slow_reader_did_not_get_the_last_list_of_segments_is_kept(journal: Journal) -> None:
-    """Nobody tells them again."""
+    """Nobody publishes them again."""
 
     def found(number: int, leader: int, blob: bytes | None) -> Event:
         return Event(kind=Kind.FOUND, broker=1, topic="t", partition=number, topic_id="id", leader=leader, segments=blob)
@@ -510,5 +509,5 @@ def test_what_is_as_old_as_the_bound_is_kept(journal: Journal) -> None:
     journal.publish([appended(0, 10)])
     with journal.database.reading() as run:
         (published_ms,) = (each.at_ms for each in entries(run, 0, 1, 9))
-    assert Trimming(journal).merge(1, Limits(before_ms=published_ms, max_bytes=journal.size())) == (0, False)
-    assert Trimming(journal).merge(1, Limits(before_ms=published_ms + 1, max_bytes=journal.size())) == (10, False)
+    assert Trimming(journal).merge(1, TrimLimits(before_ms=published_ms, max_bytes=journal.size())) == (0, False)
+    assert Trimming(journal).merge(1, TrimLimits(before_ms=published_ms + 1, max_bytes=journal.size())) == (10, False)

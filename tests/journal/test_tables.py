@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from streaming.broker.journal.tables import Table, equal, value
+from streaming.broker.journal.tables import StoredTable, equal, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Fruit:
     count: int
 
 
-FRUITS = Table("fruits", Fruit)
+FRUITS = StoredTable("fruits", Fruit)
 
 
 @pytest.fixture(params=["name TEXT PRIMARY KEY, count INTEGER", "count INTEGER, more BLOB, name TEXT PRIMARY KEY"])
@@ -50,7 +50,7 @@ def test_a_row_may_have_its_columns_in_parts(run: sqlite3.Connection) -> None:
     def priced(name: str, count: int) -> Priced:
         return Priced(Fruit(name, count))
 
-    table = Table("fruits", priced, {"name": "fruit.name", "count": "fruit.count"})
+    table = StoredTable("fruits", priced, {"name": "fruit.name", "count": "fruit.count"})
     table.put(run, [Priced(Fruit("fig", 3))])
     assert list(table.all(run)) == [Priced(Fruit("fig", 3))]
 

@@ -17,7 +17,7 @@ from streaming.broker.ladder.log_ladder import LogLadder
 from streaming.broker.ladder.positions import Position, PositionState, positions
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.kafka.scan.pieces import Piece, scan
-from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
 from streaming.simulator.log import Appendable, PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.ladder.logs import appends, listed
@@ -25,7 +25,7 @@ from tests.ladder.logs import appends, listed
 BUFFER = window()
 SMALL = BUFFER[:256]
 """So that a segment is read in many pieces."""
-SEEN = Times.seen(NOW, NOW)
+SEEN = AppendTimes.seen(NOW, NOW)
 
 
 @pytest.fixture(autouse=True)

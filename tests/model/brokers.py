@@ -10,14 +10,14 @@ from typing import Protocol
 from uuid import UUID
 
 from streaming.common.log_key import LogKey
-from streaming.simulator.batch_writer import Batch, Entry, encode
+from streaming.simulator.batch_writer import Batch, BatchEntry, encode
 from streaming.simulator.cleaner import compact
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
-    Replicas,
+    ReplicaSet,
     metadata_batch,
     partition_change_record,
     partition_record,
@@ -62,10 +62,10 @@ class Witness(Protocol):
 class Copy:
     """A batch on its way to a follower, byte for byte."""
 
-    entry: Entry
+    entry: BatchEntry
     data: bytes
 
-    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[Entry, bytes]]:
+    def entries(self, base_offset: int, leader_epoch: int) -> Iterator[tuple[BatchEntry, bytes]]:
         assert base_offset == self.entry.base_offset
         del leader_epoch  # it stands in the bytes
         yield self.entry, self.data
@@ -115,7 +115,7 @@ class Replica:
                         yield Copy(entry, content[position : position + entry.size]), self.log.leader_epoch_at(entry.base_offset)
 
 
-def _written(log: PartitionLog, entry: Entry) -> Written:
+def _written(log: PartitionLog, entry: BatchEntry) -> Written:
     epoch, batches = log.leader_epoch_at(entry.base_offset), 0 if entry.control else 1
     return Written(entry.base_offset, entry.last_offset + 1, epoch, entry.size, batches, entry.records)
 
@@ -177,7 +177,7 @@ class Cluster:
         """A topic of one partition each: its number is only another name, so that a topic's id is the partition's."""
         self._ids += 1
         made = self.partitions[topic, number] = Partition(topic, number, UUID(int=self._ids), on[0])
-        replicas = Replicas(partition=number, topic_id=made.topic_id, replicas=tuple(on), isr=tuple(on), leader=on[0])
+        replicas = ReplicaSet(partition=number, topic_id=made.topic_id, replicas=tuple(on), isr=tuple(on), leader=on[0])
         self._write([topic_record(f"{topic}", made.topic_id), partition_record(replicas)])
         for broker in on:
             self._place(made, broker, 0, 0)

@@ -7,7 +7,7 @@ from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.rules.log_state import LogState
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
 from streaming.simulator.log import PartitionLog
 from tests.formats.dumped import columns
 
@@ -17,7 +17,7 @@ NAMES = ("billing", "orders", "stock")
 
 def entry(number: int, now: int) -> Batch:
     """A batch with one entry; every fifth says that its transactional id has expired."""
-    state = TransactionState(
+    state = StoredTransaction(
         transactional_id=NAMES[number % len(NAMES)],
         producer_id=number,
         epoch=0,

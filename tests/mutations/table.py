@@ -231,7 +231,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="groups-high-watermark",
-        file="streaming/kafka/groups/coordinator_replica.py",
+        file="streaming/kafka/groups/replica_commits.py",
         before="if group.effective_offset >= high_watermark:",
         after="if group.effective_offset > high_watermark:",
         why="A group would count before its record is replicated.",
@@ -449,7 +449,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="disk-no-checkpoint",
-        file="streaming/broker/disk/offset_checkpoint.py",
+        file="streaming/broker/disk/logdirs.py",
         before="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)",
         after="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), 0)",
         why="A partition without a checkpoint would have one at offset 0.",
@@ -482,8 +482,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="client-keeps-addresses",
         file="streaming/spark/client/address_lookup.py",
-        before="self._found, self.problem = found or self._found, problem",
-        after="self._found, self.problem = found, problem",
+        before="self._addresses, self.problem = found or self._addresses, problem",
+        after="self._addresses, self.problem = found, problem",
         why="A DNS server that fails for a moment would take all agents away.",
         tests=("tests/client/test_address_lookup.py",),
     ),
@@ -683,7 +683,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="source-other-version",
         file="streaming/spark/source/agent_connections.py",
-        before="if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:",
+        before="if self._checked is None or self._checked[0] != identity or time.monotonic() >= self._check_again_at:",
         after="if self._checked is None or time.monotonic() >= self._check_again_at:",
         why="Rows of an agent that was upgraded would be taken for those of the earlier version.",
         tests=("tests/source/test_agent_connections.py",),
@@ -707,8 +707,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="job-unreadable-down",
         file="streaming/spark/job/agent_statuses.py",
-        before="return [log for status in self._known.values() if status.up for log in status.unreadable_logs]",
-        after="return [log for status in self._known.values() for log in status.unreadable_logs]",
+        before="return [log for status in self._statuses.values() if status.up for log in status.unreadable_logs]",
+        after="return [log for status in self._statuses.values() for log in status.unreadable_logs]",
         why="A run would fail for logs that an agent could not read before it went.",
         tests=("tests/job/test_agent_statuses.py",),
     ),
@@ -723,7 +723,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="watcher-closed-file",
         file="streaming/broker/watcher/tail.py",
-        before="return file_stamp(self._path_of_file()) == (Identity(self.cursor.device, self.cursor.inode), self.size)",
+        before="return file_stamp(self._path_of_file()) == (FileIdentity(self.cursor.device, self.cursor.inode), self.size)",
         after="return True",
         why="What a quiet log gets would not be counted while descriptors are short.",
         tests=("tests/watcher/test_open_files.py",),

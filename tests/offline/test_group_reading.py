@@ -17,10 +17,10 @@ from streaming.common.short_names import short_name
 from streaming.pages.api.paging import Asked
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_writer import Member, classic_group_record
+from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.metadata_writer import Replicas, partition_record, topic_record
+from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.elections import MetadataCopy
@@ -204,7 +204,7 @@ def test_a_log_that_is_not_here_leaves_the_lag_unknown(cluster: Cluster) -> None
 def test_a_topic_that_the_metadata_log_does_not_have_is_gone_and_one_that_it_has_is_elsewhere(cluster: Cluster) -> None:
     ids = {"__consumer_offsets": UUID(int=7), "orders": UUID(int=8), "elsewhere": UUID(int=9)}
     there = [topic_record(name, topic_id) for name, topic_id in ids.items()]
-    led = [Replicas(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in ids.values()]
+    led = [ReplicaSet(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in ids.values()]
     MetadataCopy(cluster.disk.path).write([*there, *map(partition_record, led)])
     cluster.append(old(10))
     for topic in ("orders", "elsewhere", "gone"):
@@ -379,7 +379,7 @@ def test_the_next_batch_has_its_producer_and_of_a_log_that_is_damaged_the_damage
 
 def test_what_the_coordinator_knows_of_a_group_is_in_its_summary(cluster: Cluster) -> None:
     cluster.append(old(10))
-    members = [Member("m1", "client-1", (0,)), Member("m2", "client-2", ())]
+    members = [SimulatedMember("m1", "client-1", (0,)), SimulatedMember("m2", "client-2", ())]
     cluster.append(Batch(records=(classic_group_record(GROUP, 4, "orders", members, NOW - 5000),)), to=cluster.coordinator)
     cluster.commit(4)
     (group,) = cluster.read().groups

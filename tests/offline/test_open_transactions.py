@@ -15,13 +15,13 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.cluster.verdicts.commands import ANY_SERVER
 from streaming.common.logs import TextFormatter
 from streaming.common.settings import Settings
-from streaming.kafka.formats.servers import server_of
-from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.kafka.formats.metadata_brokers import server_of
+from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
 from streaming.kafka.scan.walk import walk
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, TransactionState, offset_commit_record, transaction_record
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, offset_commit_record, transaction_record
 from tests.builders import NOW, batch
 from tests.formats.dumped import columns
 from tests.formats.segments import written
@@ -95,7 +95,7 @@ def test_read_from_the_first_byte_every_replica_has_the_transactions_and_markers
             data = segment.path.read_bytes()
             buffer = np.frombuffer(data, np.uint8)
             batches = columns(data[: walk(buffer, 0, len(buffer)).end])
-            transactions, ended = advance(transactions, steps_of(batches, buffer, Times.seen(NOW, NOW)), appended)
+            transactions, ended = advance(transactions, steps_of(batches, buffer, AppendTimes.seen(NOW, NOW)), appended)
             outcome, appended = together(outcome, ended), appended + int(batches.size.sum())
         still = open_ones(transactions)
         firsts = still["first_offset"].tolist()
@@ -232,7 +232,7 @@ def test_an_entry_of_a_later_version_makes_what_nobody_knows_unknown(tmp_path: P
 
 def test_what_is_decided_is_completing_and_may_be_stuck(tmp_path: Path) -> None:
     cluster = unpack("upgraded", tmp_path)
-    decided = TransactionState(
+    decided = StoredTransaction(
         transactional_id="tv2-open",
         producer_id=9,
         epoch=1,

@@ -71,7 +71,7 @@ def test_of_very_many_scrapers_the_last_ones_are_known() -> None:
     for number in range(1000):
         clock.now += 0.01
         pacer.scraped(f"visitor {number}")
-    assert len(pacer._scrapers._known) == 64
+    assert len(pacer._scrapers._scrapers) == 64
 
 
 def test_data_is_as_old_as_the_look_of_which_everything_is_there(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from streaming.common.pace.schedule import (
     LATE_SECONDS,
     LONGEST_SECONDS,
     QUICK_SECONDS,
-    Expected,
+    ExpectedScrape,
     Pace,
     PaceReason,
     Schedule,
 )
 
-SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0), Expected(120.5, 30.0)))
+SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(ExpectedScrape(115.0, 15.0), ExpectedScrape(120.5, 30.0)))
 
 
 def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_look_replaces_the_one_before(tmp_path: Path) -> None:
 
 def test_the_pace_is_that_of_the_shortest_period_and_a_long_one_is_parted() -> None:
     assert SCHEDULE.pace(101.0) == Pace(15.0, PaceReason.SCRAPE)
-    assert replace(SCHEDULE, expected=(Expected(115.0, 45.0),)).pace(101.0) == Pace(22.5, PaceReason.SCRAPE)
+    assert replace(SCHEDULE, expected=(ExpectedScrape(115.0, 45.0),)).pace(101.0) == Pace(22.5, PaceReason.SCRAPE)
 
 
 def test_somebody_who_is_late_or_not_known_means_the_fallback() -> None:
@@ -96,7 +96,7 @@ _time = st.floats(0, 1e7)
         young_until=_time,
         live_until=_time,
         restless_until=_time,
-        expected=st.lists(st.builds(Expected, _time, st.floats(0.001, 1e5)), max_size=4).map(tuple),
+        expected=st.lists(st.builds(ExpectedScrape, _time, st.floats(0.001, 1e5)), max_size=4).map(tuple),
     ),
     _time,
     st.floats(0, 1e3),
@@ -118,7 +118,7 @@ def test_a_young_jvm_and_a_person_who_watches_are_served_quickly_until_then() ->
 
 
 def test_a_scrape_is_waited_for_until_it_is_late_and_not_longer() -> None:
-    schedule = replace(SCHEDULE, expected=(Expected(115.0, 15.0),))
+    schedule = replace(SCHEDULE, expected=(ExpectedScrape(115.0, 15.0),))
     late = 115.0 + LATE_SECONDS
     assert schedule.pace(late) == Pace(15.0, PaceReason.SCRAPE)
     assert schedule.pace(late + 0.1) == Pace(FALLBACK_SECONDS, PaceReason.FALLBACK)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.common.pace.pace_files import WorkCheck, write_schedule
-from streaming.common.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, Expected, Schedule
+from streaming.common.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, ExpectedScrape, Schedule
 from streaming.common.pace.waiting import Hurry, Turns
 from tests.clocks import Clock
 
@@ -32,7 +32,7 @@ def test_the_first_look_of_a_run_and_one_without_a_pace_are_not_waited_for(clock
 
 @pytest.mark.parametrize(("hurry", "seconds"), [(Hurry.NOW, 0.0), (Hurry.SOON, QUICK_SECONDS), (Hurry.NOT, 14.2)])
 def test_it_waits_as_long_as_the_last_look_allows(clock: Clock, tmp_path: Path, hurry: Hurry, seconds: float) -> None:
-    write_schedule(tmp_path / "schedule", Schedule(written=100.0, lead=0.8, expected=(Expected(115.0, 15.0),)))
+    write_schedule(tmp_path / "schedule", Schedule(written=100.0, lead=0.8, expected=(ExpectedScrape(115.0, 15.0),)))
     source = turns(clock, tmp_path / "schedule")
     check = source.checked(hurry, idle=True)
     assert check == WorkCheck(100.0, 1, idle=True, first=100.0)

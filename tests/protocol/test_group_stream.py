@@ -41,9 +41,9 @@ def changes(coordinator: int, commits: int, pending: int, groups: int) -> GroupC
     )
 
 
-def sent(found: list[GroupChanges | FollowedLog]) -> Iterator[pa.Buffer]:
+def sent(answers: list[GroupChanges | FollowedLog]) -> Iterator[pa.Buffer]:
     """The messages as they arrive."""
-    return iter([pa.py_buffer(each) for each in groups_messages(found, lambda: END)])
+    return iter([pa.py_buffer(each) for each in groups_messages(answers, lambda: END)])
 
 
 def reported(each: GroupChanges | FollowedLog) -> object:

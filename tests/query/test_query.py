@@ -17,7 +17,7 @@ from streaming.common.state_row import STATES
 from streaming.errors import AgentError
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.spark.job.query_progress import Progress
+from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.query.query import fold_events
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
@@ -42,7 +42,7 @@ class Sink:
     took: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.progress = Progress(self.observer, lambda: 5.0, lambda: self.looks.append(5.0), lambda *took: self.took.append(took))
+        self.progress = QueryProgress(self.observer, lambda: 5.0, lambda: self.looks.append(5.0), lambda *took: self.took.append(took))
 
     def take(self, states: pa.Table, number: int) -> None:
         assert states.schema.names == STATES.names

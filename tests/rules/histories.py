@@ -1,4 +1,4 @@
-"""Random histories of a shard, most of them ordinary: what two agents tell of the replicas of a few partitions."""
+"""Random histories of a shard, most of them ordinary: what two agents publish of the replicas of a few partitions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -77,7 +77,7 @@ OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
     "nobody's": lambda *_: {"kind": Kind.SKIPPED, "topic": "", "bytes": 7, "reason": "journal_trimmed"},
     "unknown kind": lambda *_: {"kind": "hummed"},
 }
-"""What else is told of a log that ends there now."""
+"""What else is published of a log that ends there now."""
 
 ORDINARY = ("append",) * 6 + ("facts", "facts", "census", "arrived")
 RARE = (
@@ -189,11 +189,11 @@ histories = st.lists(
     min_size=5,
     max_size=60,
 )
-"""Which of two agents tells what, of which log, and a size."""
+"""Which of two agents publishes what, of which log, and a size."""
 
 
 def tellings(history: Sequence[tuple[int, str, int, int]], random: Random) -> list[list[list[EventRow]]]:
-    """What each agent tells, event by event; the second watches the replicas of the same partitions."""
+    """What each agent publishes, event by event; the second watches the replicas of the same partitions."""
     publishers = [FoundPublisher("a1", 1), FoundPublisher("a2", 2)]
     events = [[list(publisher.publish("appear", log, 1, random)) for log in range(3)] for publisher in publishers]
     for number, what, log, size in history:

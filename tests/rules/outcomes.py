@@ -3,10 +3,10 @@
 from dataclasses import fields
 from operator import add
 
-from streaming.rules.transaction_fold import Outcome
+from streaming.rules.transaction_fold import TransactionOutcome
 
 
-def together(one: Outcome, later: Outcome) -> Outcome:
+def together(one: TransactionOutcome, later: TransactionOutcome) -> TransactionOutcome:
     """The sum of both, column by column."""
-    both = [(field.name, getattr(one, field.name), getattr(later, field.name)) for field in fields(Outcome)]
-    return Outcome(**{name: tuple(map(add, a, b)) if isinstance(a, tuple) else a + b for name, a, b in both})
+    both = [(field.name, getattr(one, field.name), getattr(later, field.name)) for field in fields(TransactionOutcome)]
+    return TransactionOutcome(**{name: tuple(map(add, a, b)) if isinstance(a, tuple) else a + b for name, a, b in both})

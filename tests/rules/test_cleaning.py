@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import TIMES, any_log, log_facts
 
 
@@ -42,7 +42,7 @@ def naive(log: LogFacts, now: int) -> tuple[int, float]:
 
 @given(st.lists(any_log(("compact", "compact,delete", "delete")), max_size=5), TIMES)
 def test_dirty_is_what_kafkas_own_cleaner_would_find(logs, now):
-    found = CompactionRule(Logs(logs)).at(now)
+    found = CompactionRule(SegmentColumns(logs)).at(now)
     expected = [naive(log, now) if log.limits.compacts else (-1, -1.0) for log in logs]
     assert found.dirty_bytes.tolist() == [dirty for dirty, _ in expected]
     assert all(math.isclose(mine, ratio) for mine, (_, ratio) in zip(found.dirty_ratio.tolist(), expected, strict=True))
@@ -50,7 +50,7 @@ def test_dirty_is_what_kafkas_own_cleaner_would_find(logs, now):
 
 @given(any_log(("compact",)), TIMES)
 def test_no_closed_segment_is_dirty_and_uncleanable_at_once(log, now):
-    found = CompactionRule(Logs([log])).at(now)
+    found = CompactionRule(SegmentColumns([log])).at(now)
     assert found.dirty_bytes[0] + found.uncleanable[:, 0].sum() <= log.segments["size"][:-1].sum()
 
 
@@ -58,7 +58,7 @@ SEGMENTS = [(0, 10, 100, 0), (10, 20, 200, 0), (20, 40, 300, 0), (30, 80, 400, 0
 
 
 def at(now: int, **given: object) -> dict[str, float]:
-    found = CompactionRule(Logs([log_facts(SEGMENTS, cleanup_policy="compact", **given)])).at(now)
+    found = CompactionRule(SegmentColumns([log_facts(SEGMENTS, cleanup_policy="compact", **given)])).at(now)
     reasons = {name: int(row[0]) for name, row in zip(UNCLEANABLE, found.uncleanable, strict=True)}
     return {"dirty": int(found.dirty_bytes[0]), "ratio": float(found.dirty_ratio[0]), **reasons}
 
@@ -93,7 +93,7 @@ THREE = [(0, 100, 10, 10), (10, 100, 20, 20), (20, 10, 30, 30)]
 
 def limit(now: int, **given: object) -> float:
     log = log_facts(THREE, **{"cleanup_policy": "compact", **given})
-    return float(CompactionRule(Logs([log])).at(now).dirty_limit[0])
+    return float(CompactionRule(SegmentColumns([log])).at(now).dirty_limit[0])
 
 
 def test_the_cleaner_sets_to_work_above_the_topics_own_ratio():
@@ -110,12 +110,12 @@ def test_nothing_may_wait_for_longer_than_the_greatest_lag():
 
 def test_where_the_high_watermark_or_the_cleaners_checkpoint_is_not_known_nothing_is_stated():
     for unknown in ({"high_watermark": -1}, {"cleaner_checkpoint": UNREADABLE}):
-        found = CompactionRule(Logs([log_facts(THREE, cleanup_policy="compact", **unknown)])).at(50)
+        found = CompactionRule(SegmentColumns([log_facts(THREE, cleanup_policy="compact", **unknown)])).at(50)
         assert (found.dirty_bytes[0], found.dirty_ratio[0], found.dirty_limit[0], found.uncleanable[0][0]) == (-1, -1, -1, -1)
 
 
 def test_a_segment_of_unknown_time_leaves_it_unknown_only_where_its_age_counts():
     segments = [(0, 100, TIME_UNKNOWN, 10), *THREE[1:]]
     for lag, dirty in ((0, 200), (5, -1)):
-        found = CompactionRule(Logs([log_facts(segments, cleanup_policy="compact", min_compaction_lag_ms=lag)])).at(50)
+        found = CompactionRule(SegmentColumns([log_facts(segments, cleanup_policy="compact", min_compaction_lag_ms=lag)])).at(50)
         assert (found.dirty_bytes[0], found.dirty_ratio[0] >= 0) == (dirty, dirty >= 0)

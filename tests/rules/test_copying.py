@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS
-from streaming.rules.copying import LEAST_MS, PACE_MS, Pace, bytes_behind
+from streaming.rules.copying import LEAST_MS, PACE_MS, CopyingPace, bytes_behind
 
 
 def segments(*listed: tuple[int, int]) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_the_further_a_replica_is_the_less_is_left(sizes: list[tuple[int, int]],
 
 
 def test_how_long_it_takes_is_reported_by_the_pace_of_the_last_minutes() -> None:
-    pace = Pace()
+    pace = CopyingPace()
     assert pace.milliseconds_left == -1
     pace.saw(0, 10_000)
     assert pace.milliseconds_left == -1
@@ -56,7 +56,7 @@ def test_how_long_it_takes_is_reported_by_the_pace_of_the_last_minutes() -> None
 
 
 def test_where_nothing_becomes_less_it_is_not_known_and_with_nothing_left_it_takes_no_time() -> None:
-    pace = Pace()
+    pace = CopyingPace()
     pace.saw(0, 10_000)
     pace.saw(LEAST_MS, 10_000)
     assert pace.milliseconds_left == -1

@@ -20,7 +20,7 @@ LISTED = listing(0)
 RECALL = row(Kind.RECALL, 0, agent="", journal="", broker=-1, topic="", partition=-1)
 
 
-# --- a log, the journals that told it, and what was delivered of them
+# --- a log, the journals that have it, and what was delivered of them
 
 
 @dataclass
@@ -58,7 +58,7 @@ class FoundPublisher:
         self.rows.append(replace(item, seq=len(self.rows) + 1, journal=self.name))
 
     def look(self, disk: Disk, cuts: list[int]) -> None:
-        """Tell what has changed on disk, in as many ranges as ``cuts`` says."""
+        """Publish what has changed on disk, in as many ranges as ``cuts`` says."""
         shared = 0
         while shared < min(len(self.reported), len(disk.items)) and self.reported[shared] == disk.items[shared]:
             shared += 1
@@ -163,7 +163,7 @@ def test_every_byte_is_counted_or_skipped(steps: list[tuple[int, int, bool, bool
 
 
 def reported(number: int, seq: int, agent: str, kind: str, log: int) -> list[EventRow]:
-    """What an agent tells in one event about one log, or in a census about all of them but one."""
+    """What an agent publishes in one event about one log, or in a census about all of them but one."""
     where = {"agent": agent, "journal": f"of {agent}", "broker": int(agent[1:]), "partition": log, "seq": seq}
     match kind:
         case "census":

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.group_loss import Growth, losses, mean_rates
 from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import any_log, log_facts
 from tests.rules.test_retention_rule import naive_deletable
 
@@ -23,7 +23,7 @@ def still(count: int) -> Growth:
 
 def lost_at(log: LogFacts, offset: int, now: int, *, rate: float = 0.0, active_first_ms: int = -1) -> tuple[int, int, bool]:
     growth = Growth(rate=np.array([rate]), active_first_ms=np.array([active_first_ms]))
-    found = losses(Logs([log]), growth, np.array([0]), np.array([offset]), now)
+    found = losses(SegmentColumns([log]), growth, np.array([0]), np.array([offset]), now)
     return int(found.at_ms[0]), int(found.end_offset[0]), bool(found.by_size[0])
 
 
@@ -36,10 +36,10 @@ def first_deleted(log: LogFacts, offset: int, now: int, late: int) -> tuple[int,
     if log.high_watermark > log.segments["base_offset"][-1]:
         log = replace(log, high_watermark=log.log_end_offset)
     for then in range(now, END_OF_TIME):
-        while count := int(RetentionRule(Logs([log])).at(then).deletable[0]):
+        while count := int(RetentionRule(SegmentColumns([log])).at(then).deletable[0]):
             ends = following(log)
             if offset < ends[count - 1]:
-                return then, ends[int(RetentionRule(Logs([log])).at(then + late).deletable[0]) - 1]
+                return then, ends[int(RetentionRule(SegmentColumns([log])).at(then + late).deletable[0]) - 1]
             log = replace(log, segments=log.segments[count:])
             if not len(log.segments):
                 return -1, -1
@@ -61,7 +61,7 @@ def test_without_appends_an_offset_goes_when_the_rule_walked_forward_deletes_it(
 def test_offsets_of_many_logs_are_judged_at_once_as_one_by_one(logs, now, data):
     asked = data.draw(st.lists(st.tuples(st.integers(0, len(logs) - 1), st.integers(0, 40)), max_size=8)) if logs else []
     owner, offset = np.array([log for log, _ in asked], np.int64), np.array([offset for _, offset in asked], np.int64)
-    found = losses(Logs(logs), still(len(logs)), owner, offset, now)
+    found = losses(SegmentColumns(logs), still(len(logs)), owner, offset, now)
     together = list(zip(found.at_ms.tolist(), found.end_offset.tolist(), found.by_size.tolist(), strict=True))
     assert together == [lost_at(logs[log], offset, now) for log, offset in asked]
 
@@ -148,7 +148,7 @@ def test_a_log_that_keeps_everything_loses_nothing_and_neither_does_one_with_the
 def test_the_mean_rate_is_what_came_after_the_first_segment_until_now() -> None:
     two = log_facts([(0, 70, 1000, 1000), (10, 20, 3000, 3000), (20, 30, 6000, 6000)])
     one = log_facts([(0, 70, 1000, 1000)])
-    assert mean_rates(Logs([two, one]), 11_000).tolist() == [5.0, 0.0]
+    assert mean_rates(SegmentColumns([two, one]), 11_000).tolist() == [5.0, 0.0]
 
 
 def test_a_log_that_has_stopped_has_no_rate_and_loses_nothing_by_size() -> None:
@@ -156,17 +156,17 @@ def test_a_log_that_has_stopped_has_no_rate_and_loses_nothing_by_size() -> None:
     minute = 60_000
     for idle_ms, grows in ((5 * minute, True), (5 * minute + 1, False), (DAY, False)):
         now = 3000 + idle_ms
-        rate = float(mean_rates(Logs([stopped]), now)[0])
+        rate = float(mean_rates(SegmentColumns([stopped]), now)[0])
         assert (rate > 0) is grows
         assert (lost_at(stopped, 3, now, rate=rate)[0] > now) is grows
     slow = log_facts([(0, 4096, 0, 0), (10, 4096, DAY, DAY), (20, 1124, 2 * DAY, 2 * DAY)])
-    assert mean_rates(Logs([slow, slow]), 3 * DAY).tolist() == [5220 / (3 * DAY / 1000)] * 2
-    assert mean_rates(Logs([slow]), 3 * DAY + 1).tolist() == [0.0]
+    assert mean_rates(SegmentColumns([slow, slow]), 3 * DAY).tolist() == [5220 / (3 * DAY / 1000)] * 2
+    assert mean_rates(SegmentColumns([slow]), 3 * DAY + 1).tolist() == [0.0]
 
 
 def test_old_timestamps_of_a_backfill_are_no_sign_that_it_has_stopped() -> None:
     backfill = log_facts([(0, 4096, 1000, 10 * DAY), (10, 4096, 2000, 10 * DAY)])
-    assert mean_rates(Logs([backfill]), 10 * DAY + 1000)[0] > 0
+    assert mean_rates(SegmentColumns([backfill]), 10 * DAY + 1000)[0] > 0
 
 
 def test_the_limit_that_deletes_it_is_that_of_the_segment_that_goes_last() -> None:

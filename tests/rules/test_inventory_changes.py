@@ -1,4 +1,4 @@
-"""Rolls and deletions are told by comparing inventories, whichever come, come again or come late."""
+"""Rolls and deletions are recognized by comparing inventories, whichever come, come again or come late."""
 
 from collections.abc import Sequence
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Replicas, Roles, assign_roles
+from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
 from tests.tables import each_row
 
 
@@ -25,7 +25,7 @@ def roles_of(replicas: list[Replica]) -> Roles:
     columns = {
         name: np.array([getattr(each, name) for each in replicas], np.bool_ if name == "silent" else np.int64) for name in Replica._fields
     }
-    return assign_roles(Replicas(**columns))
+    return assign_roles(ReplicaColumns(**columns))
 
 
 def speaker(*replicas: Replica) -> int:

@@ -8,7 +8,7 @@ from streaming.cluster.view.limiter import Limiter
 from streaming.errors import FormatError
 from streaming.kafka.formats.configs import READABLE_KEYS
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, read_configs, topic_configs
-from streaming.rules.config_values import NAMES, Rejected, Source
+from streaming.rules.config_values import NAMES, Rejected, ValueSource
 from streaming.rules.limits import effective_limits, limits_of, producer_expiration
 from tests.tables import each_row
 
@@ -17,11 +17,11 @@ HOUR = 3_600_000
 
 def static(**pairs: object) -> Configs:
     """Of a broker whose topics are known to set nothing."""
-    return topic().over(broker_configs(written(pairs), Source.STATIC))
+    return topic().over(broker_configs(written(pairs), ValueSource.STATIC))
 
 
 def dynamic(**pairs: object) -> Configs:
-    return topic().over(broker_configs(written(pairs), Source.DYNAMIC))
+    return topic().over(broker_configs(written(pairs), ValueSource.DYNAMIC))
 
 
 def topic(**pairs: object) -> Configs:
@@ -39,11 +39,11 @@ def test_only_what_may_be_read_is_asked_for():
 def test_kafkas_defaults_stand_in_for_what_nobody_sets():
     limits = effective_limits("t", Configs())
     assert (limits.cleanup_policy, limits.retention_ms, limits.retention_bytes) == ("delete", 7 * 24 * HOUR, -1)
-    assert (limits.segment_ms, limits.segment_bytes, limits.source) == (7 * 24 * HOUR, 1 << 30, Source.ASSUMED)
+    assert (limits.segment_ms, limits.segment_bytes, limits.source) == (7 * 24 * HOUR, 1 << 30, ValueSource.ASSUMED)
 
 
 def test_defaults_are_no_assumption_where_server_properties_is_known():
-    assert effective_limits("t", static()).source is Source.STATIC
+    assert effective_limits("t", static()).source is ValueSource.STATIC
 
 
 def test_each_level_beats_the_ones_below_it():
@@ -98,14 +98,14 @@ def test_policies(policy, deletes, compacts):
 )
 def test_a_value_that_cannot_be_read_is_named_and_the_next_level_stands_in(name, value):
     configs = topic_configs([(name, value)])
-    assert configs == Configs(topic_known=True, rejected=(Rejected(name, value, Source.TOPIC),))
+    assert configs == Configs(topic_known=True, rejected=(Rejected(name, value, ValueSource.TOPIC),))
     assert effective_limits("t", configs) == effective_limits("t", topic())
 
 
 def test_a_value_that_cannot_be_read_leaves_the_other_names_of_its_level():
     configs = static(log_retention_ms="soon", log_retention_hours=1)
     assert effective_limits("t", configs).retention_ms == HOUR
-    assert configs.rejected == (Rejected("log.retention.ms", "soon", Source.STATIC),)
+    assert configs.rejected == (Rejected("log.retention.ms", "soon", ValueSource.STATIC),)
 
 
 def test_an_hour_count_too_large_for_milliseconds_is_rejected():
@@ -131,43 +131,43 @@ def test_compacted_and_internal_topics_are_never_tiered(name, policy):
 
 def test_the_metadata_log_is_neither_deleted_by_age_nor_compacted():
     limits = effective_limits("__cluster_metadata", dynamic(log_retention_ms=1, log_cleanup_policy="compact,delete"))
-    assert (limits.deletes, limits.compacts, limits.source) == (False, False, Source.STATIC)
+    assert (limits.deletes, limits.compacts, limits.source) == (False, False, ValueSource.STATIC)
 
 
 def test_the_source_of_limits_is_the_stronger_of_time_and_size():
-    assert effective_limits("t", topic(retention_bytes=1, retention_ms=1)).source is Source.TOPIC
-    assert effective_limits("t", dynamic(log_retention_bytes=1).over(static(log_retention_ms=1))).source is Source.DYNAMIC
+    assert effective_limits("t", topic(retention_bytes=1, retention_ms=1)).source is ValueSource.TOPIC
+    assert effective_limits("t", dynamic(log_retention_bytes=1).over(static(log_retention_ms=1))).source is ValueSource.DYNAMIC
 
 
 def test_a_level_that_lifts_a_limit_is_not_where_the_other_comes_from():
     timed, sized = static(log_retention_ms=5), static(log_retention_bytes=5)
-    assert effective_limits("t", topic(retention_bytes=-1).over(timed)).source is Source.STATIC
-    assert effective_limits("t", topic(retention_ms=-1).over(sized)).source is Source.STATIC
-    assert effective_limits("t", topic(retention_ms=-1).over(dynamic(log_retention_bytes=5)).over(timed)).source is Source.DYNAMIC
+    assert effective_limits("t", topic(retention_bytes=-1).over(timed)).source is ValueSource.STATIC
+    assert effective_limits("t", topic(retention_ms=-1).over(sized)).source is ValueSource.STATIC
+    assert effective_limits("t", topic(retention_ms=-1).over(dynamic(log_retention_bytes=5)).over(timed)).source is ValueSource.DYNAMIC
     tiered = topic(remote_storage_enable="true", retention_ms=9, retention_bytes=9, local_retention_bytes=-1)
-    assert effective_limits("t", tiered.over(static(log_local_retention_ms=5))).source is Source.STATIC
+    assert effective_limits("t", tiered.over(static(log_local_retention_ms=5))).source is ValueSource.STATIC
 
 
 def test_where_nothing_limits_it_is_named_what_lifts_the_limit_in_time():
-    assert effective_limits("t", topic(retention_ms=-1).over(static())).source is Source.TOPIC
-    assert effective_limits("t", topic(retention_bytes=-1).over(static(log_retention_ms=-1))).source is Source.STATIC
+    assert effective_limits("t", topic(retention_ms=-1).over(static())).source is ValueSource.TOPIC
+    assert effective_limits("t", topic(retention_bytes=-1).over(static(log_retention_ms=-1))).source is ValueSource.STATIC
 
 
 def test_a_limit_in_time_that_is_assumed_makes_the_whole_of_it_an_assumption():
-    assert effective_limits("t", topic(retention_bytes=1)).source is Source.ASSUMED
-    assert effective_limits("t", topic(retention_ms=1)).source is Source.TOPIC  # a size that nobody sets deletes nothing
-    assert effective_limits("t", topic(remote_storage_enable="true", retention_ms=1)).source is Source.ASSUMED
-    assert effective_limits("t", topic(remote_storage_enable="true", local_retention_ms=1)).source is Source.TOPIC
+    assert effective_limits("t", topic(retention_bytes=1)).source is ValueSource.ASSUMED
+    assert effective_limits("t", topic(retention_ms=1)).source is ValueSource.TOPIC  # a size that nobody sets deletes nothing
+    assert effective_limits("t", topic(remote_storage_enable="true", retention_ms=1)).source is ValueSource.ASSUMED
+    assert effective_limits("t", topic(remote_storage_enable="true", local_retention_ms=1)).source is ValueSource.TOPIC
 
 
 def test_without_the_topics_own_level_nothing_is_known_of_it():
-    known = broker_configs([("log.retention.ms", "5"), ("log.cleanup.policy", "compact")], Source.STATIC)
-    for configs in (known, broker_configs([("log.retention.ms", "5")], Source.DYNAMIC).over(known)):
+    known = broker_configs([("log.retention.ms", "5"), ("log.cleanup.policy", "compact")], ValueSource.STATIC)
+    for configs in (known, broker_configs([("log.retention.ms", "5")], ValueSource.DYNAMIC).over(known)):
         limits = effective_limits("t", configs)
-        assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, Source.ASSUMED, False)
+        assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, ValueSource.ASSUMED, False)
     matched = pattern_configs("t", [TopicPattern(re.compile("t"), topic(cleanup_policy="delete"))])
     limits = effective_limits("t", matched.over(known))
-    assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, Source.STATIC, True)
+    assert (limits.retention_ms, limits.source, limits.min_insync_known) == (5, ValueSource.STATIC, True)
 
 
 @each_row(
@@ -181,11 +181,11 @@ def test_without_the_topics_own_level_nothing_is_known_of_it():
     ],
 )
 def test_kafkas_own_topics_are_taken_to_have_what_brokers_make_them_with(name, policy, retention_ms, segment_bytes, min_isr):
-    limits = effective_limits(name, broker_configs([("log.retention.ms", "5")], Source.STATIC))
+    limits = effective_limits(name, broker_configs([("log.retention.ms", "5")], ValueSource.STATIC))
     assert (limits.cleanup_policy, limits.retention_ms, limits.segment_bytes) == (policy, retention_ms, segment_bytes)
-    assert (limits.min_insync_replicas, limits.source) == (min_isr, Source.ASSUMED)
+    assert (limits.min_insync_replicas, limits.source) == (min_isr, ValueSource.ASSUMED)
     limits = effective_limits(name, topic(cleanup_policy="delete", retention_ms=7))
-    assert (limits.cleanup_policy, limits.retention_ms, limits.segment_bytes, limits.source) == ("delete", 7, 1 << 30, Source.TOPIC)
+    assert (limits.cleanup_policy, limits.retention_ms, limits.segment_bytes, limits.source) == ("delete", 7, 1 << 30, ValueSource.TOPIC)
 
 
 def test_a_broker_without_a_cleaner_does_not_delete_what_should_be_compacted_too():
@@ -212,9 +212,9 @@ VALUES = st.sampled_from(["1", "60000", "-1", "delete", "compact", "true", "0.3"
 
 @given(*(st.dictionaries(st.sampled_from(sorted(NAMES)), VALUES) for _ in range(3)), st.booleans())
 def test_what_is_handed_over_comes_to_the_same_limits(of_topic, of_broker, of_file, known):
-    configs = topic_configs(of_topic.items()).over(broker_configs(of_broker.items(), Source.DYNAMIC))
+    configs = topic_configs(of_topic.items()).over(broker_configs(of_broker.items(), ValueSource.DYNAMIC))
     if known:
-        configs = configs.over(broker_configs(of_file.items(), Source.STATIC))
+        configs = configs.over(broker_configs(of_file.items(), ValueSource.STATIC))
     assert limits_of("t", configs.text()) == effective_limits("t", configs)
     assert read_configs(configs.text()).text() == configs.text()
 
@@ -238,7 +238,7 @@ def test_another_text_is_refused(text):
     st.dictionaries(st.sampled_from(sorted(NAMES)), VALUES, max_size=6), st.dictionaries(st.sampled_from(sorted(NAMES)), VALUES, max_size=6)
 )
 def test_whoever_reads_a_limit_reads_the_same(of_topic, of_broker):
-    below = broker_configs(of_broker.items(), Source.STATIC)
+    below = broker_configs(of_broker.items(), ValueSource.STATIC)
     reported = topic_configs(of_topic.items()).over(below)  # as an agent that reads the metadata log puts them together
     given_pattern = pattern_configs("t", [TopicPattern(re.compile("t"), topic_configs(of_topic.items()))]).over(below)
     expected = effective_limits("t", reported)
@@ -256,11 +256,11 @@ def test_whoever_reads_a_limit_reads_the_same(of_topic, of_broker):
 def test_the_metadata_log_rolls_by_its_own_options_alone() -> None:
     set_for_others = {"log.segment.bytes": "7340032", "log.roll.hours": "2"}
     dynamic, own = set_for_others, {**set_for_others, "metadata.log.segment.bytes": "16777216", "metadata.log.segment.ms": "3600000"}
-    unset = effective_limits("__cluster_metadata", broker_configs(dynamic.items(), Source.DYNAMIC))
+    unset = effective_limits("__cluster_metadata", broker_configs(dynamic.items(), ValueSource.DYNAMIC))
     assert (unset.segment_bytes, unset.segment_ms) == (1 << 30, 168 * 3_600_000)
-    given = effective_limits("__cluster_metadata", broker_configs(own.items(), Source.STATIC))
+    given = effective_limits("__cluster_metadata", broker_configs(own.items(), ValueSource.STATIC))
     assert (given.segment_bytes, given.segment_ms) == (16_777_216, 3_600_000)
-    other = effective_limits("orders", broker_configs(own.items(), Source.STATIC))
+    other = effective_limits("orders", broker_configs(own.items(), ValueSource.STATIC))
     assert (other.segment_bytes, other.segment_ms) == (7_340_032, 7_200_000)
 
 
@@ -277,10 +277,10 @@ def test_what_is_tried_goes_before_the_topic_and_a_pattern_only_stands_in_for_it
 @each_row(("metadata_version", "expected"), [(7, 9000), (8, 4000), (30, 4000), (-1, 4000)])
 def test_up_to_kafka_3_3_a_producer_lives_as_long_as_a_transactional_id(metadata_version: int, expected: int) -> None:
     pairs = [("producer.id.expiration.ms", "4000"), ("transactional.id.expiration.ms", "9000")]
-    limits = effective_limits("t", broker_configs(pairs, Source.STATIC))
+    limits = effective_limits("t", broker_configs(pairs, ValueSource.STATIC))
     assert producer_expiration(limits, metadata_version) == expected
 
 
 def test_kafkas_defaults_are_a_day_and_a_week() -> None:
-    limits = effective_limits("t", broker_configs((), Source.STATIC))
+    limits = effective_limits("t", broker_configs((), ValueSource.STATIC))
     assert (producer_expiration(limits, 8), producer_expiration(limits, 7)) == (86_400_000, 604_800_000)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streaming.rules.config_levels import broker_configs, topic_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from streaming.rules.limits import effective_limits
 from streaming.rules.min_isr import effective_min_isr, may_stand
 from tests.tables import each_row
@@ -29,11 +29,11 @@ def test_fewer_replicas_than_are_asked_for_are_enough_since_kafka_3_7(version: i
     ],
 )
 def test_a_leader_stands_below_min_isr(stands: bool, isr: int, replicas: int, version: int) -> None:
-    limits = effective_limits("t", topic_configs([("min.insync.replicas", "2")]).over(broker_configs((), Source.STATIC)))
+    limits = effective_limits("t", topic_configs([("min.insync.replicas", "2")]).over(broker_configs((), ValueSource.STATIC)))
     assert may_stand(limits, isr, replicas, version) is stands
 
 
 def test_where_min_isr_is_not_known_it_may_stand() -> None:
     assert may_stand(effective_limits("t", topic_configs(())), 2, 3, KAFKA_3_7)
     assert not may_stand(effective_limits("t", topic_configs(())), 3, 3, KAFKA_3_7)
-    assert not may_stand(effective_limits("t", topic_configs(()).over(broker_configs((), Source.STATIC))), 1, 3, KAFKA_3_7)
+    assert not may_stand(effective_limits("t", topic_configs(()).over(broker_configs((), ValueSource.STATIC))), 1, 3, KAFKA_3_7)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.retention_rule import BLOCKED, RetentionRule
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import TIMES, any_log, log_facts
 
 POLICIES = ("delete", "compact,delete", "compact", "")
@@ -59,7 +59,7 @@ def naive_deletable(log: LogFacts, now: int) -> int:
 
 @given(st.lists(any_log(POLICIES), max_size=5), TIMES)
 def test_the_segments_that_kafkas_own_walk_would_delete_are_deletable(logs, now):
-    found = RetentionRule(Logs(logs)).at(now)
+    found = RetentionRule(SegmentColumns(logs)).at(now)
     assert found.deletable.tolist() == [naive_deletable(log, now) for log in logs]
     for log, count, size in zip(logs, found.deletable.tolist(), found.reclaimable.tolist(), strict=True):
         assert size == (int(log.segments["size"][:count].sum()) if log.limits.deletes else -1)
@@ -67,7 +67,7 @@ def test_the_segments_that_kafkas_own_walk_would_delete_are_deletable(logs, now)
 
 @given(any_log(("delete",)), TIMES)
 def test_the_next_deletion_is_the_moment_from_which_the_first_segment_is_deletable(log, now):
-    rule = RetentionRule(Logs([log]))
+    rule = RetentionRule(SegmentColumns([log]))
     next_deletion = int(rule.at(now).next_deletion[0])
     if next_deletion > now:
         assert not rule.at(next_deletion).deletable[0]
@@ -82,20 +82,20 @@ def naive_upper(log: LogFacts) -> int:
 
 @given(any_log(("delete", "compact,delete")), TIMES)
 def test_only_what_the_next_check_leaves_is_blocked(log, now):
-    found = RetentionRule(Logs([log])).at(now)
+    found = RetentionRule(SegmentColumns([log])).at(now)
     if found.blocked[0] >= 0:
         assert found.deletable[0] == 0
 
 
 @given(any_log(POLICIES), TIMES, st.data())
 def test_what_depends_on_a_time_that_is_not_known_has_no_value(log, now, draw):
-    """Whatever is said in spite of that is what would be said if it were known."""
+    """Whatever is decided in spite of that would be decided if it were known."""
     hidden = log.segments.copy()
     hidden["largest_timestamp"][draw.draw(st.lists(st.integers(0, len(hidden) - 1)))] = TIME_UNKNOWN
     known, found = at(now, log), at(now, replace(log, segments=hidden))
     for name in (field.name for field in fields(known)):
         assert getattr(found, name)[0] in (-1, getattr(known, name)[0]), name
-    clean, dark = (CompactionRule(Logs([replace(log, segments=each)])).at(now) for each in (log.segments, hidden))
+    clean, dark = (CompactionRule(SegmentColumns([replace(log, segments=each)])).at(now) for each in (log.segments, hidden))
     assert dark.dirty_bytes[0] in (-1, clean.dirty_bytes[0])
     assert dark.uncleanable[0][0] in (-1, clean.uncleanable[0][0])
     assert dark.uncleanable[1][0] in (-1, clean.uncleanable[1][0])
@@ -111,7 +111,7 @@ def test_a_segment_of_unknown_time_ends_what_can_be_stated_of_those_behind_it():
 
 
 def at(now: int, *logs: LogFacts):
-    return RetentionRule(Logs(logs)).at(now)
+    return RetentionRule(SegmentColumns(logs)).at(now)
 
 
 def blocked(now: int, log: LogFacts) -> str:

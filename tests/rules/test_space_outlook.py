@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streaming.rules.growth import LEAST_MS, WINDOW_MS, growth_of
 from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.rules.space_outlook import HORIZON_MS, NEVER, outlook_of
 from tests.rules.logs import TIMES, any_log, log_facts
 from tests.tables import each_row
@@ -17,7 +17,7 @@ GB = 1 << 30
 
 
 def outlook(log: LogFacts, now_ms: int, growth: float = 0.0, active_first_ms: int = -1, *, compacted_grow: bool = False):
-    return outlook_of(Logs([log]), np.array([growth]), np.array([active_first_ms]), now_ms, compacted_grow=compacted_grow)
+    return outlook_of(SegmentColumns([log]), np.array([growth]), np.array([active_first_ms]), now_ms, compacted_grow=compacted_grow)
 
 
 def late(log: LogFacts) -> int:
@@ -33,14 +33,14 @@ def test_what_is_gone_by_a_time_is_what_the_rule_would_delete_then(log, now, lat
     found = outlook(log, now)
     at = now + later
     gone = int(np.count_nonzero(found.gone - late(log) <= at))
-    assert gone == int(RetentionRule(Logs([log])).at(at).deletable[0])
+    assert gone == int(RetentionRule(SegmentColumns([log])).at(at).deletable[0])
     assert found.freed_by(at + late(log))[0] == int(log.segments["size"][:gone].sum())
 
 
 @given(st.lists(any_log(("delete",)).map(replicated), min_size=1, max_size=4), TIMES)
 def test_logs_together_are_as_each_alone(logs, now):
     pace = np.arange(len(logs)) % 3 * 0.5
-    together = outlook_of(Logs(logs), pace, np.full(len(logs), -1), now)
+    together = outlook_of(SegmentColumns(logs), pace, np.full(len(logs), -1), now)
     alone = [outlook(log, now, float(each)) for log, each in zip(logs, pace, strict=True)]
     assert together.gone.tolist() == [at for each in alone for at in each.gone.tolist()]
     assert together.next_gone().tolist() == [each.next_gone()[0] for each in alone]
@@ -126,7 +126,7 @@ def test_an_idle_active_segment_goes_by_its_records_and_one_that_grows_after_its
 def test_an_active_segment_that_is_older_than_the_limit_goes_at_the_next_check_and_what_comes_later_as_ever():
     log = log_facts([(0, 100, 50, 60)], retention_ms=1000, segment_ms=400, segment_bytes=GB)
     found = outlook(log, 1051, 2.0, active_first_ms=20)
-    assert RetentionRule(Logs([log])).at(1051).reclaimable[0] == 100
+    assert RetentionRule(SegmentColumns([log])).at(1051).reclaimable[0] == 100
     assert found.gone[0] == 1051 + late(log)
     assert found.freed_by(1051 + late(log))[0] == 100
     assert outlook(log, 1050, 2.0, active_first_ms=20).gone[0] > 1051 + late(log)
@@ -141,7 +141,7 @@ def test_what_waits_to_be_unlinked_is_free_soon():
 
 
 def growth(log: LogFacts, first_ms: int, now_ms: int) -> float:
-    return float(growth_of(Logs([log]), np.array([first_ms]), now_ms)[0])
+    return float(growth_of(SegmentColumns([log]), np.array([first_ms]), now_ms)[0])
 
 
 def test_growth_is_that_of_the_last_day_by_the_times_of_segments():
@@ -184,7 +184,7 @@ def test_times_in_the_future_count_as_now():
 
 @given(st.lists(any_log(("delete",)), min_size=1, max_size=4), st.lists(TIMES, min_size=4, max_size=4), st.integers(61, 200))
 def test_growth_of_logs_together_is_that_of_each_alone(logs, firsts, now):
-    together = growth_of(Logs(logs), np.array(firsts[: len(logs)]), now + LEAST_MS)
+    together = growth_of(SegmentColumns(logs), np.array(firsts[: len(logs)]), now + LEAST_MS)
     alone = [growth(log, first, now + LEAST_MS) for log, first in zip(logs, firsts, strict=False)]
     np.testing.assert_array_equal(together, alone)
     total = np.array([int(log.segments["size"].sum()) for log in logs])
@@ -193,7 +193,7 @@ def test_growth_of_logs_together_is_that_of_each_alone(logs, firsts, now):
 
 
 def test_no_logs_at_all():
-    logs = Logs([])
+    logs = SegmentColumns([])
     found = outlook_of(logs, growth_of(logs, np.empty(0, np.int64), 0), np.empty(0, np.int64), 0)
     assert found.full_at(np.empty(0, np.bool_), 100, 0) == NEVER
 
@@ -201,9 +201,9 @@ def test_no_logs_at_all():
 @given(st.lists(any_log(("delete", "compact")), min_size=1, max_size=5), st.data())
 def test_some_of_the_logs_are_as_if_the_others_had_never_been_there(logs, data):
     chosen = sorted(data.draw(st.sets(st.integers(0, len(logs) - 1), min_size=1)))
-    whole = Logs(logs)
+    whole = SegmentColumns(logs)
     assert len(whole.total) == len(whole.following[whole.last]) == len(whole.active[whole.last])
-    taken, expected = whole.take(np.array(chosen)), Logs([logs[item] for item in chosen])
+    taken, expected = whole.take(np.array(chosen)), SegmentColumns([logs[item] for item in chosen])
     one, other = RetentionRule(taken).at(30), RetentionRule(expected).at(30)
     for name in ("deletable", "reclaimable", "next_deletion", "blocked"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()

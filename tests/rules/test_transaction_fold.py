@@ -12,8 +12,8 @@ from streaming.kafka.scan.transaction_steps import steps_from
 from streaming.rules.transaction_fold import (
     NO_TRANSACTIONS,
     NOTHING_ENDED,
-    Outcome,
     Steps,
+    TransactionOutcome,
     Transactions,
     advance,
     open_ones,
@@ -51,7 +51,7 @@ def steps(*rows: Row, at_ms: int = 0, source: StartSource = StartSource.SEEN, ep
     return made
 
 
-def after(*ranges: Steps) -> tuple[Transactions, Outcome]:
+def after(*ranges: Steps) -> tuple[Transactions, TransactionOutcome]:
     """What a log comes to by ranges that follow each other."""
     transactions, outcome = NO_TRANSACTIONS, NOTHING_ENDED
     for one in ranges:
@@ -207,8 +207,8 @@ class Log:
 
     rows: list[Row] = field(default_factory=list)
     transactions: Transactions = field(default_factory=lambda: NO_TRANSACTIONS)
-    outcome: Outcome = NOTHING_ENDED
-    counted: Outcome = NOTHING_ENDED
+    outcome: TransactionOutcome = NOTHING_ENDED
+    counted: TransactionOutcome = NOTHING_ENDED
     high_watermark: int = 0
     appended: int = 0
 
@@ -221,7 +221,7 @@ class Log:
         after_it = scanned(self.rows)
         self.counted = together(
             self.counted,
-            Outcome(
+            TransactionOutcome(
                 committed=after_it.committed - before.committed,
                 aborted=after_it.aborted - before.aborted,
                 empty_markers=after_it.empty_markers - before.empty_markers,
@@ -246,7 +246,7 @@ class Log:
 
 @dataclass
 class Scanned:
-    """What one look at a whole log tells: who is open since which offset, and (producer, first, marker) of what is closed."""
+    """What one look at a whole log shows: who is open since which offset, and (producer, first, marker) of what is closed."""
 
     opened: dict[int, int] = field(default_factory=dict)
     closed: list[tuple[int, int, int]] = field(default_factory=list)

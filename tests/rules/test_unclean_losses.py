@@ -15,20 +15,20 @@ Rows = tuple[EventRow, ...]
 OLD, NEW = {"broker": 1, "agent": "a1", "topic_id": "t"}, {"broker": 2, "agent": "a2", "topic_id": "t"}
 
 
-def written(seq: int, start: int, end: int, epoch: int, of: dict[str, Any], **values: Any) -> EventRow:
-    return appended(seq, start, end, **{"log_epoch": epoch, "leads": 1, **of, **values})
+def written(seq: int, start: int, end: int, epoch: int, columns: dict[str, Any], **values: Any) -> EventRow:
+    return appended(seq, start, end, **{"log_epoch": epoch, "leads": 1, **columns, **values})
 
 
-def cut(seq: int, end: int, of: dict[str, Any] = OLD) -> EventRow:
-    return row(Kind.TRUNCATED, seq, next_offset=end, bytes=10, **of)
+def cut(seq: int, end: int, columns: dict[str, Any] = OLD) -> EventRow:
+    return row(Kind.TRUNCATED, seq, next_offset=end, bytes=10, **columns)
 
 
-def unclean(seq: int, epoch: int, start: int, in_sync: str = "1", at: int = 1_000, of: dict[str, Any] = NEW) -> EventRow:
-    return row(Kind.UNCLEAN, seq, leader_epoch=epoch, next_offset=start, seen_at=at, reason=in_sync, **of)
+def unclean(seq: int, epoch: int, start: int, in_sync: str = "1", at: int = 1_000, columns: dict[str, Any] = NEW) -> EventRow:
+    return row(Kind.UNCLEAN, seq, leader_epoch=epoch, next_offset=start, seen_at=at, reason=in_sync, **columns)
 
 
-def checkpoint(seq: int, high_watermark: int, of: dict[str, Any] = OLD) -> EventRow:
-    return row(Kind.FOUND, seq, high_watermark=high_watermark, log_start_offset=0, **of)
+def checkpoint(seq: int, high_watermark: int, columns: dict[str, Any] = OLD) -> EventRow:
+    return row(Kind.FOUND, seq, high_watermark=high_watermark, log_start_offset=0, **columns)
 
 
 def leader_of(shard: Shard, broker: int = 2) -> LogState:
@@ -80,7 +80,7 @@ def test_it_does_not_matter_in_which_order_the_agents_are_read() -> None:
 def test_an_election_that_is_reported_again_counts_once_also_by_another_journal() -> None:
     shard = Shard()
     shard.fold(*BEGINNING, written(2, 32, 86, 0, OLD))
-    for again in (unclean(2, 1, 32), unclean(3, 1, 32), unclean(1, 1, 32, of={**NEW, "journal": "another"})):
+    for again in (unclean(2, 1, 32), unclean(3, 1, 32), unclean(1, 1, 32, columns={**NEW, "journal": "another"})):
         shard.fold(again)
     assert lost(shard)[0] == 1
 
@@ -112,7 +112,7 @@ def test_a_new_leader_that_lacks_nothing_loses_nothing() -> None:
 
 def itself(seq: int, start: int) -> EventRow:
     """The last replica in sync leads again, behind a crash: Kafka takes it out of the eligible ones and asks it to recover."""
-    return unclean(seq, 1, start, of=OLD)
+    return unclean(seq, 1, start, columns=OLD)
 
 
 def test_the_last_replica_in_sync_that_leads_again_with_all_that_it_had_is_no_unclean_election() -> None:

@@ -14,7 +14,7 @@ from streaming.kafka.scan.coordinator_entries import CoordinatorEntries, Coordin
 from streaming.kafka.scan.headers import read_headers
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
-from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
 from tests.builders import NOW, batch, commit
 from tests.formats.dumped import columns, files, read, reported
 from tests.formats.segments import Content, written
@@ -29,7 +29,7 @@ def state(
     partitions: tuple[tuple[str, int], ...] = (),
 ) -> Record:
     return transaction_record(
-        TransactionState(
+        StoredTransaction(
             transactional_id=transactional_id,
             producer_id=producer,
             epoch=3,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streaming.broker.disk.segment_files import list_segments, read_leader_epochs
 from streaming.kafka.formats.checkpoint_files import EpochEntry
-from streaming.kafka.scan.soundness import Checked, CheckPosition, Damage, Fault, Surroundings, check_batches, check_end
+from streaming.kafka.scan.soundness import Checked, CheckPosition, Damage, Fault, SegmentFacts, check_batches, check_end
 from streaming.kafka.scan.walk import Stop, walk
 from tests.builders import batch
 from tests.formats.segments import Content, any_batch, contents, tails, written
@@ -20,17 +20,17 @@ BASE = 100
 LOGS = Path(__file__).parents[1] / "data/log_dirs/deletions/n1/d1"
 
 
-def around(content: Content, *, epochs: bool = True, end_offset: int | None = None) -> Surroundings:
+def around(content: Content, *, epochs: bool = True, end_offset: int | None = None) -> SegmentFacts:
     """What a broker has beside these bytes."""
     named: dict[int, int] = {}
     for entry, epoch in zip(content.entries, content.epochs, strict=True):
         named.setdefault(epoch, entry.base_offset)
     base = content.entries[0].base_offset if content.entries else 0
     reported = tuple(EpochEntry(epoch, start) for epoch, start in named.items()) if epochs else ()
-    return Surroundings(base, content.next_offset if end_offset is None else end_offset, reported)
+    return SegmentFacts(base, content.next_offset if end_offset is None else end_offset, reported)
 
 
-def check(data: bytes, surroundings: Surroundings, cuts: Sequence[int] = ()) -> Checked:
+def check(data: bytes, surroundings: SegmentFacts, cuts: Sequence[int] = ()) -> Checked:
     """Check the bytes, window by window where windows are to end at ``cuts``."""
     reached, damages, checked = CheckPosition(0, surroundings.base_offset), [], None
     for cut in [*sorted(cuts), len(data)]:
@@ -86,7 +86,7 @@ def flips_missed(directory: Path) -> set[int]:
     segment, following = list_segments(directory)[:2]
     data = np.fromfile(segment.path, np.uint8)
     starts = walk(data, 0, len(data)).positions
-    surroundings = Surroundings(segment.base_offset, following.base_offset, read_leader_epochs(directory))
+    surroundings = SegmentFacts(segment.base_offset, following.base_offset, read_leader_epochs(directory))
     with following.path.open("rb") as file:
         following_epoch = int.from_bytes(file.read(16)[12:], "big", signed=True)
     missed = set()
@@ -162,13 +162,13 @@ def test_the_last_leader_epoch_is_held_against_that_of_the_next_segment(four: Co
 
 
 def test_a_checkpoint_that_lags_behind_the_log_is_no_damage(four: Content) -> None:
-    surroundings = Surroundings(BASE, four.next_offset, (EpochEntry(3, BASE),))
+    surroundings = SegmentFacts(BASE, four.next_offset, (EpochEntry(3, BASE),))
     assert check(four.data, surroundings).damages == ()
 
 
 def test_gaps_of_compaction_and_a_log_start_within_a_batch_are_no_damage() -> None:
     content = written([batch(2)] * 3, base_offset=BASE, epochs=[1, 1, 2], gaps=[5, 0, 9])
-    surroundings = Surroundings(BASE, 1000, (EpochEntry(1, BASE + 6), EpochEntry(2, BASE + 12)))
+    surroundings = SegmentFacts(BASE, 1000, (EpochEntry(1, BASE + 6), EpochEntry(2, BASE + 12)))
     assert check(content.data, surroundings).damages == ()
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from streaming.common.rows import StartSource, Step
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches, read_headers
-from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, merge_steps, steps_from, steps_of
-from streaming.simulator.batch_writer import Batch, ControlType, Record, control_key
+from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, merge_steps, steps_from, steps_of
+from streaming.simulator.batch_writer import Batch, MarkerKind, Record, control_key
 from tests.builders import NOW, abort, batch, commit
 from tests.formats.segments import Content, written
 from tests.tables import each_row
 
-SEEN = Times.seen(NOW + 77, NOW + 77)
+SEEN = AppendTimes.seen(NOW + 77, NOW + 77)
 
 
 def data(producer: int, *, epoch: int = 0, records: int = 1, timestamp: int = NOW) -> Batch:
@@ -28,7 +28,7 @@ def headers(content: Content) -> Batches:
     return read_headers(content.buffer, np.array(content.positions, np.int64))
 
 
-def reported(batches: Sequence[Batch], times: Times = SEEN, *, singly: bool = False, base_offset: int = 0) -> Steps:
+def reported(batches: Sequence[Batch], times: AppendTimes = SEEN, *, singly: bool = False, base_offset: int = 0) -> Steps:
     content = written(batches, base_offset=base_offset)
     return steps_of(headers(content), content.buffer, times, singly=singly)
 
@@ -83,7 +83,7 @@ def test_seen_as_it_was_appended_the_agents_clock_counts() -> None:
 
 
 def test_found_on_disk_the_clients_clock_counts_between_the_times_of_the_files() -> None:
-    times = Times.recorded(NOW - 10, NOW + 10)
+    times = AppendTimes.recorded(NOW - 10, NOW + 10)
     batches = [data(7, records=3), data(8, timestamp=5), data(9, timestamp=NOW + 10**9), commit(7, timestamp=NOW + 4)]
     steps = reported(batches, times)
     assert steps["source"].tolist() == [StartSource.RECORDED] * 3 + [0]
@@ -102,13 +102,13 @@ def test_found_on_disk_the_clients_clock_counts_between_the_times_of_the_files()
 )
 def test_where_the_beginning_of_a_batch_has_no_time_of_its_own(change: dict[str, object], start: int) -> None:
     one = replace(data(7, timestamp=NOW + 4), **change)
-    assert reported([one], Times.recorded(NOW - 10, NOW + 10))["start_ms"].tolist() == [start]
+    assert reported([one], AppendTimes.recorded(NOW - 10, NOW + 10))["start_ms"].tolist() == [start]
 
 
 def test_markers_of_an_unusual_shape_are_read_exactly() -> None:
     horizon = replace(commit(7), delete_horizon=NOW - 86_400_000)
     later_version = replace(abort(8), records=(Record(b"\x00\x01\x00\x00", b"\x00\x00\x00\x00\x00\x01", NOW),))
-    more_to_say = replace(commit(9), records=(Record(control_key(ControlType.COMMIT), bytes(8), NOW),))
+    more_to_say = replace(commit(9), records=(Record(control_key(MarkerKind.COMMIT), bytes(8), NOW),))
     steps = reported([horizon, later_version, more_to_say, abort(7)])
     assert steps["step"].tolist() == [Step.COMMIT, Step.ABORT, Step.COMMIT, Step.ABORT]
 
@@ -116,7 +116,7 @@ def test_markers_of_an_unusual_shape_are_read_exactly() -> None:
 def test_what_ends_nothing_is_passed_over() -> None:
     emptied = replace(commit(7), records=(), last_offset_delta=0, max_timestamp=NOW)
     of_another_type = replace(commit(7), records=(Record(b"\x00\x00\x00\x63", b"", NOW),))
-    of_the_quorum = replace(commit(-1), transactional=False, records=(Record(control_key(ControlType.LEADER_CHANGE), b"\x00\x00", NOW),))
+    of_the_quorum = replace(commit(-1), transactional=False, records=(Record(control_key(MarkerKind.LEADER_CHANGE), b"\x00\x00", NOW),))
     outside = batch(1, producer=7)
     assert len(reported([emptied, of_another_type, of_the_quorum, outside])) == 0
 
@@ -129,7 +129,7 @@ def test_an_emptied_data_batch_still_belongs_to_its_transaction() -> None:
 @pytest.mark.parametrize("value", [None, b"\x00"])
 def test_a_marker_that_is_not_understood_is_an_error_with_its_position(value: bytes | None) -> None:
     first = data(7)
-    damaged = replace(commit(7), records=(Record(control_key(ControlType.COMMIT), value, NOW),))
+    damaged = replace(commit(7), records=(Record(control_key(MarkerKind.COMMIT), value, NOW),))
     size = written([first]).entries[0].size
     with pytest.raises(FormatError, match=f"marker of a transaction: .* at position {size}"):
         reported([first, damaged])
@@ -156,7 +156,7 @@ def test_two_neighbouring_ranges_merged_are_reported_as_one(batches: list[Batch]
     content = written(batches)
     every = headers(content)
     split = draw.draw(st.integers(0, len(every)))
-    times = Times.recorded(NOW - 50, NOW + 50)
+    times = AppendTimes.recorded(NOW - 50, NOW + 50)
     first, later = (steps_of(every.take(part), content.buffer, times) for part in (slice(0, split), slice(split, None)))
     first_bytes = int(every.size[:split].sum())
     assert merge_steps(first, later, first_bytes).tolist() == steps_of(every, content.buffer, times).tolist()
@@ -175,6 +175,6 @@ def test_cut_at_any_batch_the_rest_is_reported_as_if_nothing_had_been_before(bat
 
 @given(st.lists(transactional, max_size=16), st.booleans())
 def test_a_handful_of_batches_says_the_same_as_among_many(batches: list[Batch], singly: bool) -> None:
-    times = Times.recorded(NOW - 50, NOW + 50)
+    times = AppendTimes.recorded(NOW - 50, NOW + 50)
     alone, among_many = (reported(some, times, singly=singly) for some in (batches, [*batches, *[batch()] * 20]))
     assert alone.tolist() == among_many.tolist()

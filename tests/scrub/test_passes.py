@@ -43,8 +43,8 @@ def filled(disk: LogDir, topic: str, number: int = 0, segments: int = 2) -> Part
     return log
 
 
-def scrub(disk: LogDir, clock: Clock, kept: ScrubProgress | None = None) -> LogDirScrub:
-    return LogDirScrub(disk.path, WEEK, clock, kept or ScrubProgress())
+def scrub(disk: LogDir, clock: Clock, progress: ScrubProgress | None = None) -> LogDirScrub:
+    return LogDirScrub(disk.path, WEEK, clock, progress or ScrubProgress())
 
 
 def run(one: LogDirScrub, steps: int | None = None, window: int = 600) -> int:
@@ -59,7 +59,7 @@ def run(one: LogDirScrub, steps: int | None = None, window: int = 600) -> int:
 
 def reported(one: LogDirScrub) -> list[tuple[str, int, str]]:
     """Log, offset and fault of every damage that is reported."""
-    return [(each.path.parent.name, damage.offset, str(damage.fault)) for each in one.progress.found for damage in each.damages]
+    return [(each.path.parent.name, damage.offset, str(damage.fault)) for each in one.progress.segments for damage in each.damages]
 
 
 def closed_bytes(*logs: PartitionLog) -> int:
@@ -73,7 +73,7 @@ def test_a_pass_checks_every_closed_segment_of_every_live_log_once(disk: LogDir,
     run(one)
     progress = one.progress
     assert (progress.logs, progress.logs_checked, progress.checked) == (3, 3, closed_bytes(*logs[:2]))
-    assert (progress.began_ms, progress.ended_ms, progress.found) == (clock.now, clock.now, ())
+    assert (progress.began_ms, progress.ended_ms, progress.segments) == (clock.now, clock.now, ())
 
 
 def test_the_next_pass_begins_when_it_is_time_to(disk: LogDir, clock: Clock) -> None:
@@ -161,7 +161,7 @@ def test_segments_and_logs_that_vanish_underneath_are_no_damage(disk: LogDir, cl
             elif step > 60:
                 log.directory.rename(log.directory.with_name(f"{log.directory.name}.{0:032x}-delete"))
     assert one.progress.ended_ms == clock.now
-    assert one.progress.found == ()
+    assert one.progress.segments == ()
 
 
 def test_a_log_that_is_cut_off_into_a_segment_meanwhile_is_no_damage(disk: LogDir, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_a_log_that_is_cut_off_into_a_segment_meanwhile_is_no_damage(disk: LogDi
     monkeypatch.setattr(segment_module, "check_batches", lambda *arguments: cut_off(check_batches, *arguments))
     one = scrub(disk, clock)
     run(one)
-    assert one.progress.found == ()
+    assert one.progress.segments == ()
 
 
 def test_a_segment_that_cannot_be_read_is_reported_and_the_others_are_checked(
@@ -198,12 +198,15 @@ def test_a_segment_that_cannot_be_read_is_reported_and_the_others_are_checked(
     monkeypatch.setattr(os, "preadv", failing)
     one = scrub(disk, clock)
     run(one)
-    assert [(each.path, bool(each.error)) for each in one.progress.found] == [(bad.path, True), (closed(logs[1].directory)[0].path, False)]
+    assert [(each.path, bool(each.error)) for each in one.progress.segments] == [
+        (bad.path, True),
+        (closed(logs[1].directory)[0].path, False),
+    ]
     assert one.progress.checked == closed_bytes(*logs) - bad.size
     monkeypatch.setattr(os, "preadv", preadv)
     clock.now += WEEK
     run(one)
-    assert [each.error for each in one.progress.found] == [""]  # it can be read again
+    assert [each.error for each in one.progress.segments] == [""]  # it can be read again
 
 
 def test_a_directory_that_cannot_be_listed_is_reported_until_it_can(disk: LogDir, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,8 +221,8 @@ def test_a_directory_that_cannot_be_listed_is_reported_until_it_can(disk: LogDir
     monkeypatch.setattr(os, "scandir", failing)
     one = scrub(disk, clock)
     run(one)
-    assert [each.path for each in one.progress.found] == [logs[0].directory]
+    assert [each.path for each in one.progress.segments] == [logs[0].directory]
     monkeypatch.undo()
     clock.now += WEEK
     run(one)
-    assert one.progress.found == ()
+    assert one.progress.segments == ()

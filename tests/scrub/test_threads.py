@@ -70,12 +70,12 @@ def test_another_disk_in_the_place_of_one_is_another_scrub(tmp_path: Path) -> No
     thread = one(disk, log_dirs, tmp_path)
     step(thread)
     assert thread.progress is not None
-    assert len(thread.progress.found) == 1
+    assert len(thread.progress.segments) == 1
     meta = disk.path / "meta.properties"
     meta.write_text(meta.read_text().replace("directory.id=", "directory.id=B"))
     log_dirs.check()
     thread.step()
-    assert (thread.progress.ended_ms, thread.progress.found) == (-1, ())
+    assert (thread.progress.ended_ms, thread.progress.segments) == (-1, ())
 
 
 def test_what_nobody_thought_of_is_passed_over_and_reported(
@@ -97,7 +97,7 @@ def test_what_nobody_thought_of_is_passed_over_and_reported(
     thread = one(disk, open_log_dirs([disk.path]), tmp_path)
     step(thread)
     assert thread.progress is not None
-    assert [(each.path, each.error) for each in thread.progress.found] == [(bad, "a defect")]
+    assert [(each.path, each.error) for each in thread.progress.segments] == [(bad, "a defect")]
     assert thread.progress.checked == closed(logs[1].directory)[0].size
 
 

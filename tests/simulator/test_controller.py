@@ -1,4 +1,4 @@
-"""What the controller writes tells an observer about the cluster."""
+"""What an observer learns about the cluster from what the controller writes."""
 
 from pathlib import Path
 from uuid import UUID

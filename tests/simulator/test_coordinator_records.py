@@ -7,14 +7,14 @@ import pytest
 
 from streaming.simulator.coordinator_records import (
     IdState,
-    TransactionState,
+    StoredTransaction,
     offset_commit_record,
     partition_for,
     transaction_record,
 )
 
 T = 1_700_000_000_000
-ONGOING = TransactionState(
+ONGOING = StoredTransaction(
     transactional_id="tx1",
     producer_id=4000,
     epoch=3,

@@ -18,7 +18,7 @@ from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetsKey, Offse
 from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.formats.records import Record
 from streaming.simulator import batch_writer
-from streaming.simulator.group_writer import SESSION_TIMEOUT_MS, Member, classic_group_record, consumer_group_records
+from streaming.simulator.group_writer import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
 from tests.formats.dumped import columns
 from tests.formats.dumped import read as read_file
 from tests.formats.test_consumer_offsets import records_of
@@ -37,7 +37,7 @@ def read(record: Record | batch_writer.Record) -> tuple[OffsetsKey, OffsetsValue
 
 
 def test_a_classic_group_with_members_and_an_empty_one() -> None:
-    members = [Member("m-0", "c", (0, 1)), Member("m-1", "c", (2,))]
+    members = [SimulatedMember("m-0", "c", (0, 1)), SimulatedMember("m-1", "c", (2,))]
     key, value = read(classic_group_record("g", 2, "foo", members, T))
     assert key == GroupKey("g")
     assert isinstance(value, GroupMetadata)
@@ -56,14 +56,14 @@ def test_a_classic_member_describes_itself_as_kafka_s_own_client_does() -> None:
     data = read_file(REAL)
     groups = [value for _, value in map(read, records_of(data, columns(data))) if isinstance(value, GroupMetadata)]
     real = next(member for group in groups for member in group.members)
-    _, ours = read(classic_group_record("g", 1, "in", [Member(real.member_id, real.client_id, (0, 1))], T))
+    _, ours = read(classic_group_record("g", 1, "in", [SimulatedMember(real.member_id, real.client_id, (0, 1))], T))
     assert isinstance(ours, GroupMetadata)
     assert ours.members[0].subscription == real.subscription
     assert ours.members[0].assignment == real.assignment
 
 
 def test_a_group_of_the_newer_protocol_that_a_second_member_joins() -> None:
-    members = [Member("m-0", "c", (0, 1)), Member("m-1", "c", (2,))]
+    members = [SimulatedMember("m-0", "c", (0, 1)), SimulatedMember("m-1", "c", (2,))]
     records = [read(record) for record in consumer_group_records("g", 2, "foo", TOPIC_ID, members, T)]
 
     def of(key_type: KeyType, member_id: str) -> object:

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.compressor import Codec
-from streaming.simulator.facts import Totals
+from streaming.simulator.facts import FactTotals
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
@@ -204,7 +204,7 @@ def test_follower_may_leave_a_gap(tmp_path: Path) -> None:
 def test_old_messages_need_no_leader_epoch(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t", topic_id=None)
     log.append(Messages(magic=1, records=(Record(None, b"a", NOW), Record(None, b"b", NOW + 1))))
-    assert log.facts().appended == Totals(bytes=2 * 35, batches=2, records=2)
+    assert log.facts().appended == FactTotals(bytes=2 * 35, batches=2, records=2)
     assert content(log, "leader-epoch-checkpoint") == b""
     assert not (log.directory / "partition.metadata").exists()
 
@@ -394,7 +394,7 @@ def test_facts(tmp_path: Path) -> None:
     assert (facts.log_start_offset, facts.log_end_offset, facts.last_stable_offset) == (4, 7, 6)
     assert (facts.committed, facts.aborted, facts.empty_markers, facts.open_transactions) == (1, 0, 1, ((2, 6),))
     assert (facts.appended.batches, facts.appended.records) == (4, 5)
-    assert facts.held == Totals(bytes=2 * 78 + len(encode(batch(), 0)), batches=1, records=1)
+    assert facts.held == FactTotals(bytes=2 * 78 + len(encode(batch(), 0)), batches=1, records=1)
     assert facts.max_timestamp == NOW + 5
 
 

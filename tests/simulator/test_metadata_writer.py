@@ -4,8 +4,8 @@ from uuid import UUID
 
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.metadata_writer import (
-    Replicas,
-    ResourceType,
+    ConfigResource,
+    ReplicaSet,
     config_record,
     feature_level_record,
     leader_change_batch,
@@ -26,7 +26,7 @@ def test_topic() -> None:
 
 
 def test_partition() -> None:
-    partition = Replicas(
+    partition = ReplicaSet(
         partition=0,
         topic_id=TOPIC_ID,
         replicas=(1, 2),
@@ -48,12 +48,12 @@ def test_partition_change() -> None:
 
 
 def test_topic_config() -> None:
-    record = config_record(ResourceType.TOPIC, "foo", "retention.ms", "60000")
+    record = config_record(ConfigResource.TOPIC, "foo", "retention.ms", "60000")
     assert record == bytes.fromhex("01 04 00 02 04666f6f 0d726574656e74696f6e2e6d73 063630303030 00")
 
 
 def test_removed_cluster_default() -> None:
-    record = config_record(ResourceType.BROKER, "", "log.retention.ms", None)
+    record = config_record(ConfigResource.BROKER, "", "log.retention.ms", None)
     assert record == bytes.fromhex("01 04 00 04 01 116c6f672e726574656e74696f6e2e6d73 00 00")
 
 

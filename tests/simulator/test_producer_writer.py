@@ -1,7 +1,7 @@
 """Producer state and its snapshot, against bytes that Kafka's own classes made."""
 
-from streaming.simulator.batch_writer import Batch, Entry, Record, end_transaction
-from streaming.simulator.producer_writer import ClosedTransaction, Producer, Producers, encode_aborted, encode_snapshot
+from streaming.simulator.batch_writer import Batch, BatchEntry, Record, end_transaction
+from streaming.simulator.producer_writer import ClosedTransaction, Producer, ProducerTable, encode_aborted, encode_snapshot
 
 T = 1_700_000_000_000
 
@@ -22,7 +22,7 @@ def test_aborted_transaction_in_the_index() -> None:
 
 
 def test_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> None:
-    producers = Producers()
+    producers = ProducerTable()
     producers.append(_data(100, records=2))
     producers.append(_data(102, records=1, sequence=2))
     assert producers.first_unstable_offset() == 100
@@ -31,14 +31,14 @@ def test_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> No
 
 
 def test_marker_of_the_next_epoch_forgets_the_batches() -> None:
-    producers = Producers()
+    producers = ProducerTable()
     producers.append(_data(100, records=2))
     producers.append(_marker(102, epoch=4))
     assert producers.values() == (Producer(producer_id=4000, epoch=4, timestamp=T, coordinator_epoch=9),)
 
 
 def test_marker_of_the_same_epoch_keeps_them() -> None:
-    producers = Producers()
+    producers = ProducerTable()
     producers.append(_data(100, records=2))
     producers.append(_marker(102, epoch=3))
     (producer,) = producers.values()
@@ -46,11 +46,11 @@ def test_marker_of_the_same_epoch_keeps_them() -> None:
 
 
 def test_marker_without_data_ends_nothing() -> None:
-    assert Producers().append(_marker(100, epoch=1)) is None
+    assert ProducerTable().append(_marker(100, epoch=1)) is None
 
 
 def test_last_stable_offset_of_an_end_is_that_of_the_oldest_other_transaction() -> None:
-    producers = Producers()
+    producers = ProducerTable()
     producers.append(_data(100, producer_id=1))
     producers.append(_data(101, producer_id=2))
     assert producers.append(_marker(102, epoch=3, producer_id=2)) == ClosedTransaction(2, 101, 102, 100, committed=True)
@@ -58,13 +58,13 @@ def test_last_stable_offset_of_an_end_is_that_of_the_oldest_other_transaction() 
 
 
 def test_batch_without_a_producer_leaves_no_trace() -> None:
-    producers = Producers()
+    producers = ProducerTable()
     ((entry, _),) = Batch(records=(Record(None, b"v", T),)).entries(0, 0)
     assert producers.append(entry) is None
     assert producers.values() == ()
 
 
-def _data(base_offset: int, *, records: int = 1, sequence: int = 0, producer_id: int = 4000) -> Entry:
+def _data(base_offset: int, *, records: int = 1, sequence: int = 0, producer_id: int = 4000) -> BatchEntry:
     batch = Batch(
         records=(Record(None, b"v", T),) * records,
         producer_id=producer_id,
@@ -75,6 +75,6 @@ def _data(base_offset: int, *, records: int = 1, sequence: int = 0, producer_id:
     return next(batch.entries(base_offset, 0))[0]
 
 
-def _marker(base_offset: int, *, epoch: int, producer_id: int = 4000) -> Entry:
+def _marker(base_offset: int, *, epoch: int, producer_id: int = 4000) -> BatchEntry:
     marker = end_transaction(committed=True, producer_id=producer_id, producer_epoch=epoch, coordinator_epoch=9, timestamp=T)
     return next(marker.entries(base_offset, 0))[0]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.coordinator_records import IdState, TransactionState
+from streaming.simulator.coordinator_records import IdState, StoredTransaction
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from streaming.simulator.transaction_coordinator import Coordinator
@@ -21,7 +21,7 @@ class Cluster:
         self._ids = iter(range(4000, 5000))
         self.coordinator = Coordinator([self.state], {("t", 0): self.data}, lambda now: next(self._ids))
 
-    def transaction(self, transaction: TransactionState, *, committed: bool = True) -> TransactionState:
+    def transaction(self, transaction: StoredTransaction, *, committed: bool = True) -> StoredTransaction:
         """One transaction with one batch."""
         transaction = self.coordinator.add(transaction, "t", 0, NOW)
         self.data.append(batch(producer=transaction.producer_id, epoch=transaction.epoch, transactional=True))

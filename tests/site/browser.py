@@ -16,7 +16,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from streaming.common.web.gate import Gate
-from streaming.common.web.messages import Request, Response
+from streaming.common.web.messages import HttpRequest, Response
 from streaming.common.web.server import Server
 from streaming.pages.site.page_site import PageSite
 from tests.limits import SECONDS
@@ -108,7 +108,7 @@ def browsing() -> Iterator[Browser]:
 def served(site: PageSite) -> Iterator[str]:
     """The address of a server that has only the page."""
 
-    def answer(request: Request) -> Response:
+    def answer(request: HttpRequest) -> Response:
         return site.answer(request) or Response(status=HTTPStatus.NOT_FOUND, body=b"not found\n")
 
     gate = Gate(None)

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from streaming.common.web.messages import Request, Response
+from streaming.common.web.messages import HttpRequest, Response
 from streaming.pages.site.page_site import PageSite
 
 VOID = {"meta", "link", "input", "path", "br"}
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 def ask(site: PageSite, address: str) -> Response:
     split = urlsplit(address)
-    request = Request(path=split.path, query=split.query, client="127.0.0.1", user_agent="", accept="text/html", gzip=False)
+    request = HttpRequest(path=split.path, query=split.query, client="127.0.0.1", user_agent="", accept="text/html", gzip=False)
     answer = site.answer(request)
     assert answer is not None, f"{address} is none of the page's"
     return answer

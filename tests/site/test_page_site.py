@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
-from streaming.common.web.messages import SECURED, Request
+from streaming.common.web.messages import SECURED, HttpRequest
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.site import page_assets
 from streaming.pages.site.hour_charts import hour_charts
@@ -176,7 +176,7 @@ def test_what_is_not_there_is_stated_with_a_way_on(site: PageSite) -> None:
 
 def test_what_is_none_of_the_pages_is_left_to_others(site: PageSite) -> None:
     def answered(path: str) -> bool:
-        return site.answer(Request(path=path, client="", user_agent="", accept="", gzip=False)) is not None
+        return site.answer(HttpRequest(path=path, client="", user_agent="", accept="", gzip=False)) is not None
 
     assert [
         path
@@ -293,7 +293,7 @@ def test_an_asset_has_another_path_when_its_content_changes(monkeypatch: pytest.
 
 def test_a_view_is_packed_for_those_who_can_unpack_it(site: PageSite) -> None:
     for path in ("/partitions", "/static/site.css"):
-        answer = site.answer(Request(path=path, client="", user_agent="", accept="", gzip=True))
+        answer = site.answer(HttpRequest(path=path, client="", user_agent="", accept="", gzip=True))
         assert answer is not None
         assert answer.gzip
         assert gzip.decompress(answer.body) == ask(site, path).body

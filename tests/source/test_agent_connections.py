@@ -17,7 +17,7 @@ from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import NO_FILES, AgentClient
 from streaming.spark.source import agent_connections
-from streaming.spark.source.agent_connections import Backoff, Line, ask_all, line
+from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line
 from streaming.spark.source.stream import EventStreamReader
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
@@ -263,7 +263,7 @@ def test_two_agents_on_one_log_dir_count_once(hosts: list[Host], tmp_path: Path)
 
 
 def test_what_is_wrong_is_reported_once_and_each_time_it_changes(caplog: pytest.LogCaptureFixture) -> None:
-    to = Line("nobody:1", NO_FILES)
+    to = AgentLine("nobody:1", NO_FILES)
 
     def fails(words: str) -> Callable[[AgentClient], None]:
         def question(_: AgentClient) -> None:
@@ -281,7 +281,7 @@ def test_what_is_wrong_is_reported_once_and_each_time_it_changes(caplog: pytest.
 
 def test_an_agent_of_another_version_is_understood_or_not_from_its_first_answer_on(hosts: list[Host]) -> None:
     with hosts[0].agent.served() as address:
-        to = Line(address, NO_FILES)
+        to = AgentLine(address, NO_FILES)
         known = to.client.status()
         later = replace(known, protocol=known.protocol + 100)
         assert to.misfit(known) is None

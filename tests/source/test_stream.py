@@ -22,8 +22,7 @@ from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.spark.source import agent_connections as agents_module
 from streaming.spark.source import stream
-from streaming.spark.source.batches_relation import TASK_BYTES, BatchReader, pack
-from streaming.spark.source.datasource import SegtailDataSource
+from streaming.spark.source.datasource import TASK_BYTES, BatchReader, SegtailDataSource, pack
 from streaming.spark.source.source_options import parse_options
 from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows

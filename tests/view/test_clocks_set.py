@@ -7,7 +7,7 @@ from streaming.cluster.consumers.group_listing import LATE_ONES
 from streaming.cluster.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
 from streaming.cluster.view.observer import AgentStatus, Observer, Versions
 from streaming.cluster.view.table import Table
-from streaming.rules.copying import LEAST_MS, Pace
+from streaming.rules.copying import LEAST_MS, CopyingPace
 from tests.clocks import Clock
 from tests.view.rows import log, new_context, states
 
@@ -71,7 +71,7 @@ def test_what_is_known_of_groups_is_old_after_as_long_as_ever(step: float) -> No
 
 
 def test_a_speed_begins_anew_where_the_clock_is_set_back() -> None:
-    pace = Pace()
+    pace = CopyingPace()
     for passed in range(0, 3 * LEAST_MS, 1000):
         pace.saw(HOUR_MS + passed, 1_000_000 - passed)
     assert pace.milliseconds_left > 0

@@ -7,7 +7,7 @@ from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.export import Export
 from streaming.common.definitions.sections import Section
 from streaming.rules.config_levels import Configs, broker_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from tests.exposition.reading import named
 from tests.view.rows import log, new_table
 from tests.view.test_host_families import agent, broker, observer, reported
@@ -54,14 +54,14 @@ def test_where_the_metadata_sets_no_min_isr_the_broker_s_own_counts() -> None:
         return {(dict(labels)["topic"],): value for labels, value in found.items()}, {dict(labels)["problem"] for labels in problems}
 
     assert under({}) == ({("orders",): 3}, {"under_replicated"})
-    two = broker_configs([("min.insync.replicas", "2")], Source.STATIC)
+    two = broker_configs([("min.insync.replicas", "2")], ValueSource.STATIC)
     assert under({1: two}) == under({2: two}) == ({("orders",): 3, ("open",): 3}, {"under_min_isr", "under_replicated"})
-    assert under({1: broker_configs([], Source.STATIC), 2: two})[0] == {("orders",): 3}
+    assert under({1: broker_configs([], ValueSource.STATIC), 2: two})[0] == {("orders",): 3}
 
 
 def test_before_3_7_fully_replicated_partitions_may_be_under_min_isr() -> None:
     made = observer(agent("a1", counting(1, 10, TopicCounts(topic="old", partitions=2, in_sync={"1/": 2}))))
-    two = broker_configs([("min.insync.replicas", "2")], Source.STATIC)
+    two = broker_configs([("min.insync.replicas", "2")], ValueSource.STATIC)
     assert list(named(new_table(static=lambda: {1: two}), UNDER_MIN_ISR, made).values()) == [2]
 
 

@@ -9,7 +9,7 @@ from streaming.cluster.view.table import Table
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.rows import SEGMENTS
 from streaming.rules.config_levels import broker_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import Row, log, new_table, states
@@ -103,7 +103,7 @@ def test_where_a_limit_comes_from_is_reported() -> None:
     segments = (0, 500, 10)
     assert source(new_table(orders(facts(segments, configs=HOUR)))) == "topic"
     assert source(new_table(orders(facts(segments, configs="{}")))) == "assumed"
-    static = {1: broker_configs([("log.retention.hours", "2")], Source.STATIC)}
+    static = {1: broker_configs([("log.retention.hours", "2")], ValueSource.STATIC)}
     table = new_table(orders(facts(segments, configs=NOTHING_SET)), static=lambda: static)
     assert (source(table), only(table, "retention_limit_seconds")) == ("static", 7200)
     table = new_table(orders(facts(segments, configs="{}")), static=lambda: static)
@@ -149,10 +149,10 @@ def test_the_metadata_log_is_none_of_a_log_dirs_replicas() -> None:
 
 
 def test_a_broker_that_begins_with_another_configuration_has_its_limits_from_then_on() -> None:
-    given = {1: broker_configs([("log.retention.hours", "2")], Source.STATIC)}
+    given = {1: broker_configs([("log.retention.hours", "2")], ValueSource.STATIC)}
     table = new_table(orders(facts((0, 500, 10), configs="{}")), static=lambda: given)
     assert only(table, "retention_limit_seconds") == 7200
-    given = {1: broker_configs([("log.retention.hours", "3")], Source.STATIC)}
+    given = {1: broker_configs([("log.retention.hours", "3")], ValueSource.STATIC)}
     assert only(table, "retention_limit_seconds") == 10800
 
 

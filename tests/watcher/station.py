@@ -183,7 +183,7 @@ class Station:
         self.events: list[Event] = []
         self.folds: dict[str, Fold] = {}
         self.asked = 0  # how often the watcher asked whether to stop
-        self.stop_at = -1  # at which of these it is told so
+        self.stop_at = -1  # at which of these it has to stop
         self._starts: dict[str, str] = {}
         self._read: dict[str, int] = {}
         self._open()

@@ -1,4 +1,4 @@
-"""What a log's own files tell of its transactions at an offset in the middle of it."""
+"""What a log's own files show of its transactions at an offset in the middle of it."""
 
 import os
 from pathlib import Path
@@ -33,8 +33,8 @@ def past(log: PartitionLog, offset: int | None = None) -> Past:
     return replay.past()
 
 
-def opened(found: Past) -> list[tuple[int, int]]:
-    return sorted(zip(found.opened["producer_id"].tolist(), found.opened["first_offset"].tolist(), strict=True))
+def opened(past: Past) -> list[tuple[int, int]]:
+    return sorted(zip(past.opened["producer_id"].tolist(), past.opened["first_offset"].tolist(), strict=True))
 
 
 def at(path: Path, time_ms: int) -> None:

@@ -30,7 +30,7 @@ def log(disk: LogDir) -> PartitionLog:
 
 
 def reported(station: Station, *, after_ms: int = CHECK_MS, hinted: bool = True) -> list[Event]:
-    """What is told by the next looks, without a survey."""
+    """What the next looks publish, without a survey."""
     begun = len(station.events)
     station.clock.now += after_ms
     for _ in range(2):

@@ -7,12 +7,12 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.simulator.batch_writer import Entry, encode
+from streaming.simulator.batch_writer import BatchEntry, encode
 from streaming.simulator.cleaner import compact
-from streaming.simulator.facts import Totals
+from streaming.simulator.facts import FactTotals
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from streaming.simulator.segment_writer import Segment
+from streaming.simulator.segment_writer import WrittenSegment
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.simulated import write_part
 from tests.watcher.station import Fold, Station
@@ -32,11 +32,11 @@ class Expected:
 
     log: PartitionLog
     seen: int
-    held: Segment | None = None
-    pending: Sequence[Entry] = ()
+    held: WrittenSegment | None = None
+    pending: Sequence[BatchEntry] = ()
     cut: int | None = None
     met: bool = False
-    totals: Totals = field(default_factory=Totals)
+    totals: FactTotals = field(default_factory=FactTotals)
     skipped: bool = False
 
     def before_change(self) -> None:
@@ -76,10 +76,10 @@ class Expected:
         """The watcher has no file open any more."""
         self.held, self.pending = None, ()
 
-    def _count(self, entries: Sequence[Entry]) -> None:
+    def _count(self, entries: Sequence[BatchEntry]) -> None:
         for entry in entries:
             if entry.base_offset >= self.seen:
-                self.totals += Totals(entry.size, 0 if entry.control else 1, entry.records)
+                self.totals += FactTotals(entry.size, 0 if entry.control else 1, entry.records)
                 self.seen = entry.last_offset + 1
 
 
@@ -280,9 +280,9 @@ def _start(log: PartitionLog, start_from: str) -> int:
     return {"earliest": log.segments[0].base_offset, "active": log.active.base_offset, "latest": log.log_end_offset}[start_from]
 
 
-def _counted(fold: Fold, number: int) -> tuple[Totals, int, bool]:
+def _counted(fold: Fold, number: int) -> tuple[FactTotals, int, bool]:
     (one,) = [counted for log, counted in fold.logs.items() if log.topic == f"topic-{number}"]
-    return Totals(one.bytes, one.batches, one.records), one.next_offset, bool(one.skipped)
+    return FactTotals(one.bytes, one.batches, one.records), one.next_offset, bool(one.skipped)
 
 
 numbers, permilles = st.integers(0, 1), st.integers(0, 1000)

@@ -84,7 +84,7 @@ def test_a_quiet_log_s_file_is_closed_and_its_growth_seen_by_a_stat(few: OpenFil
     assert {tail.looked_ms for tail in closed} == {station.clock.now}
     for log in logs:
         log.append(batch(2))
-    station.look(set())  # without a survey, and no hint tells of an append
+    station.look(set())  # without a survey, and no hint of an append
     assert [station.fold_of(f"t{number}").records for number in range(12)] == [3] * 12
     logs[1].roll()
     logs[1].append(batch(4))

@@ -117,7 +117,7 @@ class TransactionalLog:
 
     def trim(self) -> None:
         """A reader is so slow that what it has not had is forgotten."""
-        if self.retold:  # the batches that tell where the log was cut off while no journal was there must arrive
+        if self.retold:  # the batches that show where the log was cut off while no journal was there must arrive
             self.look()
         self.station.trim(JournalBounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
 

@@ -1,4 +1,4 @@
-"""What events tell of transactions, and when they say that something was appended."""
+"""What events contain about transactions, and the times of appends in them."""
 
 import os
 from dataclasses import replace
@@ -14,7 +14,7 @@ from streaming.common.event_row import Event
 from streaming.common.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
@@ -158,7 +158,7 @@ def test_a_marker_that_is_not_understood_stops_the_log_before_it(station: Statio
 
 
 def state(name: str, state: IdState, producer: int = P) -> Batch:
-    reported = TransactionState(
+    reported = StoredTransaction(
         transactional_id=name,
         producer_id=producer,
         epoch=3,
@@ -215,7 +215,7 @@ def test_a_range_shows_the_newest_of_each_transactional_id(station: Station, dis
 def test_what_is_not_understood_is_reported_and_logged(station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
     log = partition(disk, "__transaction_state", 3)
     record = transaction_record(
-        TransactionState(transactional_id="a", producer_id=P, epoch=0, timeout_ms=1, state=IdState.EMPTY, updated=NOW)
+        StoredTransaction(transactional_id="a", producer_id=P, epoch=0, timeout_ms=1, state=IdState.EMPTY, updated=NOW)
     )
     later = Record(record.key, b"\x00\x63" + (record.value or b"")[2:], NOW)
     log.append(Batch(records=(later,)), Batch(records=(Record(b"\x00\x00\x7f", b"", NOW),)))

@@ -1,4 +1,4 @@
-"""Logs that real brokers wrote, counted as Kafka's own tool tells them."""
+"""Logs that real brokers wrote, counted as by Kafka's own tool."""
 
 import re
 import shutil

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher import carrying

@@ -12,7 +12,7 @@ from streaming.broker.watcher.watcher import Doubt
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, TransactionState, transaction_record
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, partition
@@ -27,7 +27,7 @@ def log(disk: LogDir) -> PartitionLog:
     """A segment for each entry; the one of `c` says that it has expired."""
     made = partition(disk, "__transaction_state", 3)
     expired = transaction_record(
-        TransactionState(transactional_id="c", producer_id=1, epoch=0, timeout_ms=1, state=IdState.EMPTY, updated=NOW)
+        StoredTransaction(transactional_id="c", producer_id=1, epoch=0, timeout_ms=1, state=IdState.EMPTY, updated=NOW)
     )
     gone = Batch(records=(Record(expired.key, None, NOW),))
     for each in (

@@ -1,4 +1,4 @@
-"""A log whose topic id is lost for a while, comes late, or is another one by then: the files tell that it is the same log."""
+"""A log whose topic id is lost for a while, comes late, or is another one by then: the files show that it is the same log."""
 
 from pathlib import Path
 from uuid import UUID

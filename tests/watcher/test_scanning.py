@@ -1,11 +1,11 @@
-"""Segments whose time index tells nothing are scanned within the budget of a turn, once, and nobody waits for them."""
+"""Segments whose time index contains nothing are scanned within the budget of a turn, once, and nobody waits for them."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN, Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir

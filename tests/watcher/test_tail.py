@@ -19,7 +19,7 @@ from streaming.broker.journal.cursor import Replays
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher import tail as tail_module
 from streaming.broker.watcher.cursors import cursor_at, log_id
-from streaming.broker.watcher.relocation import Loss, Open, Relocation
+from streaming.broker.watcher.relocation import LossColumns, Open, Relocation
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
 from streaming.common.rows import Kind
@@ -230,7 +230,7 @@ class Asked(RuleBasedStateMachine):
 
     @rule()
     def set_back(self) -> None:
-        loss = Loss(kind=Kind.TRUNCATED, opened=NOTHING_OPEN, next_offset=0, bytes=7)
+        loss = LossColumns(kind=Kind.TRUNCATED, opened=NOTHING_OPEN, next_offset=0, bytes=7)
         after = replace(self.tail.cursor, position=0, next_offset=0, stopped="")
         self._ask(lambda: self.tail.relocate(Relocation(after, self.segments, loss, ())))
 

@@ -368,7 +368,7 @@ def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(
             (Kind.SKIPPED, "stopped", "corrupt", 100),
             (Kind.TRUNCATED, "moved", "", 0),
         ], number
-        # a replay that failed is made up for, and then tells once more what is open
+        # a replay that failed is made up for, and then publishes once more what is open
         assert sum(event.kind is Kind.APPEARED for event in station.events) - 3 in (0, 1), number
         station.close()
         for directory in (first, second):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.disk.segment_files import OpenSegment
-from streaming.broker.watcher.unreadable import Unreadable
+from streaming.broker.watcher.unreadable import StuckTail
 from streaming.common.log_key import LogKey
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, partition
@@ -87,5 +87,5 @@ def test_a_directory_whose_topic_id_cannot_be_read_is_named(station: Station, di
     (bad.directory / "partition.metadata").write_text("nonsense")
     station.look()
     (found,) = station.watcher.unreadable()
-    assert found == Unreadable(LogKey(1, "bad", 0, ""), str(bad.directory), found.error)
+    assert found == StuckTail(LogKey(1, "bad", 0, ""), str(bad.directory), found.error)
     assert found.error.startswith("partition.metadata: ")

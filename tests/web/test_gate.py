@@ -14,10 +14,9 @@ import bcrypt
 import pytest
 import yaml
 
-from streaming.common.web import passwords
-from streaming.common.web.gate import Gate
-from streaming.common.web.messages import Request, Response
-from streaming.common.web.passwords import Passwords
+from streaming.common.web import gate as gates
+from streaming.common.web.gate import Gate, Passwords
+from streaming.common.web.messages import HttpRequest, Response
 from streaming.common.web.server import Server as WebServer
 from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
@@ -49,7 +48,7 @@ class Server:
         self.port = self._server.address[1]
         self._server.start("web")
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> Response:
         return Response(status=HTTPStatus.OK, body=request.path.encode())
 
     def close(self) -> None:
@@ -149,7 +148,7 @@ def test_a_wrong_password_that_becomes_the_right_one_is_right(guarded: Server, p
 
 
 def test_tries_displace_no_right_password(checked: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "WRONG_PASSWORDS", 10)
+    monkeypatch.setattr(gates, "WRONG_PASSWORDS", 10)
     users, checker = {"prometheus": hashed().encode()}, Passwords()
     assert checker.check(users, authorized(PASSWORD))
     wrong = [authorized(str(number)) for number in range(30)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.web import client_limits as limits
-from streaming.common.web.places import Place, Places, Stage, client_of
+from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, Stage, client_of
 from tests.tables import each_row
 
 
@@ -15,14 +15,14 @@ class Crowd:
     """Places that note who was cut."""
 
     def __init__(self) -> None:
-        self.places = Places()
+        self.places = ConnectionPlaces()
         self.now = 0.0
         self.cut: list[str] = []
 
-    def enter(self, host: str, name: str = "") -> Place:
+    def enter(self, host: str, name: str = "") -> ConnectionPlace:
         return self.places.enter(host, self.now, lambda: self.cut.append(name or host))
 
-    def asking(self, host: str, name: str = "", *, is_probe: bool = False) -> Place:
+    def asking(self, host: str, name: str = "", *, is_probe: bool = False) -> ConnectionPlace:
         place = self.enter(host, name)
         assert self.places.ask(place, self.now, is_probe)
         return place
@@ -153,7 +153,7 @@ _STEPS = st.lists(st.tuples(st.sampled_from(["enter", "ask", "probe", "take", "l
 @pytest.mark.parametrize("spread", [1, 5, 1000])
 @given(_STEPS)
 def test_whatever_comes_every_bound_holds(spread: int, steps: list[tuple[str, int]]) -> None:
-    places, there, now = Places(), list[Place](), 0.0
+    places, there, now = ConnectionPlaces(), list[ConnectionPlace](), 0.0
     for number, (step, choice) in enumerate(steps * 3):
         now += 0.01
         mine = there[choice % len(there)] if there else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streaming.broker.disk.locate import Boundary, beginning, find_offset, scan_on, window
+from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, scan_on, window
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.common.codecs import CODECS
@@ -40,7 +40,7 @@ def check_batch(segments: Sequence[Segment], offset: int) -> BatchCheck:
         boundary = beginning(following[0])
 
 
-def _checked(file: OpenSegment, boundary: Boundary, scanned: Scanned, buffer: Bytes) -> BatchCheck:
+def _checked(file: OpenSegment, boundary: BatchBoundary, scanned: Scanned, buffer: Bytes) -> BatchCheck:
     if not len(scanned.batches):
         return BatchCheck(
             sound=False,
@@ -66,7 +66,7 @@ def _checked(file: OpenSegment, boundary: Boundary, scanned: Scanned, buffer: By
     )
 
 
-def _crc_error(file: OpenSegment, boundary: Boundary, batch: Batches, buffer: Bytes) -> str:
+def _crc_error(file: OpenSegment, boundary: BatchBoundary, batch: Batches, buffer: Bytes) -> str:
     size = int(batch.size[0])
     if size > MOST_BYTES:
         return ""

@@ -65,7 +65,7 @@ class Blocking:
         self._waiting: dict[Path, tuple[BlockedCall, PollingThread | FirstRead]] = {}
         self._patience: dict[Path, int] = {}
         self._same = 0
-        self._seen: tuple[object, int] = (None, -1)  # the call that the last check found
+        self._last_call: tuple[object, int] = (None, -1)  # the call that the last check found
         for read in silent:
             log_dir = self._log_dir_of(read.path)
             assert log_dir is not None
@@ -91,8 +91,8 @@ class Blocking:
         calls = self.current.calls
         path, count = calls.path, calls.count
         # checks are counted, not seconds: while the machine is suspended, no check runs
-        self._same = self._same + 1 if path is not None and (path, count) == self._seen else 0
-        self._seen = (path, count)
+        self._same = self._same + 1 if path is not None and (path, count) == self._last_call else 0
+        self._last_call = (path, count)
         log_dir = None if path is None else self._log_dir_of(Path(path))
         if path is not None and log_dir is not None and self._same >= self._patience.get(log_dir.path, PATIENCE_POLLS):
             self._leave(log_dir, Path(path))
@@ -131,5 +131,5 @@ class Blocking:
         """Replace the current watcher by another one."""
         self.current.replace()
         self._fence(self.current.thread)
-        self._same, self._seen = 0, (None, -1)
+        self._same, self._last_call = 0, (None, -1)
         self.current = self._start()

@@ -157,19 +157,19 @@ class _Calls(grpc.GenericRpcHandler):
         """gRPC calls it when it has the headers of a call, and nothing else."""
         principal = ""
         if self._tokens is not None:
-            shown = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
-            token = accepted(self._tokens.get(), shown)
+            presented = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
+            token = accepted(self._tokens.get(), presented)
             if token is None:
                 self._metrics.unauthorized.inc()
                 return _refusal(grpc.StatusCode.UNAUTHENTICATED, "this agent asks for a token that it knows")
             principal = token.name
-        known = self._answers.get(handler_call_details.method)
-        if known is None:
+        answer = self._answers.get(handler_call_details.method)
+        if answer is None:
             self._count("unknown", "failed")
             name = handler_call_details.method.rpartition("/")[2][:40]
             return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name!r}: are job and agent of the same version?")
         # the message is read by ourselves: gRPC's own reading of a single one has no deadline
-        return grpc.stream_stream_rpc_method_handler(partial(self._answer, *known, principal))
+        return grpc.stream_stream_rpc_method_handler(partial(self._answer, *answer, principal))
 
     def _answer(
         self, call: str, answer: Answer, principal: str, requests: Iterator[bytes], context: grpc.ServicerContext

@@ -18,10 +18,9 @@ from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.kafka.formats.metadata_brokers import BrokerState
+from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
-from streaming.kafka.formats.servers import server_of
 from streaming.rules.config_levels import Configs
 from streaming.rules.limits import limits_of
 
@@ -266,7 +265,7 @@ class _Follower:
         self._log_dirs = log_dirs
         self._log = MetadataLog(log_dirs)
         self._complained = ""
-        self._seen = (0, 0)  # changes of the image at the last refresh
+        self._changes = (0, 0)  # changes of the image at the last refresh
         self._led: list[Led] = []
         self._hosts: set[int] = set()  # brokers with a replica
         self._counter = PartitionCounter(lambda topic: _min_isr(configs.of(topic)))
@@ -332,9 +331,9 @@ class _Follower:
             self._end_search(searched=False)
             if self.image is not None and self._recovers(self.image):
                 self.search()
-        seen = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
-        if self.image is not before or seen != self._seen:
-            self._seen = seen
+        changes = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
+        if self.image is not before or changes != self._changes:
+            self._changes = changes
             self.configs.refresh(self.image)
             self.version += 1
 

@@ -24,7 +24,7 @@ class _Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class ConsumerArrivals:
     """For several threads."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -47,8 +47,8 @@ class Arrivals:
     def begins(self, consumer: str) -> bool:
         """Whether the consumer's beginning was requested and is not published yet."""
         with self._lock:
-            known = self._consumers.get(consumer)
-            return known is not None and known.begun is not None and not known.begun.is_set()
+            one = self._consumers.get(consumer)
+            return one is not None and one.begun is not None and not one.begun.is_set()
 
     def note_beginning(self, consumer: str, begun: threading.Event) -> None:
         """Note that the consumer's beginning was requested. ``begun`` is set once it is published."""
@@ -58,21 +58,21 @@ class Arrivals:
     def forget_beginnings(self) -> None:
         """Forget all requests: the watcher that was to publish the beginnings no longer exists, so they have to be requested again."""
         with self._lock:
-            for known in self._consumers.values():
-                known.begun = None
+            for one in self._consumers.values():
+                one.begun = None
 
     def upto(self, consumer: str, run: str, journal: str) -> int:
         """The seq up to which this run of a consumer has received everything, -1 if it is not known."""
         with self._lock:
-            known = self._consumers.get(consumer)
-            return known.upto if known is not None and (known.run, known.journal) == (run, journal) else -1
+            one = self._consumers.get(consumer)
+            return one.upto if one is not None and (one.run, one.journal) == (run, journal) else -1
 
     def note(self, consumer: str, run: str, journal: str, upto: int) -> None:
         """Note that a run of a consumer has received everything up to ``upto``."""
         with self._lock:
-            known = self._of(consumer)
-            same = (known.run, known.journal) == (run, journal)
-            known.run, known.journal, known.upto = run, journal, max(known.upto, upto) if same else upto
+            one = self._of(consumer)
+            same = (one.run, one.journal) == (run, journal)
+            one.run, one.journal, one.upto = run, journal, max(one.upto, upto) if same else upto
 
     def appears_again(self, consumer: str, missed: int, watcher: object) -> threading.Event | None:
         """The event of an earlier request to publish open transactions again, None if there was no such request.
@@ -82,16 +82,16 @@ class Arrivals:
         transactions are published.
         """
         with self._lock:
-            known = self._consumers.get(consumer)
-            if known is None or known.appears is None or known.missed != missed or known.appears[0] is not watcher:
+            one = self._consumers.get(consumer)
+            if one is None or one.appears is None or one.missed != missed or one.appears[0] is not watcher:
                 return None
-            return known.appears[1]
+            return one.appears[1]
 
     def note_appearing(self, consumer: str, missed: int, watcher: object, published: threading.Event) -> None:
         """Note that ``watcher`` was asked to publish open transactions again. ``published`` is set once it has done so."""
         with self._lock:
-            known = self._of(consumer)
-            known.missed, known.appears = missed, (watcher, published)
+            one = self._of(consumer)
+            one.missed, one.appears = missed, (watcher, published)
 
     def _of(self, consumer: str) -> _Consumer:
         if consumer not in self._consumers and len(self._consumers) >= _MOST_CONSUMERS:

@@ -25,7 +25,7 @@ PIECE_BYTES = 512 << 10
 LARGEST_BATCH_BYTES = 256 << 20
 
 
-class CoordinatorLog:
+class ReplayedLog:
     """One log under one tail. One thread calls `step`; others may call `answer`.
 
     Args:
@@ -121,19 +121,19 @@ class CoordinatorLog:
             self._replay.close()
             self._read = False
 
-    def answer(self, known: KnownLog | None) -> GroupChanges | FollowedLog:
+    def answer(self, request: KnownLog | None) -> GroupChanges | FollowedLog:
         """The changes since the version that a job knows."""
         with self._lock:
             if not self._read or self.tail.breaks != self._breaks:
                 return followed(self.tail, Following.READING)
             replay = self._replay
-            return replay.changes(known.version if known is not None and known.edition == replay.edition else 0)
+            return replay.changes(request.version if request is not None and request.edition == replay.edition else 0)
 
 
 def published(tail: Tail) -> int:
     """Up to which offset the journal has a log, 0 if it has nothing of it."""
-    kept = tail.kept
-    return 0 if kept is None else kept.next_offset
+    cursor = tail.stored_cursor
+    return 0 if cursor is None else cursor.next_offset
 
 
 def followed(tail: Tail, following: Following) -> FollowedLog:

@@ -13,7 +13,7 @@ class DirCalls:
     """For several threads. The threads of the log dirs are started with the first call and end with the process."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._queues: dict[Path, SimpleQueue[_Call[object]]] = {path: SimpleQueue() for path in paths}
+        self._queues: dict[Path, SimpleQueue[_DirCall[object]]] = {path: SimpleQueue() for path in paths}
         self._started: set[Path] = set()
         self._lock = threading.Lock()
 
@@ -28,7 +28,7 @@ class DirCalls:
             if path not in self._started:
                 self._started.add(path)
                 threading.Thread(target=self._work, args=(path,), daemon=True, name=f"requests in {path}").start()
-        made = _Call(what)
+        made = _DirCall(what)
         self._queues[path].put(made)  # type: ignore[arg-type]
         return made.result(seconds)
 
@@ -37,19 +37,19 @@ class DirCalls:
             self._queues[path].get().make()
 
 
-class _Call(Generic[R]):
+class _DirCall(Generic[R]):
     def __init__(self, what: Callable[[], R]) -> None:
         self._what = what
         self._done = threading.Event()
         self._given_up = False
-        self._found: R
+        self._result: R
         self._error: Exception | None = None
 
     def make(self) -> None:
         if self._given_up:
             return
         try:
-            self._found = self._what()
+            self._result = self._what()
         except Exception as error:  # noqa: BLE001 - the one that waits raises it
             self._error = error
         self._done.set()
@@ -60,4 +60,4 @@ class _Call(Generic[R]):
             raise TimeoutError
         if self._error is not None:
             raise self._error
-        return self._found
+        return self._result

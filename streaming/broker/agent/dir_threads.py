@@ -1,10 +1,19 @@
-"""Background work that reads the log dirs: one thread for each, so that a log dir that does not answer holds up nothing else."""
+"""Background work that reads the log dirs: one thread for each, and which of the watched logs are there for it.
+
+So a log dir that does not answer holds up nothing else. A watcher that replaces another one lists the logs one after the other. So a log
+that no watcher has is gone only after a while.
+"""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.watcher.tail import Tail
+from streaming.common.log_key import LogKey
 
 log = logging.getLogger(__name__)
 
@@ -48,3 +57,51 @@ class DirThreads:
             except Exception:
                 log.exception("background work in a log dir failed", extra={"work": self._what, "log_dir": str(path)})
                 rest = DEFECT_SECONDS
+
+
+GONE_SECONDS = 120.0
+"""After so long a log that no watcher has is gone: it is more than a new watcher needs to list everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """``here``: the logs that may be read. ``gone``: those that are not there any more. ``unavailable``: the log dir may not be read."""
+
+    here: dict[LogKey, Tail]
+    gone: set[LogKey]
+    unavailable: bool
+
+
+class Presence:
+    """For the thread of one log dir.
+
+    Args:
+        tails: the logs that are watched at this moment, in all log dirs.
+        wants: whether a log of this topic matters.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, path: Path, log_dirs: LogDirs, tails: Callable[[], list[Tail]], wants: Callable[[str], bool], clock: Callable[[], float]
+    ) -> None:
+        self._path = path
+        self._log_dirs = log_dirs
+        self._tails = tails
+        self._wants = wants
+        self._clock = clock
+        self._missing: dict[LogKey, float] = {}  # since when no watcher has a log
+
+    def look(self, logs: Collection[LogKey]) -> Present:
+        """Compare the logs that were there at the last call with those that are there now. An unavailable log dir has none."""
+        if self._path in self._log_dirs.unavailable:
+            self._missing.clear()
+            return Present({}, set(logs), unavailable=True)
+        watched = {tail.cursor.log: tail for tail in self._tails() if self._wants(tail.cursor.log.topic)}
+        here = {key: tail for key, tail in watched.items() if self._is_here(tail)}
+        now = self._clock()
+        self._missing = {key: self._missing.get(key, now) for key in logs if key not in watched}
+        expired = {key for key, since in self._missing.items() if now - since >= GONE_SECONDS}
+        return Present(here, {key for key in logs if key in watched and key not in here} | expired, unavailable=False)
+
+    def _is_here(self, tail: Tail) -> bool:
+        return tail.partition.log_dir.path == self._path and tail.resumed and not tail.away and not tail.leaving

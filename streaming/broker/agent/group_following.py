@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.agent.coordinator_log import PIECE_BYTES, CoordinatorLog, followed
-from streaming.broker.agent.dir_threads import DirThreads
-from streaming.broker.agent.presence import Presence
+from streaming.broker.agent.coordinator_log import PIECE_BYTES, ReplayedLog, followed
+from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.protocol.group_messages import FollowedLog, Following, KnownLog
 from streaming.broker.scrub.scrub_pace import ScrubPace
 from streaming.broker.watcher.tail import Tail
@@ -70,7 +69,8 @@ class GroupFollowing:
         self._clock = clock
         self._process, self._numbers = uuid.uuid4().hex, count(1)
         self._dirs = {
-            path: _Dir(Presence(path, log_dirs, tails, COORDINATED_TOPICS.__contains__, clock)) for path in (each.path for each in log_dirs)
+            path: _FollowedDir(Presence(path, log_dirs, tails, COORDINATED_TOPICS.__contains__, clock))
+            for path in (each.path for each in log_dirs)
         }
         self._threads = DirThreads("groups", self._dirs, self.step)
         self.errors = 0
@@ -97,22 +97,22 @@ class GroupFollowing:
         rest = self._pace.spent(bytes_read() - read, time.thread_time() - spent, self._clock())
         return rest if more else max(rest, REST_SECONDS)
 
-    def _meet(self, here: "_Dir") -> None:
+    def _meet(self, here: "_FollowedDir") -> None:
         """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
         present = here.presence.look(here.logs)
         for key in present.gone:
             here.forget(key).close()
         for key, tail in present.here.items():
-            known = here.logs.get(key)
-            if known is not None and known.tail is not tail and not known.adopt(tail):
+            log = here.logs.get(key)
+            if log is not None and log.tail is not tail and not log.adopt(tail):
                 here.forget(key).close()
             if key not in here.logs:
-                here.logs[key] = CoordinatorLog(tail, partial(self._new, key))
+                here.logs[key] = ReplayedLog(tail, partial(self._new, key))
 
     def _new(self, key: LogKey) -> Replay:
         return new_replay(key, f"{self._process}.{next(self._numbers)}", self._limits[key.topic])
 
-    def _read(self, here: "_Dir", key: LogKey, each: CoordinatorLog, now: float) -> bool:
+    def _read(self, here: "_FollowedDir", key: LogKey, each: ReplayedLog, now: float) -> bool:
         """Read a piece; returns whether there is more to read at once."""
         try:
             more = each.step(here.buffer)
@@ -123,7 +123,7 @@ class GroupFollowing:
             here.tries.pop(key, None)
         return more
 
-    def _fail(self, here: "_Dir", key: LogKey, each: CoordinatorLog, now: float, error: Exception) -> None:
+    def _fail(self, here: "_FollowedDir", key: LogKey, each: ReplayedLog, now: float, error: Exception) -> None:
         self.errors += 1
         here.tries[key] += 1
         rest = min(MOST_RETRY_SECONDS, RETRY_SECONDS * 2 ** (here.tries[key] - 1))
@@ -137,9 +137,9 @@ class GroupFollowing:
 
     # --- called from other threads
 
-    def changes(self, known: Iterable[KnownLog]) -> Iterator[GroupChanges | FollowedLog]:
+    def changes(self, requests: Iterable[KnownLog]) -> Iterator[GroupChanges | FollowedLog]:
         """The changes of each log since the versions that a job knows, one log after the other."""
-        had = {LogKey(each.broker, each.topic, each.coordinator, each.topic_id): each for each in known}
+        had = {LogKey(each.broker, each.topic, each.coordinator, each.topic_id): each for each in requests}
         unavailable = self._log_dirs.unavailable
         for path, here in self._dirs.items():
             for key, each in list(here.logs.items()):
@@ -158,17 +158,17 @@ class GroupFollowing:
         return found
 
 
-class _Dir:
+class _FollowedDir:
     """The logs of one log dir. Only its thread changes it."""
 
     def __init__(self, presence: Presence) -> None:
         self.presence = presence
-        self.logs: dict[LogKey, CoordinatorLog] = {}
+        self.logs: dict[LogKey, ReplayedLog] = {}
         self.tries = Counter[LogKey]()
         self.again_at: dict[LogKey, float] = {}
         self.buffer: Bytes = np.empty(PIECE_BYTES, np.uint8)
 
-    def forget(self, key: LogKey) -> CoordinatorLog:
+    def forget(self, key: LogKey) -> ReplayedLog:
         """Forget a log, and that it could not be read; returns it."""
         self.tries.pop(key, None)
         self.again_at.pop(key, None)

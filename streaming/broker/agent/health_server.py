@@ -10,7 +10,7 @@ from streaming.broker.disk.shortage import shortage
 from streaming.common.definitions.agent_metrics import HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
 from streaming.common.units import Address
 from streaming.common.web.gate import Gate
-from streaming.common.web.messages import Request, Response, sentence
+from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.common.web.negotiation import TEXT_TYPE
 from streaming.common.web.server import Server
 from streaming.errors import UsageError
@@ -77,7 +77,7 @@ class HealthServer:
         """Stop answering and release the port."""
         self._server.close()
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> Response:
         path = request.path
         if path == "/metrics":
             return Response(status=HTTPStatus.OK, content_type=TEXT_TYPE, body=self._metrics.page())

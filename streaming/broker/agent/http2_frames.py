@@ -1,4 +1,4 @@
-"""Looks at the frames of HTTP/2 that pass between a client and gRPC: the head of each says how long it is and what it belongs to.
+"""Looks at the frames of HTTP/2 that pass between a client and gRPC: the head of each contains its length and what it belongs to.
 
 gRPC refuses a call whose headers are too long, and reads on: headers that never end, in CONTINUATION frames, took 15 MiB and more of a
 process for each connection (RFC 9113, 4.1, 6.2, 6.10 and 10.5.1; CERT/CC VU#421644).

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.scanning import scan_on
-from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
 from streaming.broker.ladder.active_ladder import ActiveLadder
 from streaming.broker.ladder.counts import Counts
 from streaming.broker.ladder.filling import count_segment, opened_at, read_aborted, read_on
@@ -20,12 +20,12 @@ from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import Piece, scan
 from streaming.kafka.scan.sums import Sums
-from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
+from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_of
 from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
-_UNTIMED = Times.recorded(0, 0)
+_UNTIMED = AppendTimes.recorded(0, 0)
 
 Paced = Callable[[int], None]
 """Called with the number of bytes after each window that was read; it may wait, or raise OSError to end the scan."""
@@ -57,7 +57,7 @@ class LadderedLog:
         self._unsaved: dict[SegmentKey, bytes] = {}
         self._breaks = tail.breaks
         self._ladder: LogLadder | None = None
-        self._identity = Identity(-1, -1)  # of the file of the active segment
+        self._identity = FileIdentity(-1, -1)  # of the file of the active segment
         self._gap = False  # the watcher has read a range that the ladder lacks; nothing is added before the gap is closed
         self._lost = False  # it is not known any more which data is aborted
         self._keys: dict[int, SegmentKey] = {}  # of the closed segments in the ladder
@@ -91,7 +91,7 @@ class LadderedLog:
         cursor = self.tail.cursor
         if cursor.segment > ladder.active_offset and cursor.position == 0 and cursor.next_offset == ladder.end_offset and not self._gap:
             ladder.roll(cursor.segment, now_ms)
-            self._identity = Identity(cursor.device, cursor.inode)
+            self._identity = FileIdentity(cursor.device, cursor.inode)
 
     # --- the thread that fills
 
@@ -101,7 +101,7 @@ class LadderedLog:
         cursor, ladder = self.tail.cursor, self._ladder
         if ladder is None or self._lost or self.tail.breaks != self._breaks:
             return False
-        return cursor.segment != ladder.active_offset or self._identity == Identity(cursor.device, cursor.inode)
+        return cursor.segment != ladder.active_offset or self._identity == FileIdentity(cursor.device, cursor.inode)
 
     @property
     def has_gap(self) -> bool:
@@ -148,17 +148,17 @@ class LadderedLog:
         """Add what the watcher has read and was not noted. Raises as `begin` does; then begin again."""
         ladder, cursor = self._ladder, self.tail.cursor
         assert ladder is not None
-        of = {segment.base_offset: segment for segment in self.tail.segments}
-        bases = sorted(of)
+        segments = {segment.base_offset: segment for segment in self.tail.segments}
+        bases = sorted(segments)
         while ladder.active_offset < cursor.segment:
-            self._read_on(ladder, _listed(of, ladder.active_offset), None, buffer, paced)
+            self._read_on(ladder, _listed(segments, ladder.active_offset), None, buffer, paced)
             following = next((base for base in bases if base > ladder.active_offset), None)
             if following is None:  # the log was truncated after its cursor was read
                 raise FileNotFoundError(f"no segment after {ladder.active_offset} is listed any more")
             ladder.roll(following, now_ms)
-            self._identity = of[following].identity
+            self._identity = segments[following].identity
         if cursor.segment == ladder.active_offset and cursor.position >= ladder.position:
-            self._read_on(ladder, _listed(of, cursor.segment), cursor.position, buffer, paced)
+            self._read_on(ladder, _listed(segments, cursor.segment), cursor.position, buffer, paced)
             self._gap = False
 
     @staticmethod
@@ -290,10 +290,10 @@ class LadderedLog:
         end_offset, counts = ladder.end()
         return start[1], end_offset, counts - start[2]
 
-    def holds(self, known: CountedNow) -> bool:
+    def holds(self, counted: CountedNow) -> bool:
         """Whether what was known still is: the log was not truncated, and its ladder not begun again."""
         ladder = self._ladder
-        return ladder is not None and ladder.edition == known.view.edition and self.tail.breaks == self._breaks
+        return ladder is not None and ladder.edition == counted.view.edition and self.tail.breaks == self._breaks
 
     def unsaved(self) -> dict[SegmentKey, bytes]:
         """The ladders of closed segments that are to be stored."""
@@ -325,8 +325,8 @@ class LadderedLog:
         return 0 if ladder is None else ladder.nbytes
 
 
-def _listed(of: Mapping[int, Segment], base_offset: int) -> Segment:
-    found = of.get(base_offset)
+def _listed(segments: Mapping[int, Segment], base_offset: int) -> Segment:
+    found = segments.get(base_offset)
     if found is None:
         raise FileNotFoundError(f"segment {base_offset} is not listed any more")
     return found

@@ -11,9 +11,8 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-from streaming.broker.agent.dir_threads import DirThreads
+from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.agent.laddered_log import LadderedLog
-from streaming.broker.agent.presence import Presence
 from streaming.broker.agent.record_totals import RecordTotals
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanned_timestamps import SegmentKey
@@ -87,7 +86,9 @@ class Ladders:
         self._pace = ScrubPace(rate, cpu_share)
         self._clock = clock
         self._by_tail: dict[Tail, LadderedLog] = {}
-        self._dirs = {path: _Dir(Presence(path, log_dirs, tails, _is_counted, clock), clock()) for path in (each.path for each in log_dirs)}
+        self._dirs = {
+            path: _LadderDir(Presence(path, log_dirs, tails, _is_counted, clock), clock()) for path in (each.path for each in log_dirs)
+        }
         self._threads = DirThreads("ladders", self._dirs, self.step)
         self._swept = clock()
         self.errors = 0
@@ -137,7 +138,7 @@ class Ladders:
                 self._keep(here)
         return REST_SECONDS
 
-    def _keep(self, here: "_Dir") -> None:
+    def _keep(self, here: "_LadderDir") -> None:
         here.stored_at = self._clock()
         try:
             self._store(here)
@@ -145,7 +146,7 @@ class Ladders:
         except JournalError as error:
             log.warning("what was counted of logs cannot be stored now", extra={"error": str(error)})
 
-    def _meet(self, here: "_Dir") -> None:
+    def _meet(self, here: "_LadderDir") -> None:
         """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
         present = here.presence.look(here.logs)
         for key in present.gone:
@@ -154,23 +155,23 @@ class Ladders:
             self._by_tail.pop(each.tail, None)
             here.gone |= set() if present.unavailable else each.stored_keys
         for key, tail in present.here.items():
-            known = here.logs.get(key)
-            if known is not None and known.tail is not tail:
-                self._by_tail.pop(known.tail, None)
-                if known.adopt(tail):
-                    self._by_tail[tail] = known
+            log = here.logs.get(key)
+            if log is not None and log.tail is not tail:
+                self._by_tail.pop(log.tail, None)
+                if log.adopt(tail):
+                    self._by_tail[tail] = log
                 else:
                     del here.logs[key]
             if key not in here.logs:
                 here.logs[key] = self._by_tail[tail] = LadderedLog(tail)
 
-    def _urgent(self, path: Path, here: "_Dir", buffer: Bytes) -> None:
+    def _urgent(self, path: Path, here: "_LadderDir", buffer: Bytes) -> None:
         """Begin ladders, and close their gaps."""
         here.looked_at = self._clock()
         for key, each in list(here.logs.items()):
             self._try(path, here, key, partial(self._see_to, here, each, buffer))
 
-    def _see_to(self, here: "_Dir", each: LadderedLog, buffer: Bytes, paced: Callable[[int], None]) -> None:
+    def _see_to(self, here: "_LadderDir", each: LadderedLog, buffer: Bytes, paced: Callable[[int], None]) -> None:
         if not each.valid:
             each.begin(buffer, paced)
         if each.valid and each.has_gap:
@@ -185,7 +186,7 @@ class Ladders:
         if each.start_is_due:
             each.place_start()
 
-    def _fill_next(self, path: Path, here: "_Dir") -> bool:
+    def _fill_next(self, path: Path, here: "_LadderDir") -> bool:
         """Count the newest segment that is not counted; returns whether there was one."""
         if not here.due:
             now = self._clock()
@@ -207,12 +208,12 @@ class Ladders:
             self._try(path, here, chosen, partial(self._fill, path, here, found))
         return True
 
-    def _fill(self, path: Path, here: "_Dir", each: LadderedLog, paced: Callable[[int], None]) -> None:
+    def _fill(self, path: Path, here: "_LadderDir", each: LadderedLog, paced: Callable[[int], None]) -> None:
         each.fill(self._stored, here.buffer, self._attentive(path, here, paced))
         if each.start_is_due:
             each.place_start()
 
-    def _attentive(self, path: Path, here: "_Dir", paced: Callable[[int], None]) -> Callable[[int], None]:
+    def _attentive(self, path: Path, here: "_LadderDir", paced: Callable[[int], None]) -> Callable[[int], None]:
         """Look after what is urgent now and then while a large segment is filled."""
 
         def attentive(size: int) -> None:
@@ -226,7 +227,7 @@ class Ladders:
     def _stored(self, key: SegmentKey) -> bytes | None:
         return self._journal.ladders([key]).get(key)
 
-    def _try(self, path: Path, here: "_Dir", key: LogKey, what: Callable[[Callable[[int], None]], object]) -> None:
+    def _try(self, path: Path, here: "_LadderDir", key: LogKey, what: Callable[[Callable[[int], None]], object]) -> None:
         """Do something with a log. If that fails in any way, this log is left alone for a while."""
         if here.again_at.get(key, 0.0) > self._clock():
             return
@@ -237,7 +238,7 @@ class Ladders:
         except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
             self._leave_alone(here, key, error)
 
-    def _leave_alone(self, here: "_Dir", key: LogKey, error: Exception) -> None:
+    def _leave_alone(self, here: "_LadderDir", key: LogKey, error: Exception) -> None:
         """Count and name what failed. Raises MemoryError: no log causes that."""
         if isinstance(error, MemoryError):
             raise error
@@ -263,7 +264,7 @@ class Ladders:
 
     # --- what is stored
 
-    def _store(self, here: "_Dir") -> None:
+    def _store(self, here: "_LadderDir") -> None:
         logs = list(here.logs.values())
         found = {key: ladder for each in logs for key, ladder in each.unsaved().items()}
         gone = here.gone - found.keys()
@@ -308,7 +309,7 @@ class Ladders:
         return sum(map(attrgetter("nbytes"), self.all()))
 
 
-class _Dir:
+class _LadderDir:
     """The logs of one log dir. Only its thread changes it."""
 
     def __init__(self, presence: Presence, now: float) -> None:

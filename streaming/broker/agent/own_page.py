@@ -19,7 +19,7 @@ class AgentMetrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._making = Lock()  # one page at a time
-        self._shown: dict[Metric, list[tuple[tuple[str, ...], Callable[[], float | None]]]] = {}
+        self._series: dict[Metric, list[tuple[tuple[str, ...], Callable[[], float | None]]]] = {}
         self._registry.register(self)
         self.calls = self._counter(CALLS)
         self.rows = self._counter(ROWS)
@@ -27,11 +27,11 @@ class AgentMetrics:
 
     def show(self, metric: Metric, value: Callable[[], float | None], *labels: str) -> None:
         """Show a value that is kept elsewhere. Where it is None, there is no sample."""
-        self._shown.setdefault(metric, []).append((labels, value))
+        self._series.setdefault(metric, []).append((labels, value))
 
     def collect(self) -> Iterable[Samples]:
         """Yield the samples, as `prometheus_client` expects them."""
-        for metric, series in self._shown.items():
+        for metric, series in self._series.items():
             samples = [(labels, number) for labels, value in series if (number := value()) is not None]
             if samples:
                 yield client_family(metric, samples)

@@ -23,7 +23,7 @@ MOST_AFFECTED = 1_000
 """The most partitions that are named in all, the offline ones first. The same limit holds for recovering and for reassigned ones."""
 
 
-class Problem(StrEnum):
+class PartitionProblem(StrEnum):
     """The problem of a partition, the worst first."""
 
     OFFLINE = "offline"
@@ -31,7 +31,7 @@ class Problem(StrEnum):
     UNDER_REPLICATED = "under_replicated"
 
 
-_WORST_FIRST = {problem: rank for rank, problem in enumerate(Problem)}
+_WORST_FIRST = {problem: rank for rank, problem in enumerate(PartitionProblem)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,14 @@ class PartitionCounter:
         for topic in sorted(image.topics(), key=lambda topic: topic.name):
             min_isr = self._min_isr(topic.name)
             made_of = image.topic_changes(topic.topic_id), min_isr, capped
-            known = before.get(topic.topic_id)
-            if known is None or known.made_of != made_of:
-                known = _count(topic.name, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
-            self._topics[topic.topic_id] = known
+            counted = before.get(topic.topic_id)
+            if counted is None or counted.made_of != made_of:
+                counted = _count(topic.name, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
+            self._topics[topic.topic_id] = counted
         found = self._topics.values()
-        affected = sorted(chain.from_iterable(each.affected for each in found), key=lambda each: _WORST_FIRST[Problem(each.problem)])
+        affected = sorted(
+            chain.from_iterable(each.affected for each in found), key=lambda each: _WORST_FIRST[PartitionProblem(each.problem)]
+        )
         return PartitionCounts(
             [each.counts for each in found],
             affected[:MOST_AFFECTED],
@@ -104,9 +106,9 @@ def _count(
 ) -> _TopicCount:
     states = sorted(partitions.items())
     found = {
-        Problem.OFFLINE: [each for each in states if each[1].leader < 0],
-        Problem.UNDER_MIN_ISR: [each for each in states if under_min_isr(each[1], min_isr, capped)],
-        Problem.UNDER_REPLICATED: sorted((each for each in states if each[1].under_replicated), key=lambda each: len(each[1].isr)),
+        PartitionProblem.OFFLINE: [each for each in states if each[1].leader < 0],
+        PartitionProblem.UNDER_MIN_ISR: [each for each in states if under_min_isr(each[1], min_isr, capped)],
+        PartitionProblem.UNDER_REPLICATED: sorted((each for each in states if each[1].under_replicated), key=lambda each: len(each[1].isr)),
     }
     return _TopicCount(
         made_of,
@@ -131,9 +133,9 @@ def _reassignment(topic: str, partition: int, state: PartitionState) -> Reassign
     return Reassignment(topic=topic, partition=partition, leader=state.leader, adding=adding, removing=removing)
 
 
-def _examples(topic: str, found: dict[Problem, list[tuple[int, PartitionState]]]) -> Iterable[AffectedPartition]:
+def _examples(topic: str, partitions: dict[PartitionProblem, list[tuple[int, PartitionState]]]) -> Iterable[AffectedPartition]:
     named: set[int] = set()
-    for problem, some in found.items():
+    for problem, some in partitions.items():
         for partition, state in list(islice((each for each in some if each[0] not in named), EXAMPLES)):
             named.add(partition)
             yield AffectedPartition(

@@ -10,7 +10,7 @@ from pathlib import Path
 from streaming.broker.agent.blocking import POLL_SECONDS, Blocking
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.consumer_memory import Arrivals
+from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.agent.dir_calls import DirCalls
 from streaming.broker.agent.ending import Ending
 from streaming.broker.agent.group_answers import GroupAnswers
@@ -97,7 +97,7 @@ class Parts:
     ) -> None:
         self._options, self._log_dirs, self._journal = options, log_dirs, journal
         self._pulse, self._polls, self._ending = pulse, polls, ending
-        self._consumers, self._arrivals = Consumers(journal, journal.now_ms), Arrivals()
+        self._consumers, self._arrivals = Consumers(journal, journal.now_ms), ConsumerArrivals()
         self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
         self.ladders = self._new_ladders() if options.ladder_rate else None
         self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)

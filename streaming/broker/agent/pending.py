@@ -17,13 +17,13 @@ MOST_ANSWERED = 20
 """The most transactions that one request may contain: each needs a read of a log."""
 
 
-def answer(asked: Iterable[PendingCommits], tails: Iterable[Tail], redact: Callable[[str], str]) -> Iterator[PendingCommits]:
+def answer(transactions: Iterable[PendingCommits], tails: Iterable[Tail], redact: Callable[[str], str]) -> Iterator[PendingCommits]:
     """Return those of the transactions whose logs are here and can be read, with their groups.
 
     Args:
         redact: makes the name of a group that may leave the host.
     """
-    wanted = [each for each in asked if each.topic == OFFSETS_TOPIC][:MOST_ANSWERED]
+    wanted = [each for each in transactions if each.topic == OFFSETS_TOPIC][:MOST_ANSWERED]
     if not wanted:
         return
     there = {tail.cursor.log: tail for tail in tails}

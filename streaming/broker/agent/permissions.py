@@ -31,7 +31,7 @@ _NO_RIGHT = "may not be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadablePath:
     """A file or directory that cannot be read, what is not known because of it, and why."""
 
     path: Path
@@ -44,15 +44,15 @@ class Unreadable:
         return self.why == _NO_RIGHT
 
 
-def find_unreadable(log_dirs: Iterable[LogDir]) -> list[Unreadable]:
+def find_unreadable(log_dirs: Iterable[LogDir]) -> list[UnreadablePath]:
     """List everything in the log dirs that this process cannot read. It asks the system about each file and opens none."""
     return [found for log_dir in log_dirs for found in _of_log_dir(log_dir.path)]
 
 
-def _of_log_dir(path: Path) -> Iterator[Unreadable]:
+def _of_log_dir(path: Path) -> Iterator[UnreadablePath]:
     if not os.access(path, os.R_OK | os.X_OK):
         if path.exists():  # otherwise the reason is not a missing right
-            yield Unreadable(path, "no log in it is watched")
+            yield UnreadablePath(path, "no log in it is watched")
         return
     for name, cost in _CHECKPOINTS.items():
         yield from unreadable_file(path / name, cost)
@@ -62,9 +62,9 @@ def _of_log_dir(path: Path) -> Iterator[Unreadable]:
         yield from _of_partition(directory, _METADATA if directory.name == f"{names.METADATA_TOPIC}-0" else _WATCHED)
 
 
-def _of_partition(path: Path, cost: str) -> Iterator[Unreadable]:
+def _of_partition(path: Path, cost: str) -> Iterator[UnreadablePath]:
     if not os.access(path, os.R_OK | os.X_OK):
-        yield Unreadable(path, cost)
+        yield UnreadablePath(path, cost)
         return
     try:
         files = [path / name for name in os.listdir(path) if name.endswith((".log", ".checkpoint")) or name in _SMALL_FILES]
@@ -74,11 +74,11 @@ def _of_partition(path: Path, cost: str) -> Iterator[Unreadable]:
         yield from unreadable_file(file, _EPOCHS if file.name == names.LEADER_EPOCH_CHECKPOINT else cost)
 
 
-def unreadable_file(path: Path, cost: str) -> Iterator[Unreadable]:
+def unreadable_file(path: Path, cost: str) -> Iterator[UnreadablePath]:
     """Ask the system about a file; nothing if it can be read."""
     why = _what_hinders(path)
     if why:
-        yield Unreadable(path, cost, why)
+        yield UnreadablePath(path, cost, why)
 
 
 def _what_hinders(path: Path) -> str:

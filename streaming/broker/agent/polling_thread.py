@@ -10,7 +10,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.health_server import Pulse
 from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.polls import Polls
-from streaming.broker.disk.calls import Calls, calls_of_this_thread
+from streaming.broker.disk.calls import ThreadCalls, calls_of_this_thread
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.watcher import POLL_BYTES, Watcher
 from streaming.errors import FencedError, SegtailError
@@ -88,7 +88,7 @@ class PollingThread:
         stop: threading.Event,
         polls: Polls,
     ) -> None:
-        self.calls = Calls()
+        self.calls = ThreadCalls()
         """The file of Kafka that is being read."""
         self.error: Exception | None = None
         """The reason why the thread ended, if nobody stopped it."""

@@ -29,27 +29,27 @@ PositionAnswer = tuple[str, Position]
 _Log = list[tuple[int, int, int]]  # of the rows of a log: the row, the offset, up to where the next record is looked for
 
 
-def find_positions(ladders: Ladders | None, calls: DirCalls, asked: pa.Table, clock: Callable[[], float] = time.monotonic) -> pa.Table:
+def find_positions(ladders: Ladders | None, calls: DirCalls, questions: pa.Table, clock: Callable[[], float] = time.monotonic) -> pa.Table:
     """The positions (`POSITIONS`) of `POSITIONS_ASKED`, of the first `MOST_POSITIONS` rows. Where there is no ladder, the edition is ""."""
-    asked = asked.slice(0, MOST_POSITIONS)
+    questions = questions.slice(0, MOST_POSITIONS)
     ends, found = clock() + SECONDS, dict[int, PositionAnswer]()
     opened = OpenedBatches() if ladders is None else ladders.opened
-    for path, logs in (_by_log_dir(ladders, asked) if ladders is not None else {}).items():
+    for path, logs in (_by_log_dir(ladders, questions) if ladders is not None else {}).items():
         try:
             found |= calls.call(path, partial(_of_logs, logs, opened, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
         except TimeoutError:
             log.warning("positions are not found in time", extra={"log_dir": str(path), "logs": len(logs)})
-    answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(asked["offset"].to_pylist())]
-    return positions_table(asked, answers)
+    answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(questions["offset"].to_pylist())]
+    return positions_table(questions, answers)
 
 
 def _in_time(clock: Callable[[], float], ends: float) -> bool:
     return clock() < ends
 
 
-def _by_log_dir(ladders: Ladders, asked: pa.Table) -> Mapping[Path, list[tuple[LadderedLog, _Log]]]:
+def _by_log_dir(ladders: Ladders, questions: pa.Table) -> Mapping[Path, list[tuple[LadderedLog, _Log]]]:
     rows: dict[LogKey, _Log] = defaultdict(list)
-    columns = (asked[name].to_pylist() for name in POSITIONS_ASKED.names)
+    columns = (questions[name].to_pylist() for name in POSITIONS_ASKED.names)
     for row, (broker, topic, topic_id, partition, offset, upto) in enumerate(zip(*columns, strict=True)):
         rows[LogKey(broker, topic, partition, topic_id)].append((row, offset, upto))
     found: dict[Path, list[tuple[LadderedLog, _Log]]] = defaultdict(list)
@@ -92,9 +92,9 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tup
         yield row, (known.view.edition, position)
 
 
-def positions_table(asked: pa.Table, answers: Sequence[PositionAnswer]) -> pa.Table:
+def positions_table(questions: pa.Table, answers: Sequence[PositionAnswer]) -> pa.Table:
     """The positions (`POSITIONS`), one answer for each row of `POSITIONS_ASKED`."""
     rows = [(edition, position.state.name.lower(), *astuple(position)[2:]) for edition, position in answers]
     columns = list(zip(*rows, strict=True)) or [()] * (len(POSITIONS) - len(POSITIONS_ASKED))
     added = [pa.array(column, field.type) for column, field in zip(columns, list(POSITIONS)[len(POSITIONS_ASKED) :], strict=True)]
-    return pa.Table.from_arrays([*(asked[name] for name in POSITIONS_ASKED.names), *added], schema=POSITIONS)
+    return pa.Table.from_arrays([*(questions[name] for name in POSITIONS_ASKED.names), *added], schema=POSITIONS)

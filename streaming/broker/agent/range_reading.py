@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.agent.consumer_memory import Arrivals
+from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.journal.blocks import longs
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
@@ -29,49 +29,49 @@ class RangeReading:
     agent: str
     journal: Journal
     consumers: Consumers
-    arrivals: Arrivals
+    arrivals: ConsumerArrivals
 
-    def rows(self, asked: Range, broker: int) -> Iterator[pa.RecordBatch]:
+    def rows(self, request: Range, broker: int) -> Iterator[pa.RecordBatch]:
         """The rows of a range; none if the consumer has no such journal any more.
 
         Raises:
             AgentError: the consumer began anew while they were read: it gets none of them.
         """
         with self.journal.database.reading():  # the consumer is not forgotten between these two
-            found = self._begin(asked) if self._is_of(asked) else None
+            found = self._begin(request) if self._is_of(request) else None
         if found is None:
             yield pa.RecordBatch.from_pylist([], EVENTS)
             return
         after, losses = found
-        lost = [(loss.upto, self._loss_events(loss, broker)) for loss in losses if loss.upto <= asked.upto]
+        lost = [(loss.upto, self._loss_events(loss, broker)) for loss in losses if loss.upto <= request.upto]
         while True:
             with self.journal.database.reading():
-                if not self._is_of(asked):
+                if not self._is_of(request):
                     raise AgentError("the consumer has begun anew meanwhile: it has to plan again")
-                blocks = self.journal.blocks(after, asked.upto, BLOCKS_AT_ONCE)
-            table = blocks_table(self.agent, asked.journal, [_without(losses, block) for block in blocks], lost)
+                blocks = self.journal.blocks(after, request.upto, BLOCKS_AT_ONCE)
+            table = blocks_table(self.agent, request.journal, [_without(losses, block) for block in blocks], lost)
             yield from table.to_batches() or [pa.RecordBatch.from_pylist([], EVENTS)]
             if len(blocks) < BLOCKS_AT_ONCE:
                 return
             lost, after = [], int(longs(blocks[-1], "seq")[-1])
 
-    def _is_of(self, asked: Range) -> bool:
+    def _is_of(self, request: Range) -> bool:
         """Whether the range is of the journal as its consumer knows it. Without registering, only readers without an id get rows."""
-        known = not asked.consumer or self.consumers.committed(asked.consumer) is not None
-        return known and asked.journal == self.consumers.journal(asked.consumer)
+        known = not request.consumer or self.consumers.committed(request.consumer) is not None
+        return known and request.journal == self.consumers.journal(request.consumer)
 
-    def _begin(self, asked: Range) -> tuple[int, list[Loss]] | None:
+    def _begin(self, request: Range) -> tuple[int, list[Loss]] | None:
         """The seq from which a range is sent, and the events in it that the journal has trimmed; None if the consumer begins anew."""
-        committed = self.consumers.committed(asked.consumer)
+        committed = self.consumers.committed(request.consumer)
         if committed is None:
-            after, trimmed = max(0, asked.after), self.journal.trimmed()
-            size = trimmed.total - asked.after_total if asked.after >= 0 else 0
+            after, trimmed = max(0, request.after), self.journal.trimmed()
+            size = trimmed.total - request.after_total if request.after >= 0 else 0
             return after, [Loss(after, trimmed.seq, max(0, size))] if after < trimmed.seq else []
-        if 0 <= asked.after < committed and self.arrivals.upto(asked.consumer, asked.run, asked.journal) < 0:
-            if not self.consumers.set_back(asked.consumer, asked.after):
+        if 0 <= request.after < committed and self.arrivals.upto(request.consumer, request.run, request.journal) < 0:
+            if not self.consumers.set_back(request.consumer, request.after):
                 return None
-            committed = asked.after
-        return committed, self.consumers.send(asked.consumer, asked.upto) or []
+            committed = request.after
+        return committed, self.consumers.send(request.consumer, request.upto) or []
 
     def _loss_events(self, loss: Loss, broker: int) -> list[Event]:
         """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""

@@ -25,7 +25,7 @@ class RecordTotals:
     def __init__(self, logs: Callable[[], Iterable[LadderedLog]]) -> None:
         self._logs = logs
         self._lock = threading.Lock()
-        self._known: dict[LogKey, tuple[int, _Row]] = {}  # with the version of the last change
+        self._rows: dict[LogKey, tuple[int, _Row]] = {}  # with the version of the last change
         self.process = uuid.uuid4().hex
         """Versions of another process mean nothing."""
         self._number = 0
@@ -37,7 +37,7 @@ class RecordTotals:
             whole = process != self.process or number > self._number or number <= 0
             rows = [
                 (*key[:2], key.topic_id, key.partition, *row)
-                for key, (changed, row) in self._known.items()
+                for key, (changed, row) in self._rows.items()
                 if (row != _GONE if whole else changed > number)
             ]
         columns = list(zip(*rows, strict=True)) or [()] * len(RECORDS)
@@ -47,11 +47,11 @@ class RecordTotals:
     def _refresh(self) -> None:
         now = {each.tail.cursor.log: row for each in self._logs() if (row := _row(each)) is not None}
         stamp = self._number + 1
-        gone = {key: _GONE for key in self._known if key not in now}
-        changed = {key: row for key, row in (gone | now).items() if key not in self._known or self._known[key][1] != row}
+        gone = {key: _GONE for key in self._rows if key not in now}
+        changed = {key: row for key, row in (gone | now).items() if key not in self._rows or self._rows[key][1] != row}
         if changed:
             self._number = stamp
-            self._known |= {key: (stamp, row) for key, row in changed.items()}
+            self._rows |= {key: (stamp, row) for key, row in changed.items()}
 
 
 def _row(each: LadderedLog) -> _Row | None:

@@ -22,8 +22,8 @@ def scrub_statuses(reports: Iterable[ScrubReport]) -> list[ScrubStatus]:
 
 def _status(report: ScrubReport) -> ScrubStatus:
     progress = report.progress
-    damaged = [(segment, partition) for segment in progress.found if segment.batches and (partition := _partition(segment)) is not None]
-    unreadable = [segment for segment in progress.found if segment.error]
+    damaged = [(segment, partition) for segment in progress.segments if segment.batches and (partition := _partition(segment)) is not None]
+    unreadable = [segment for segment in progress.segments if segment.error]
     batches = Counter[PartitionDir]()
     for segment, partition in damaged:
         batches[partition] += segment.batches
@@ -49,8 +49,8 @@ def _status(report: ScrubReport) -> ScrubStatus:
 def _corrupt_batches(damaged: Iterable[tuple[FoundSegment, PartitionDir]]) -> Iterator[CorruptBatch]:
     """The first damaged position of each segment, then the others."""
     named = [
-        (number, CorruptBatch(of.topic, of.partition, str(segment.path), damage.position, damage.offset, str(damage.fault)))
-        for segment, of in damaged
+        (number, CorruptBatch(partition.topic, partition.partition, str(segment.path), damage.position, damage.offset, str(damage.fault)))
+        for segment, partition in damaged
         for number, damage in enumerate(segment.damages)
     ]
     return (batch for _, batch in sorted(named, key=lambda each: each[0]))

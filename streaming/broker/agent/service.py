@@ -13,7 +13,7 @@ import pyarrow as pa
 import streaming
 from streaming.broker.agent.allowance import Allowance
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.consumer_memory import Arrivals
+from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.health_server import Pulse
 from streaming.broker.agent.host_status import HostStatus
@@ -24,7 +24,7 @@ from streaming.broker.agent.polls import Polls
 from streaming.broker.agent.range_reading import RangeReading
 from streaming.broker.journal.consumer_rows import Registration
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers
-from streaming.broker.journal.journal import Journal, Mark
+from streaming.broker.journal.journal import Journal, Point
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.problems import TWIN, Reason
 from streaming.broker.protocol.scrub_messages import ScrubStatus
@@ -41,7 +41,7 @@ from streaming.broker.protocol.status_messages import (
 )
 from streaming.broker.protocol.versions import job_problem
 from streaming.broker.watcher.beginnings import Beginning
-from streaming.broker.watcher.unreadable import Unreadable
+from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt, Watcher
 from streaming.common.catalog.changes import Version
 from streaming.common.rare_log import RareLog
@@ -84,7 +84,7 @@ class Service:
     consumers: Consumers
     host_watch: Callable[[], HostWatch]
     polls: Polls
-    arrivals: Arrivals = field(default_factory=Arrivals)
+    arrivals: ConsumerArrivals = field(default_factory=ConsumerArrivals)
     pulse: Pulse = field(default_factory=Pulse)
     blocked: Callable[[], list[BlockedFile]] = list
     owners: Owners = field(default_factory=Owners)
@@ -323,12 +323,12 @@ class Service:
     def _not_begun(self, journal: str) -> Plan:
         return Plan(self.name, journal, NOT_BEGUN, 0, again=False)
 
-    def _reach(self, after: int, request: PlanRequest) -> Mark:
+    def _reach(self, after: int, request: PlanRequest) -> Point:
         """Poll all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan."""
         with self.arrivals.waiting(request.consumer) as may_wait:
             return self._wait(after, request, min(request.wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
 
-    def _wait(self, after: int, request: PlanRequest, seconds: float) -> Mark:
+    def _wait(self, after: int, request: PlanRequest, seconds: float) -> Point:
         deadline = time.monotonic() + seconds
         while True:
             if self._mark(after, request).seq == self.journal.end().seq:
@@ -339,25 +339,25 @@ class Service:
                 return mark
             self.journal.wait(min(left, WAIT_SECONDS))
 
-    def _mark(self, after: int, request: PlanRequest) -> Mark:
+    def _mark(self, after: int, request: PlanRequest) -> Point:
         return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
 
-    def read(self, asked: Range, principal: str = "") -> Iterator[pa.RecordBatch]:
+    def read(self, request: Range, principal: str = "") -> Iterator[pa.RecordBatch]:
         """The rows of a range; none if its journal no longer exists.
 
         Raises:
             AgentError: the consumer belongs to another principal or another run, or began anew while the rows were read.
         """
-        _serve_only(asked.protocol)
-        self._claim(asked.consumer, asked.run, principal)
+        _serve_only(request.protocol)
+        self._claim(request.consumer, request.run, principal)
         reading = RangeReading(self.name, self.journal, self.consumers, self.arrivals)
-        return reading.rows(asked, self.watcher.log_dirs.brokers[0])
+        return reading.rows(request, self.watcher.log_dirs.brokers[0])
 
-    def received(self, asked: Range, principal: str = "") -> None:
+    def received(self, request: Range, principal: str = "") -> None:
         """Note that a run of a consumer's query has received all rows of a range."""
         with self.journal.database.reading():
-            if self._is_served(asked, principal):
-                self.arrivals.note(asked.consumer, asked.run, asked.journal, asked.upto)
+            if self._is_served(request, principal):
+                self.arrivals.note(request.consumer, request.run, request.journal, request.upto)
 
     def committed(self, message: Committed, principal: str = "") -> None:
         """Note that a micro-batch is committed: events that its run received will not be requested again."""
@@ -398,5 +398,5 @@ def _serve_only(protocol: int) -> None:
         raise VersionError(problem)
 
 
-def _named(log: Unreadable) -> UnreadableLog:
+def _named(log: StuckTail) -> UnreadableLog:
     return UnreadableLog(*log.log, log.path, log.error)

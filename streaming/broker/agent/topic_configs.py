@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, topic_configs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class TopicConfigs:
             self._topics.clear()
             self._below = self._static
             for pairs in reversed(of_broker or ()):
-                dynamic = broker_configs(pairs, Source.DYNAMIC)
+                dynamic = broker_configs(pairs, ValueSource.DYNAMIC)
                 self._complain("", dynamic)
                 self._below = dynamic.over(self._below)
         self._image, self._of_broker = image, of_broker
@@ -54,14 +54,14 @@ class TopicConfigs:
 
     def _found(self, topic: str) -> tuple[Pairs, Configs, str]:
         pairs = () if self._image is None else self._image.topic_configs(topic)
-        known = self._topics.get(topic)
-        if known is not None and known[0] == pairs:
-            return known
+        answer = self._topics.get(topic)
+        if answer is not None and answer[0] == pairs:
+            return answer
         own = pattern_configs(topic, self._patterns) if self._image is None else topic_configs(pairs)
         self._complain(topic, own)
         configs = own.over(self._below)
-        known = self._topics[topic] = (pairs, configs, configs.text())
-        return known
+        answer = self._topics[topic] = (pairs, configs, configs.text())
+        return answer
 
     def _complain(self, topic: str, configs: Configs) -> None:
         for refused in configs.rejected:

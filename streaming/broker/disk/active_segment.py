@@ -3,9 +3,9 @@
 import logging
 from dataclasses import dataclass, replace
 
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.scanning import scan_on
-from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.scan.walk import Bytes, Stop
 
@@ -21,7 +21,7 @@ class ActiveRead:
     ``zero_tail``: zeros were found, so the file is preallocated. ``flawed``: the bytes at the position are no batch.
     """
 
-    identity: Identity
+    identity: FileIdentity
     base_offset: int
     position: int
     next_offset: int

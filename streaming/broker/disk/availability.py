@@ -24,17 +24,17 @@ class LogDirs(Sequence[LogDir]):
     (`UNKNOWN_BROKER`). Any thread may read, `check` and `bar`.
 
     Args:
-        found: the identity that was found at each path, None if it is unavailable so far.
+        identities: the identity that was found at each path, None if it is unavailable so far.
     """
 
-    def __init__(self, found: Mapping[Path, LogDir | None], unavailable: Mapping[Path, str], barred: Mapping[Path, str]) -> None:
-        self._paths = tuple(found)
-        self._known = {path: log_dir for path, log_dir in found.items() if log_dir is not None}
+    def __init__(self, identities: Mapping[Path, LogDir | None], unavailable: Mapping[Path, str], barred: Mapping[Path, str]) -> None:
+        self._paths = tuple(identities)
+        self._identities = {path: log_dir for path, log_dir in identities.items() if log_dir is not None}
         self._failed = dict(unavailable)
         self._barred = dict(barred)
         self._lock = threading.Lock()
         self._dirs: tuple[LogDir, ...] = ()
-        self.cluster_id = next((log_dir.cluster_id for log_dir in self._known.values()), "")
+        self.cluster_id = next((log_dir.cluster_id for log_dir in self._identities.values()), "")
         self.unavailable: Mapping[Path, str] = {}
         """The log dirs that must not be used now, and why."""
         self.version = 0
@@ -63,7 +63,7 @@ class LogDirs(Sequence[LogDir]):
     @property
     def known(self) -> tuple[LogDir, ...]:
         """The log dirs that were readable at least once."""
-        return tuple(log_dir for log_dir in self._dirs if log_dir.path in self._known)
+        return tuple(log_dir for log_dir in self._dirs if log_dir.path in self._identities)
 
     @property
     def brokers(self) -> list[int]:
@@ -127,39 +127,39 @@ class LogDirs(Sequence[LogDir]):
         for path in before.keys() - self._logged.keys():
             log.warning("log dir can be read again", extra={"log_dir": str(path)})
 
-    def _accepted(self, found: LogDir) -> LogDir:
+    def _accepted(self, log_dir: LogDir) -> LogDir:
         """Return the log dir. Raises LogDirError if it is not the expected one."""
-        path, known = found.path, self._known.get(found.path)
-        if self.cluster_id and found.cluster_id != self.cluster_id:
-            raise LogDirError(f"{path} belongs to cluster {found.cluster_id}, the others to {self.cluster_id}: it is not watched")
+        path, known = log_dir.path, self._identities.get(log_dir.path)
+        if self.cluster_id and log_dir.cluster_id != self.cluster_id:
+            raise LogDirError(f"{path} belongs to cluster {log_dir.cluster_id}, the others to {self.cluster_id}: it is not watched")
         expected = self._broker_of_others() if known is None else known.broker
-        if expected not in (found.broker, UNKNOWN_BROKER):
+        if expected not in (log_dir.broker, UNKNOWN_BROKER):
             raise LogDirError(
-                f"{path} belongs to node {found.broker}, this process watches it for node {expected}: "
+                f"{path} belongs to node {log_dir.broker}, this process watches it for node {expected}: "
                 "restart segtail if the log dir has changed hands on purpose"
             )
-        for other in self._known if known is None else ():
+        for other in self._identities if known is None else ():
             if other not in self._barred and _is_same(path, other):
                 raise LogDirError(f"log dir {path} is given twice (also as {other}): name each one once")
-        return found
+        return log_dir
 
     def _broker_of_others(self) -> int:
-        brokers = {log_dir.broker for log_dir in self._known.values()}
+        brokers = {log_dir.broker for log_dir in self._identities.values()}
         return next(iter(brokers)) if len(brokers) == 1 else UNKNOWN_BROKER
 
-    def _note(self, path: Path, found: LogDir | None, failed: str) -> None:
-        if found is None:
+    def _note(self, path: Path, log_dir: LogDir | None, failed: str) -> None:
+        if log_dir is None:
             self._failed[path] = failed
             return
         self._failed.pop(path, None)
-        known = self._known.get(path)
-        if known != found:
-            self._known[path] = found
+        known = self._identities.get(path)
+        if known != log_dir:
+            self._identities[path] = log_dir
             self.version += 1
             if known is not None and known.directory_id is not None:
                 log.warning(
                     "log dir was replaced by another",
-                    extra={"log_dir": str(path), "directory_id": found.directory_id, "was": known.directory_id},
+                    extra={"log_dir": str(path), "directory_id": log_dir.directory_id, "was": known.directory_id},
                 )
 
     def _recompute(self) -> None:
@@ -169,7 +169,7 @@ class LogDirs(Sequence[LogDir]):
                 self.version += 1
             self.unavailable = unavailable
             absent = LogDir(Path(), self._broker_of_others(), self.cluster_id, None)
-            self._dirs = tuple(self._known.get(path) or replace(absent, path=path) for path in self._paths)
+            self._dirs = tuple(self._identities.get(path) or replace(absent, path=path) for path in self._paths)
 
 
 class DirsOf(Iterable[LogDir]):

@@ -1,11 +1,14 @@
-"""Records which of Kafka's files a thread is using. A file system call may not return, and then only another thread can detect it."""
+"""What a thread does with Kafka's files: which one it is using, and how many bytes of segments it has read.
+
+A file system call may not return, and then only another thread can detect it.
+"""
 
 import threading
 from os import PathLike
 from types import TracebackType
 
 
-class Calls:
+class ThreadCalls:
     """The file system calls of one thread. Only that thread writes; others may read.
 
     ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
@@ -19,15 +22,15 @@ class Calls:
         self.count = 0
 
 
-class _OfThread(threading.local):
+class _CallsOfThread(threading.local):
     def __init__(self) -> None:
-        self.calls = Calls()
+        self.calls = ThreadCalls()
 
 
-_of_thread = _OfThread()
+_of_thread = _CallsOfThread()
 
 
-def calls_of_this_thread() -> Calls:
+def calls_of_this_thread() -> ThreadCalls:
     """The calls of the current thread."""
     return _of_thread.calls
 
@@ -49,3 +52,20 @@ class Calling:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._calls.path = self._outer
         self._calls.count += 1
+
+
+class _Count(threading.local):
+    size = 0
+
+
+_count = _Count()
+
+
+def note_read(size: int) -> None:
+    """Note that this thread has read so many more bytes of a segment."""
+    _count.size += size
+
+
+def bytes_read() -> int:
+    """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
+    return _count.size

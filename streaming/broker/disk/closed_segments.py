@@ -13,7 +13,7 @@ import numpy as np
 from streaming.broker.disk.active_segment import ActiveRead, covers
 from streaming.broker.disk.largest_timestamp import LargestScan, indexed_largest, is_there, scanned_largest
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
-from streaming.broker.disk.segment_files import Identity, Segment
+from streaming.broker.disk.segment_files import FileIdentity, Segment
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.kafka.scan.walk import Bytes
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 # Hundreds of thousands of segments are kept, some bytes each. The first five fields distinguish a file from every other one, because
 # compaction puts another file under the same name. `indexed_at` is the offset at which the time index has the largest timestamp while the
 # index is not checked yet, else -1.
-_KNOWN = np.dtype(
+_ROW = np.dtype(
     [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
 )
 _IDENTIFYING = 5
@@ -44,7 +44,7 @@ class ClosedSegments:
         self._thorough = thorough
         self._scanned = scanned
         self._scan: LargestScan | None = None
-        self._known = np.empty(0, _KNOWN)
+        self._rows = np.empty(0, _ROW)
         self._unchecked = 0
 
     def take(self, segments: Sequence[Segment], active: ActiveRead | None, buffer: Bytes) -> None:
@@ -53,36 +53,36 @@ class ClosedSegments:
         Raises:
             OSError: a segment cannot be read.
         """
-        before = {row[:_IDENTIFYING]: row[_IDENTIFYING:] for row in self._known.tolist()}
+        before = {row[:_IDENTIFYING]: row[_IDENTIFYING:] for row in self._rows.tolist()}
         rows = []
         for segment, following in pairwise(segments):
             key = (segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
             found = before.get(key)
             rows.append((*key, *(self._find(segment, following.base_offset, active, buffer) if found is None else found)))
         self._scanned.drop(SegmentKey(*key) for key in before.keys() - {row[:_IDENTIFYING] for row in rows})
-        self._known = np.array(rows, _KNOWN)
-        self._unchecked = int(np.count_nonzero(self._known["indexed_at"] >= 0))
+        self._rows = np.array(rows, _ROW)
+        self._unchecked = int(np.count_nonzero(self._rows["indexed_at"] >= 0))
         while self._thorough and self._unchecked:
             self.check_one(buffer)
 
     def rows(self) -> list[tuple[int, int, int, int]]:
         """For each segment: base offset, size, largest timestamp (Unix milliseconds, -1 none, `TIME_UNKNOWN`) and the time of the file."""
-        known = self._known
+        known = self._rows
         columns = (known[name].tolist() for name in ("base_offset", "size", "largest_timestamp", "modified_ms"))
         return list(zip(*columns, strict=True))
 
     def segments(self) -> list[Segment]:
         """The segments from the listing."""
-        return [self._segment(row) for row in self._known]
+        return [self._segment(row) for row in self._rows]
 
     def files(self) -> list[SegmentKey]:
         """The keys of the segments."""
-        return [SegmentKey(*row[:_IDENTIFYING]) for row in self._known.tolist()]
+        return [SegmentKey(*row[:_IDENTIFYING]) for row in self._rows.tolist()]
 
     @property
     def unknown(self) -> bool:
         """Whether a segment has to be scanned."""
-        return bool((self._known["largest_timestamp"] == TIME_UNKNOWN).any())
+        return bool((self._rows["largest_timestamp"] == TIME_UNKNOWN).any())
 
     def scan(self, buffer: Bytes, budget: int) -> None:
         """Continue the scan of the first segment that has to be scanned, for about ``budget`` bytes.
@@ -90,10 +90,10 @@ class ClosedSegments:
         Raises:
             OSError: it cannot be read.
         """
-        undated = np.flatnonzero(self._known["largest_timestamp"] == TIME_UNKNOWN)
+        undated = np.flatnonzero(self._rows["largest_timestamp"] == TIME_UNKNOWN)
         if not len(undated):
             return
-        row = self._known[int(undated[0]) :][0]
+        row = self._rows[int(undated[0]) :][0]
         segment = self._segment(row)
         if self._scan is None or self._scan.segment != segment:
             self._scan = LargestScan(segment)
@@ -110,7 +110,7 @@ class ClosedSegments:
         """
         if not self._unchecked:
             return False
-        row = self._known[int(np.flatnonzero(self._known["indexed_at"] >= 0)[-1]) :][0]
+        row = self._rows[int(np.flatnonzero(self._rows["indexed_at"] >= 0)[-1]) :][0]
         segment, believed = self._segment(row), int(row["largest_timestamp"])
         right = is_there(segment, believed, int(row["indexed_at"]))
         found = believed if right else self._scan_now(segment, buffer)
@@ -125,8 +125,8 @@ class ClosedSegments:
         return found != believed
 
     def _segment(self, row: np.void) -> Segment:
-        base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _KNOWN.names[:_IDENTIFYING])  # type: ignore[index]
-        return Segment(base_offset, self._directory, False, size, modified_ms, Identity(device, inode))
+        base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _ROW.names[:_IDENTIFYING])  # type: ignore[index]
+        return Segment(base_offset, self._directory, False, size, modified_ms, FileIdentity(device, inode))
 
     def _find(self, segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
         """The largest timestamp of a segment, and the offset at which its unchecked time index has it, else -1."""

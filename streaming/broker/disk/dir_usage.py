@@ -1,4 +1,4 @@
-"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, told apart by use.
+"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, divided by use.
 
 Only names and sizes are read. Symbolic links count themselves and are not followed, and a file with several names counts once, as in
 ``du``.
@@ -174,8 +174,8 @@ class _Walk:
             self._leave(path, kind, taken, max(stat.st_mtime_ns, stat.st_ctime_ns) // 1_000_000)
 
     def _leave(self, path: str, kind: DiskFileKind, taken: int, changed_ms: int) -> None:
-        known = self._leftovers.get((path, kind), Leftover(path, kind, 0, 0))
-        self._leftovers[path, kind] = Leftover(path, kind, known.taken + taken, max(known.changed_ms, changed_ms))
+        leftover = self._leftovers.get((path, kind), Leftover(path, kind, 0, 0))
+        self._leftovers[path, kind] = Leftover(path, kind, leftover.taken + taken, max(leftover.changed_ms, changed_ms))
 
     @contextlib.contextmanager
     def _tried(self, path: str) -> Iterator[None]:

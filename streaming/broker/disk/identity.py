@@ -1,16 +1,18 @@
-"""Reads the identity of a log dir from its ``meta.properties``."""
+"""Reads files of properties: the identity of a log dir (``meta.properties``), and each ``server.properties`` that an option names."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.opening import NAMES_BYTES, read_small
+from streaming.broker.disk.opening import NAMES_BYTES, PROPERTIES_BYTES, read_small
 from streaming.broker.disk.shortage import is_short
 from streaming.common.formatting import format_word
-from streaming.errors import DescriptorsError, FormatError, LogDirError
+from streaming.errors import DescriptorsError, FormatError, LogDirError, UsageError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.properties import parse_meta_properties
+from streaming.kafka.formats.server_properties import ServerProperties, parse_server_properties
 
 UNKNOWN_BROKER = -1
 """The broker of a log dir that was never readable, if the other log dirs do not determine it."""
@@ -65,3 +67,25 @@ def _instead(path: Path) -> str:
     if not inside:
         return "name a broker's log.dirs, mounted where they are mounts"
     return f"name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"
+
+
+def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...]:
+    """Read the files of several brokers.
+
+    Raises:
+        UsageError: one cannot be read or does not contain the node id, or two belong to one broker.
+    """
+    found: dict[int, Path] = {}
+    read = []
+    for path in paths:
+        try:
+            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES))
+        except OSError as error:
+            raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
+        except FormatError as error:
+            raise UsageError(f"{path} is no server.properties: {error}") from error
+        other = found.setdefault(properties.node_id, path)
+        if other != path:
+            raise UsageError(f"{path} and {other} are both of node {properties.node_id}: name one for each broker")
+        read.append(properties)
+    return tuple(read)

@@ -3,10 +3,9 @@
 import logging
 import os
 
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.calls import Calling, bytes_read
 from streaming.broker.disk.oldest_record import MOST_BATCHES
 from streaming.broker.disk.opening import open_file
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError

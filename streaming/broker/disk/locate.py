@@ -21,7 +21,7 @@ from streaming.kafka.scan.walk import Bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class BatchBoundary:
     """A batch boundary: ``next_offset`` is the first offset after it. ``anchor`` is the header of the batch before it in the segment, or
     empty. ``last``: no whole batch of the log lies after it."""
 
@@ -51,19 +51,19 @@ def walk_on(
         position, next_offset = position + scanned.end, scanned.sums.next_offset
 
 
-def start_boundary(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> Boundary:
+def start_boundary(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> BatchBoundary:
     """Where a new consumer begins: the first byte on disk, the beginning of the active segment, or the end of the log."""
     if start_from == StartFrom.LATEST:
         return find_offset(segments, None, buffer)
     return beginning(segments[0 if start_from == StartFrom.EARLIEST else -1])
 
 
-def beginning(segment: Segment) -> Boundary:
+def beginning(segment: Segment) -> BatchBoundary:
     """The first byte of a segment."""
-    return Boundary(segment, 0, segment.base_offset, -1, b"", 0)
+    return BatchBoundary(segment, 0, segment.base_offset, -1, b"", 0)
 
 
-def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> Boundary:
+def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) -> BatchBoundary:
     """The boundary after the last batch that ends at or before ``offset`` (None: after the last batch of the log).
 
     For an offset before the first segment it is the beginning of that segment.
@@ -126,9 +126,9 @@ def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
     return 0, file.base_offset
 
 
-def _after(segment: Segment, position: int, scanned: Scanned, item: int) -> Boundary:
+def _after(segment: Segment, position: int, scanned: Scanned, item: int) -> BatchBoundary:
     batches = scanned.batches
-    return Boundary(
+    return BatchBoundary(
         segment,
         position + int(batches.positions[item] + batches.size[item]),
         int(batches.last_offset[item]) + 1,

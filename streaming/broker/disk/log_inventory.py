@@ -18,12 +18,11 @@ from streaming.broker.disk.active_segment import ActiveRead, read_on
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.closed_segments import ClosedSegments
 from streaming.broker.disk.contents import bytes_taken
-from streaming.broker.disk.logdirs import LogDir, Partition
-from streaming.broker.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
+from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import Identity, Listing, Segment, directory_stamp, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import FileIdentity, Segment, SegmentListing, directory_stamp, list_segments, log_start_offset
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
@@ -91,7 +90,7 @@ class Inventory:
         self.scanned = ScannedTimes() if scanned is None else scanned
         self._thorough = thorough
         self._clock_ms = clock_ms
-        self._logs: dict[Path, _Log] = {}
+        self._logs: dict[Path, _InventoriedLog] = {}
         self._checkpoints: dict[Path, _Checkpoint] = {}
         self._buffer = window()
         self._wrong_of_left = 0  # of logs that were forgotten
@@ -99,9 +98,9 @@ class Inventory:
     @property
     def wrong_time_indexes(self) -> int:
         """The number of time indexes of closed segments so far that disagreed with their segment."""
-        return self._wrong_of_left + sum(known.closed.wrong for known in list(self._logs.values()))  # called by other threads
+        return self._wrong_of_left + sum(log.closed.wrong for log in list(self._logs.values()))  # called by other threads
 
-    def look(self, partition: Partition, listing: Listing | None = None) -> LogInventory | None:
+    def look(self, partition: Partition, listing: SegmentListing | None = None) -> LogInventory | None:
         """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
 
         Args:
@@ -110,25 +109,25 @@ class Inventory:
         Raises:
             OSError: the directory is gone or cannot be read.
         """
-        known = self._known(partition)
+        log = self._known(partition)
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
         cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
         try:
-            return known.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
+            return log.look(starts, cleaned, listing, self._clock_ms(), self._buffer)
         except FileNotFoundError:  # rolled, deleted or compacted after it was listed; or the directory is gone
-            known.listed = None
-        return known.look(starts, cleaned, None, self._clock_ms(), self._buffer)
+            log.listed = None
+        return log.look(starts, cleaned, None, self._clock_ms(), self._buffer)
 
     def note_active(self, partition: Partition, read: ActiveRead) -> None:
         """Use a scan of the active segment from elsewhere, so that the same bytes are not scanned again."""
-        known = self._known(partition)
-        if known.read is None or known.read.identity != read.identity or known.read.position < read.position:
-            known.read, known.read_whole = read, True
+        log = self._known(partition)
+        if log.read is None or log.read.identity != read.identity or log.read.position < read.position:
+            log.read, log.read_whole = read, True
 
     def unfinished(self, partition: Partition) -> bool:
         """Whether a part of a log has to be scanned before its times are known."""
-        known = self._logs.get(partition.path)
-        return known is not None and (known.closed.unknown or not known.read_whole)
+        log = self._logs.get(partition.path)
+        return log is not None and (log.closed.unknown or not log.read_whole)
 
     def scan(self, partition: Partition, budget: int) -> None:
         """Scan about ``budget`` bytes of a log where needed.
@@ -140,21 +139,21 @@ class Inventory:
 
     def files(self) -> set[SegmentKey]:
         """The keys of all known closed segments."""
-        return {key for known in self._logs.values() for key in known.closed.files()}
+        return {key for log in self._logs.values() for key in log.closed.files()}
 
     def forget(self, partition: Partition) -> None:
         """Forget a log that has left."""
-        known = self._logs.pop(partition.path, None)
-        if known is not None:
-            self._wrong_of_left += known.closed.wrong
-            self.scanned.drop(known.closed.files())
+        log = self._logs.pop(partition.path, None)
+        if log is not None:
+            self._wrong_of_left += log.closed.wrong
+            self.scanned.drop(log.closed.files())
 
-    def _known(self, partition: Partition) -> "_Log":
-        known = self._logs.get(partition.path)
-        if known is None or known.partition != partition:
+    def _known(self, partition: Partition) -> "_InventoriedLog":
+        log = self._logs.get(partition.path)
+        if log is None or log.partition != partition:
             self.forget(partition)
-            known = self._logs[partition.path] = _Log(partition, thorough=self._thorough, scanned=self.scanned)
-        return known
+            log = self._logs[partition.path] = _InventoriedLog(partition, thorough=self._thorough, scanned=self.scanned)
+        return log
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
         path = log_dir.path / name
@@ -187,7 +186,7 @@ class _Checkpoint:
         return self._content.of(partition)
 
 
-class _Log:
+class _InventoriedLog:
     """The state that is kept for one log."""
 
     def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
@@ -207,7 +206,9 @@ class _Log:
         self._oldest_in: Segment | None = None  # as it was then: a segment that grew may have been truncated and written again
         self._inventory: LogInventory | None = None
 
-    def look(self, starts: _Checkpoint, cleaned: _Checkpoint, listing: Listing | None, now_ms: int, buffer: Bytes) -> LogInventory | None:
+    def look(
+        self, starts: _Checkpoint, cleaned: _Checkpoint, listing: SegmentListing | None, now_ms: int, buffer: Bytes
+    ) -> LogInventory | None:
         changed = self._list(listing, now_ms, buffer)
         if self._active is None:
             return None
@@ -229,7 +230,7 @@ class _Log:
             assert self.read is not None
             self.read, self.read_whole = read_on(self._active, self.read, buffer, budget)
 
-    def _list(self, listing: Listing | None, now_ms: int, buffer: Bytes) -> bool:
+    def _list(self, listing: SegmentListing | None, now_ms: int, buffer: Bytes) -> bool:
         """List the directory if needed; returns whether it was listed."""
         stamp = directory_stamp(self.partition.path, now_ms)
         if stamp is not None and stamp == self.listed:
@@ -253,7 +254,7 @@ class _Log:
         """
         with Calling(last.path):
             stat = last.path.stat()
-        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=Identity(stat.st_dev, stat.st_ino))
+        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=FileIdentity(stat.st_dev, stat.st_ino))
         if now.identity != last.identity:
             raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
         before = self.read

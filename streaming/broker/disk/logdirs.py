@@ -1,10 +1,11 @@
-"""Lists the partition directories of a log dir, and reads the small text files at its root."""
+"""Finds log dirs, lists their partition directories, and reads the offset checkpoints at their roots."""
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from streaming.broker.disk.availability import LogDirs as LogDirs
 from streaming.broker.disk.availability import open_log_dirs as open_log_dirs
@@ -12,11 +13,13 @@ from streaming.broker.disk.availability import refuse_inside as refuse_inside
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.identity import LogDir as LogDir
 from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
+from streaming.broker.disk.segment_files import FileIdentity, Stamp, stamp_of
 from streaming.broker.disk.topic_ids import read_topic_id as read_topic_id
-from streaming.errors import FormatError
+from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.errors import FormatError, LogDirError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import CheckpointEntry, parse_offset_checkpoint
-from streaming.kafka.formats.names import DirState
+from streaming.kafka.formats.names import META_PROPERTIES, DirState, parse_partition_dir
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +58,65 @@ def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] =
     return tuple(found)
 
 
+def log_dir_stamp(path: Path, now_ms: int) -> tuple[FileIdentity, Stamp | None]:
+    """The identity of the directory at the path of a log dir, and its stamp, None if that is not reliable yet. Raises OSError."""
+    with Calling(path):
+        stat = path.stat()
+    return FileIdentity(stat.st_dev, stat.st_ino), stamp_of(stat, now_ms)
+
+
+def partition_stamp(log_dir: Path, name: str, now_ms: int) -> Stamp | None:
+    """The stamp of a partition directory, None if it is not reliable yet. Raises OSError."""
+    path = f"{log_dir}/{name}"
+    with Calling(path):
+        stat = os.stat(path)  # noqa: PTH116  # called for very many directories
+    return stamp_of(stat, now_ms)
+
+
+def live_directories(log_dir: Path, before: dict[str, int]) -> dict[str, int]:
+    """The inode of each live partition directory, by name.
+
+    Args:
+        before: the result of an earlier listing; its names are not parsed again.
+
+    Raises:
+        OSError: the log dir cannot be read at this moment.
+    """
+    with Calling(log_dir), os.scandir(log_dir) as entries:
+        return {entry.name: entry.inode() for entry in entries if entry.name in before or _is_live(entry.name)}
+
+
+def _is_live(name: str) -> bool:
+    parsed = parse_partition_dir(name)
+    return parsed is not None and parsed.state is DirState.LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCheckpoint:
+    """``offsets`` by topic and partition; None if the file cannot be read or is not understood."""
+
+    offsets: Mapping[tuple[str, int], int] | None
+
+    @property
+    def readable(self) -> bool:
+        """Whether the file was understood, or is not written yet."""
+        return self.offsets is not None
+
+    def of(self, partition: Partition) -> int:
+        """The offset of a partition, -1 if there is none, `UNREADABLE` if the file cannot be read or is not understood."""
+        return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)
+
+
+NOTHING_WRITTEN = OffsetCheckpoint(MappingProxyType({}))
+"""The checkpoint of a log dir whose broker has not written one yet."""
+
+
+def load_offset_checkpoint(log_dir: LogDir, name: str) -> OffsetCheckpoint:
+    """Read the checkpoint ``name`` of a log dir, as it is now."""
+    entries = read_offset_checkpoint(log_dir, name)
+    return OffsetCheckpoint(None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries})
+
+
 def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry, ...] | None:
     """Read an offset checkpoint at the root of a log dir.
 
@@ -70,3 +132,42 @@ def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry,
             if last_try:
                 log.warning("checkpoint cannot be read: its offsets are not known", extra={"path": str(path), "error": str(error)})
     return None
+
+
+_DEEPEST = 3
+"""How many levels below a given path are searched; log dirs are not searched themselves."""
+
+
+def find_log_dirs(paths: Iterable[Path]) -> list[Path]:
+    """The log dirs at or below some paths. A path that is none and holds none is returned as it is, so that opening it says why.
+
+    So is a directory right below a path that cannot be read; what cannot be read further down is left out.
+
+    Raises:
+        LogDirError: a path cannot be searched.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        below = list(_below(path, _DEEPEST)) if path.is_dir() else []
+        for each in sorted(below or [path], key=lambda each: (each.is_symlink(), each)):
+            found.setdefault(each.resolve(), each)  # a link to a log dir that is found anyway is no second one
+    return list(found.values())
+
+
+def _below(path: Path, levels: int) -> Iterator[Path]:
+    try:
+        if (path / META_PROPERTIES).exists():
+            yield path
+            return
+        if not levels:
+            return
+        with os.scandir(path) as entries:
+            inner = sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=levels == _DEEPEST))
+    except PermissionError as error:
+        if levels == _DEEPEST - 1 and path.name != "lost+found":
+            yield path  # it may be a log dir: whoever opens it learns that it cannot be read
+        if levels < _DEEPEST:
+            return
+        raise LogDirError(f"{path} cannot be read: run as the broker's user, or as one of its group with read access") from error
+    for each in inner:
+        yield from _below(each, levels - 1)

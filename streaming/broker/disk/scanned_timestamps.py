@@ -24,32 +24,32 @@ class SegmentKey(NamedTuple):
 class ScannedTimes:
     """The timestamps by segment (Unix milliseconds, -1 none), and the changes since they were last stored."""
 
-    def __init__(self, kept: Mapping[SegmentKey, int] | None = None) -> None:
-        self._known = dict(kept or {})
+    def __init__(self, times: Mapping[SegmentKey, int] | None = None) -> None:
+        self._times = dict(times or {})
         self._changed: set[SegmentKey] = set()
 
     def get(self, key: SegmentKey) -> int | None:
         """The result for a segment, None if it was not scanned."""
-        return self._known.get(key)
+        return self._times.get(key)
 
     def put(self, key: SegmentKey, largest_timestamp: int) -> None:
         """Note the result of a scan."""
-        self._known[key] = largest_timestamp
+        self._times[key] = largest_timestamp
         self._changed.add(key)
 
     def drop(self, keys: Iterable[SegmentKey]) -> None:
         """Remove these segments, because they no longer exist."""
         for key in keys:
-            if self._known.pop(key, None) is not None:
+            if self._times.pop(key, None) is not None:
                 self._changed.add(key)
 
     def keep_only(self, keys: set[SegmentKey]) -> None:
         """Remove all other segments, because they no longer exist."""
-        self.drop([key for key in self._known if key not in keys])
+        self.drop([key for key in self._times if key not in keys])
 
     def changes(self) -> tuple[list[tuple[SegmentKey, int]], list[SegmentKey]]:
         """The added and the removed entries since the last call."""
-        found = [(key, self._known[key]) for key in self._changed if key in self._known]
-        gone = [key for key in self._changed if key not in self._known]
+        found = [(key, self._times[key]) for key in self._changed if key in self._times]
+        gone = [key for key in self._changed if key not in self._times]
         self._changed.clear()
         return found, gone

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
 
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.calls import Calling, note_read
 from streaming.broker.disk.index_file import last_entry_below, positions_between
 from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
-from streaming.broker.disk.reads import note_read
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
@@ -28,7 +27,7 @@ MOST_HOLES = 64
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Identity:
+class FileIdentity:
     """The identity of a file, whatever its name: compaction puts another file under the same name."""
 
     device: int
@@ -48,7 +47,7 @@ class Segment:
     swap: bool
     size: int
     modified_ms: int
-    identity: Identity
+    identity: FileIdentity
 
     @property
     def path(self) -> Path:
@@ -77,27 +76,27 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
                 continue
             with contextlib.suppress(FileNotFoundError):  # renamed after the listing: a deletion, which the next listing shows
                 stat = entry.stat()
-                identity = Identity(stat.st_dev, stat.st_ino)
+                identity = FileIdentity(stat.st_dev, stat.st_ino)
                 swap = name.stage is FileStage.SWAP
                 modified_ms = stat.st_mtime_ns // 1_000_000
                 found[name.base_offset] = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
     return tuple(found[base_offset] for base_offset in sorted(found))
 
 
-def deleted_segments(directory: Path) -> dict[int, tuple[Identity, int]]:
+def deleted_segments(directory: Path) -> dict[int, tuple[FileIdentity, int]]:
     """The segment files that Kafka has deleted but not unlinked yet (``.log.deleted``), with their identities and sizes, by base offset.
 
     Raises:
         OSError: the directory is gone or cannot be read.
     """
-    found: dict[int, tuple[Identity, int]] = {}
+    found: dict[int, tuple[FileIdentity, int]] = {}
     with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
             name = names.parse_segment_file(entry.name)
             if name is not None and name.kind is FileKind.LOG and name.stage is FileStage.DELETED:
                 with contextlib.suppress(FileNotFoundError):  # it has been unlinked
                     stat = entry.stat()
-                    found[name.base_offset] = Identity(stat.st_dev, stat.st_ino), stat.st_size
+                    found[name.base_offset] = FileIdentity(stat.st_dev, stat.st_ino), stat.st_size
     return found
 
 
@@ -106,7 +105,7 @@ Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SegmentListing:
     """The segments of a directory when it had this stamp."""
 
     stamp: Stamp
@@ -129,11 +128,11 @@ def stamp_of(stat: os.stat_result, now_ms: int) -> Stamp | None:
     return (stat.st_ino, stat.st_mtime_ns) if now_ms - stat.st_mtime_ns // 1_000_000 > STAMP_RELIABLE_MS else None
 
 
-def file_stamp(path: Path) -> tuple[Identity, int]:
+def file_stamp(path: Path) -> tuple[FileIdentity, int]:
     """The identity of the file at a path, and its size in bytes, without opening it. Raises OSError."""
     with Calling(path):
         stat = path.stat()
-    return Identity(stat.st_dev, stat.st_ino), stat.st_size
+    return FileIdentity(stat.st_dev, stat.st_ino), stat.st_size
 
 
 def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
@@ -183,7 +182,7 @@ class OpenSegment:
         with Calling(segment_path):
             self._fd = open_file(segment_path)
             stat = os.fstat(self._fd)
-        self.identity = Identity(stat.st_dev, stat.st_ino)
+        self.identity = FileIdentity(stat.st_dev, stat.st_ino)
         self._reads_ahead = True
         self._entry = 0  # in the index: the number of the entry after those that were read last
 

@@ -17,7 +17,7 @@ from streaming.broker.disk.index_file import last_entry_below
 from streaming.broker.disk.largest_timestamp import last_indexed, scanned_largest
 from streaming.broker.disk.opening import open_file
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import Identity, Segment
+from streaming.broker.disk.segment_files import FileIdentity, Segment
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import EntryHead, read_entry_head
@@ -80,7 +80,7 @@ class SegmentTimes:
         path = _path(directory, int(row["base_offset"]), FileKind.LOG)
         with Calling(path):
             stat = Path(path).stat()
-        identity = Identity(stat.st_dev, stat.st_ino)
+        identity = FileIdentity(stat.st_dev, stat.st_ino)
         return scanned_largest(Segment(int(row["base_offset"]), Path(directory), False, size, int(row["modified_ms"]), identity), window())
 
 
@@ -110,7 +110,7 @@ def _first_time(directory: str, base_offset: int) -> int:
 def _active_end(directory: str, base_offset: int, size: int) -> _End:
     """The end of an active segment: by its indexes to near the end, then batch by batch.
 
-    An entry of an index is used only if a batch is where it says, which ends at the offset that it says.
+    An entry of an index is used only if a batch is at its position, which ends at its offset.
     """
     if not size:
         return _End(-1, base_offset, 0, -1)

@@ -1,4 +1,4 @@
-"""Notes when no descriptor is free ("too many open files"): that is in the way of this process, and says nothing of a log dir."""
+"""Notes when no descriptor is free ("too many open files"): that is in the way of this process, and no fault of a log dir."""
 
 import errno
 import logging

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
-from streaming.broker.disk.calls import Calls, calls_of_this_thread
+from streaming.broker.disk.calls import ThreadCalls, calls_of_this_thread
 from streaming.broker.disk.identity import read_identity
 from streaming.errors import LogDirError
 
@@ -20,7 +20,7 @@ class FirstRead:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._calls = Calls()
+        self._calls = ThreadCalls()
         self._thread = threading.Thread(target=self._read, daemon=True, name=f"look at {path}")
         self._thread.start()
 

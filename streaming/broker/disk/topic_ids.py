@@ -29,10 +29,10 @@ class TopicIds:
     def read(self, directory: Path) -> str | None:
         """The topic id of a partition directory, "" if there is none, or None if it cannot be read now."""
         try:
-            stamp, known = _stamp(directory), self._read.get(directory)
-            if known is None or known[0] != stamp:
-                known = self._read[directory] = stamp, _parse(directory)
-            topic_id = known[1]
+            stamp, stored = _stamp(directory), self._read.get(directory)
+            if stored is None or stored[0] != stamp:
+                stored = self._read[directory] = stamp, _parse(directory)
+            topic_id = stored[1]
         except FileNotFoundError:
             # without it, a directory is either older than topic ids, or half created: a broker writes it before the first data
             self._read.pop(directory, None)

@@ -4,7 +4,7 @@ import secrets
 import sqlite3
 from dataclasses import dataclass
 
-from streaming.broker.journal.tables import Table, value
+from streaming.broker.journal.tables import StoredTable, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Registration:
     resumed: bool = False
 
 
-_CONSUMERS = Table("consumers", Consumer)
+_CONSUMERS = StoredTable("consumers", Consumer)
 
 
 def register(run: sqlite3.Connection, registration: Registration, seq: int, now_ms: int) -> None:

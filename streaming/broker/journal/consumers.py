@@ -11,7 +11,7 @@ from streaming.broker.journal.consumer_rows import Consumer, Registration
 from streaming.broker.journal.joining import Joining
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.losses import Loss
-from streaming.broker.journal.trimming import Limits, Trimming
+from streaming.broker.journal.trimming import TrimLimits, Trimming
 from streaming.common.rare_log import RareLog
 from streaming.errors import ConsumerError
 
@@ -120,8 +120,8 @@ class Consumers:
             return found is not None and self._was_sent(run, found)
 
     @staticmethod
-    def _was_sent(run: sqlite3.Connection, found: Consumer) -> bool:
-        return found.committed > found.begun or bool(losses.reads(run, found.id))
+    def _was_sent(run: sqlite3.Connection, consumer: Consumer) -> bool:
+        return consumer.committed > consumer.begun or bool(losses.reads(run, consumer.id))
 
     def begins_as_known(self, consumer: str) -> bool:
         """Whether a consumer's beginning here is one for a consumer that knows a part of the logs."""
@@ -143,7 +143,7 @@ class Consumers:
     def journal(self, consumer: str) -> str:
         """The journal's name for a consumer, another one after each of its beginnings.
 
-        What a consumer has had under one name says nothing about another name. So one that cannot go on from where it was begins anew, and
+        What a consumer has had under one name shows nothing about another name. So one that cannot go on from where it was begins anew, and
         no other consumer notices. It cannot go on if the journal was restored from a copy that it had read beyond, or if it was set back
         itself and events that it asks for again are forgotten.
         """
@@ -225,7 +225,7 @@ class Consumers:
     def trim(self, bounds: JournalBounds) -> bool:
         """Forget a slice of the events that no consumer needs, or that are beyond the bounds. Returns whether there is more to do."""
         now = self._clock_ms()
-        limits = Limits(now - bounds.max_age_ms, bounds.max_bytes)
+        limits = TrimLimits(now - bounds.max_age_ms, bounds.max_bytes)
         with self._journal.database.reading() as run:  # after a clock was set back, a time may be in the future: it counts as now
             needed = consumer_rows.needed(run, now - bounds.consumer_expiry_ms)
         end = self._journal.end().seq

@@ -5,16 +5,23 @@ be, all appends to a log can be one range. Nothing is lost by this, but a plan c
 only the last one is needed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.broker.journal import totals
+from streaming.broker.journal.blobs import merged_entries, merged_steps
 from streaming.broker.journal.journal import Edit, Journal
 from streaming.broker.journal.losses import cuts, is_parted
-from streaming.broker.journal.merging import merged, merged_found
 from streaming.broker.journal.stored_blocks import kinds, rows, waiting_since
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
+from streaming.kafka.scan.sums import joined
+
+MERGED_BYTES_MAX = 16 << 20
+"""Neighbouring appends are merged up to this size, because a byte budget is kept only to within one event."""
+
+MERGED_BLOBS_MAX = 256 << 10
+"""The most bytes of transactions and coordinators up to which neighbouring appends are merged, because a merge writes them anew."""
 
 SLICE = 1000
 """The number of events of one slice."""
@@ -99,3 +106,39 @@ class Joining:
 
 def _together(before: Event, event: Event) -> Event | None:
     return merged_found(before, event) if event.kind is Kind.FOUND else merged(before, event)
+
+
+def merged(before: Event, later: Event) -> Event | None:
+    """An append and the one right after it as one event, or None if they must stay separate."""
+    fits = (
+        before.kind is Kind.APPENDED
+        and later.kind is Kind.APPENDED
+        and before.end_position == later.start_position
+        and before.segment == later.segment
+        and before.log_epoch == later.log_epoch
+        and before.leads == later.leads
+        and before.detail is None
+        and later.detail is None
+        and before.bytes + later.bytes <= MERGED_BYTES_MAX
+        and _blobs(before) + _blobs(later) <= MERGED_BLOBS_MAX
+        and before.log == later.log
+        and before.log_dir == later.log_dir
+    )
+    if not fits:
+        return None
+    return replace(
+        joined(before, later),
+        start_position=before.start_position,
+        follows=before.follows,
+        transactions=merged_steps(before.transactions, later.transactions, before.bytes),
+        coordinator=merged_entries(before.coordinator, later.coordinator),
+    )
+
+
+def merged_found(before: Event, event: Event) -> Event:
+    """Two FOUND events of one log as one event: if the later one has no list of segments, the earlier list stays."""
+    return replace(event, segments=before.segments) if event.segments is None else event
+
+
+def _blobs(event: Event) -> int:
+    return len(event.transactions or b"") + len(event.coordinator or b"")

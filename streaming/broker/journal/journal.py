@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import consumer_rows, producer_pages, scanned_segments, stored_blocks, stored_cursors, stored_ladders, totals
+from streaming.broker.journal import consumer_rows, producer_pages, stored_blocks, stored_logs, totals
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.database import Database
@@ -28,7 +28,7 @@ from streaming.kafka.scan.producer_states import Producers
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Point:
     """A point in a journal: everything up to and with ``seq``. ``total``: the bytes of logs published up to there since its beginning."""
 
     seq: int
@@ -96,7 +96,7 @@ class Journal:
     def cursors(self) -> list[Cursor]:
         """The cursors of all logs, as of the last event."""
         with self.database.reading() as run:
-            return stored_cursors.read(run)
+            return stored_logs.cursors(run)
 
     def producers(self, log: LogKey, limit: int) -> Producers | None:
         """The producers of a log as of its cursor, None if they are not known."""
@@ -123,10 +123,10 @@ class Journal:
                     consumer_rows.register(run, registers, end.seq, at_ms)
                 for block in _blocks(events, end):
                     grown += stored_blocks.insert(run, block_of(block), at_ms)
-                    end = Mark(block[-1].seq, block[-1].total)
+                    end = Point(block[-1].seq, block[-1].total)
                 totals.note_published(run, end.seq, end.total)
-                stored_cursors.write(run, cursors)
-                stored_cursors.forget(run, gone)
+                stored_logs.write_cursors(run, cursors)
+                stored_logs.forget_cursors(run, gone)
                 producer_pages.write(run, pages)
                 producer_pages.forget(run, gone)
             self._size += grown
@@ -137,39 +137,39 @@ class Journal:
     def scanned(self) -> dict[SegmentKey, int]:
         """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
         with self.database.reading() as run:
-            return scanned_segments.read(run)
+            return stored_logs.scanned(run)
 
-    def keep_scanned(self, found: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
+    def keep_scanned(self, times: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
         """Store the results of further scans, and forget segments that do not exist any more."""
         with self.database.transaction() as run:
-            scanned_segments.write(run, found)
-            scanned_segments.forget(run, gone)
+            stored_logs.write_scanned(run, times)
+            stored_logs.forget_scanned(run, gone)
 
     def laddered(self) -> set[SegmentKey]:
         """The closed segments whose ladders are stored."""
         with self.database.reading() as run:
-            return stored_ladders.keys(run)
+            return stored_logs.laddered(run)
 
     def ladders(self, wanted: Iterable[SegmentKey]) -> dict[SegmentKey, bytes]:
         """The packed ladders of those of the segments whose ladders are stored."""
         with self.database.reading() as run:
-            return stored_ladders.read(run, wanted)
+            return stored_logs.ladders(run, wanted)
 
-    def keep_ladders(self, found: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
+    def keep_ladders(self, ladders: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
         """Store the ladders of closed segments, and forget those of segments that do not exist any more."""
         with self.database.transaction() as run:
-            stored_ladders.write(run, found)
-            stored_ladders.forget(run, gone)
+            stored_logs.write_ladders(run, ladders)
+            stored_logs.forget_ladders(run, gone)
 
     # --- reading
 
-    def end(self) -> Mark:
+    def end(self) -> Point:
         """The point up to which events are published."""
         with self.database.reading() as run:
             found = totals.read(run)
-        return Mark(found.seq, found.published)
+        return Point(found.seq, found.published)
 
-    def reach(self, after: int, budget: int | None) -> Mark:
+    def reach(self, after: int, budget: int | None) -> Point:
         """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).
 
         At least one event is always included, or a consumer would never go on.
@@ -180,7 +180,7 @@ class Journal:
             begin = self.at(after)
             limit = begin.total + budget
             fits = stored_blocks.last_within(run, after, limit)
-            whole = None if fits is None else Mark(fits.last, fits.total)
+            whole = None if fits is None else Point(fits.last, fits.total)
             block = stored_blocks.with_row_after(run, after if whole is None else whole.seq)
             if block is None:
                 return whole or begin
@@ -190,17 +190,17 @@ class Journal:
             if fitting == 0 and whole is not None:
                 return whole
             at = max(fitting - 1, 0)
-            return Mark(int(seqs[at]), int(totals[at]))
+            return Point(int(seqs[at]), int(totals[at]))
 
-    def at(self, seq: int) -> Mark:
+    def at(self, seq: int) -> Point:
         """The mark of an event that is in the journal, or that was forgotten last."""
         with self.database.reading() as run:
             trimmed, block = self.trimmed(), stored_blocks.with_row_after(run, seq - 1)
             rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
             if rows is not None and len(rows):
-                return Mark(seq, int(longs(rows, "total")[-1]))
+                return Point(seq, int(longs(rows, "total")[-1]))
             before = stored_blocks.last_between(run, trimmed.seq, seq)
-            return Mark(seq, trimmed.total if before is None else before.total)
+            return Point(seq, trimmed.total if before is None else before.total)
 
     def blocks(self, after: int, upto: int, most: int | None = None) -> list[pa.RecordBatch]:
         """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.broker.journal.blocks.BLOCK`.
@@ -236,11 +236,11 @@ class Journal:
 
     # --- forgetting
 
-    def trimmed(self) -> Mark:
+    def trimmed(self) -> Point:
         """The point up to which events have been forgotten for ever."""
         with self.database.reading() as run:
             found = totals.read(run)
-        return Mark(found.trimmed_seq, found.trimmed_total)
+        return Point(found.trimmed_seq, found.trimmed_total)
 
     def size(self) -> int:
         """About how many bytes the events take."""
@@ -256,7 +256,7 @@ class Journal:
             self._size += edit.grown
 
 
-def _blocks(events: Iterable[Event], end: Mark) -> Iterator[list[PlacedEvent]]:
+def _blocks(events: Iterable[Event], end: Point) -> Iterator[list[PlacedEvent]]:
     """The rows of events that come after ``end``, a block at a time."""
     block: list[PlacedEvent] = []
     seq, total, size = end.seq, end.total, 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from streaming.broker.journal import consumer_rows, totals
 from streaming.broker.journal.stored_blocks import counted_between
-from streaming.broker.journal.tables import Table
+from streaming.broker.journal.tables import StoredTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class _SentRange:
     seq: int
 
 
-_LOSSES = Table("losses", _row, {"consumer": "consumer", "after": "loss.after", "upto": "loss.upto", "bytes": "loss.bytes"})
-_READS = Table("reads", _SentRange)
+_LOSSES = StoredTable("losses", _row, {"consumer": "consumer", "after": "loss.after", "upto": "loss.upto", "bytes": "loss.bytes"})
+_READS = StoredTable("reads", _SentRange)
 
 
 def last_sent(run: sqlite3.Connection) -> dict[str, int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.broker.journal.tables import OF_LOG, Table, equal
+from streaming.broker.journal.tables import OF_LOG, StoredTable, equal
 from streaming.common.log_key import KEY, LogKey
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.producer_states import ENTRIES, EXPIRATION_MS, Producers, Taken
@@ -123,7 +123,7 @@ def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entr
     return _ProducerRow(LogKey(broker, topic, partition, topic_id), page, entries)
 
 
-_PRODUCERS = Table("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
+_PRODUCERS = StoredTable("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
 
 
 def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:

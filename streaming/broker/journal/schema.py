@@ -1,7 +1,7 @@
 """The tables of a journal's file, and their version.
 
-Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_cursors`, `producer_pages`, `consumer_rows`,
-`losses` (two tables), `scanned_segments`, `stored_ladders`, `totals`. The table ``journal`` is this module's.
+Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_logs` (three tables),
+`producer_pages`, `consumer_rows`, `losses` (two tables), `totals`. The table ``journal`` is this module's.
 """
 
 import sqlite3
@@ -9,7 +9,7 @@ import uuid
 from dataclasses import dataclass
 
 from streaming.broker.journal import totals
-from streaming.broker.journal.tables import Table, value
+from streaming.broker.journal.tables import StoredTable, value
 
 VERSION = 10
 
@@ -50,14 +50,14 @@ CREATE TABLE totals (
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class JournalIdentity:
     """The journal's own id, and that of the cluster that its logs belong to."""
 
     id: str
     cluster_id: str
 
 
-_JOURNAL = Table("journal", Identity)
+_JOURNAL = StoredTable("journal", JournalIdentity)
 
 
 def version(run: sqlite3.Connection) -> int:
@@ -70,13 +70,13 @@ def make(run: sqlite3.Connection, cluster_id: str) -> str:
     journal_id = str(uuid.uuid4())
     for statement in _SCHEMA.split(";"):
         run.execute(statement)
-    _JOURNAL.insert(run, Identity(journal_id, cluster_id))
+    _JOURNAL.insert(run, JournalIdentity(journal_id, cluster_id))
     totals.begin(run)
     run.execute(f"PRAGMA user_version={VERSION}")
     return journal_id
 
 
-def identity(run: sqlite3.Connection) -> Identity:
+def identity(run: sqlite3.Connection) -> JournalIdentity:
     """Whose journal this is."""
     found = _JOURNAL.first(run)
     assert found is not None  # it is written with the tables

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.journal.blocks import PlacedEvent, block_of, counted, longs, pack, part, rows_of, unpack
-from streaming.broker.journal.tables import Table, value
+from streaming.broker.journal.tables import StoredTable, value
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 
@@ -45,14 +45,14 @@ class StoredBlock(BlockHead):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingRows:
     """How many rows some blocks have, and the seq of the last one."""
 
     rows: int
     last: int
 
 
-_BOUNDS, _BLOCKS = Table("blocks", BlockHead), Table("blocks", StoredBlock)
+_BOUNDS, _BLOCKS = StoredTable("blocks", BlockHead), StoredTable("blocks", StoredBlock)
 
 
 def size(run: sqlite3.Connection) -> int:
@@ -75,11 +75,11 @@ def last_between(run: sqlite3.Connection, after: int, before: int) -> BlockHead 
     return _BOUNDS.first(run, "WHERE last > ? AND last < ? ORDER BY last DESC", after, before)
 
 
-def waiting_since(run: sqlite3.Connection, after: int, latest_ms: int) -> Waiting:
+def waiting_since(run: sqlite3.Connection, after: int, latest_ms: int) -> WaitingRows:
     """The events that were published after ``after`` and until then."""
     sql = "SELECT coalesce(sum(count), 0), coalesce(max(last), ?1) FROM blocks WHERE last > ?1 AND at_ms <= ?2"
     rows, last = run.execute(sql, (after, latest_ms)).fetchone()
-    return Waiting(rows, last)
+    return WaitingRows(rows, last)
 
 
 def limit_times(run: sqlite3.Connection, latest_ms: int) -> None:
@@ -128,7 +128,7 @@ def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Plac
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredRow:
     """How many bytes a row of the journal takes, and when it was published."""
 
     seq: int
@@ -136,13 +136,13 @@ class Entry:
     at_ms: int
 
 
-def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[Entry]:
+def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[StoredRow]:
     """The first rows with ``after < seq <= upto``, at most ``most``."""
-    found: list[Entry] = []
+    found: list[StoredRow] = []
     for block in blocks(run, after, upto):
         has = block.batch
         size = block.size / len(has)
-        found += [Entry(seq, size, block.at_ms) for seq in longs(part(has, after, upto), "seq")[: most - len(found)].tolist()]
+        found += [StoredRow(seq, size, block.at_ms) for seq in longs(part(has, after, upto), "seq")[: most - len(found)].tolist()]
         if len(found) == most:
             break
     return found

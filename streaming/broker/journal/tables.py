@@ -14,7 +14,7 @@ OF_LOG = {name: f"log.{name}" for name in KEY}
 """The columns that name a log, and the attributes of a row that has a ``log``."""
 
 
-class Table(Generic[R]):
+class StoredTable(Generic[R]):
     """The statements that read and write whole rows. Every other statement is in the module that owns the table.
 
     Args:

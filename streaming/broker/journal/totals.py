@@ -3,11 +3,11 @@
 import sqlite3
 from dataclasses import dataclass
 
-from streaming.broker.journal.tables import Table
+from streaming.broker.journal.tables import StoredTable
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class JournalTotals:
     """The last seq, and the bytes of logs that were published up to it; the same of what is forgotten for ever.
 
     ``merged_seq``: up to here, events may have been joined or merged with later ones.
@@ -20,15 +20,15 @@ class Totals:
     merged_seq: int = 0
 
 
-_TOTALS = Table("totals", Totals)
+_TOTALS = StoredTable("totals", JournalTotals)
 
 
 def begin(run: sqlite3.Connection) -> None:
     """Write the row of a journal without events."""
-    _TOTALS.insert(run, Totals())
+    _TOTALS.insert(run, JournalTotals())
 
 
-def read(run: sqlite3.Connection) -> Totals:
+def read(run: sqlite3.Connection) -> JournalTotals:
     """The row."""
     found = _TOTALS.first(run)
     assert found is not None  # it is written with the tables

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from streaming.broker.journal import totals
 from streaming.broker.journal.blobs import merged_entries, merged_steps, still_counts
+from streaming.broker.journal.joining import merged_found
 from streaming.broker.journal.journal import Edit, Journal
 from streaming.broker.journal.losses import cuts, gaps, held, is_parted, lose
-from streaming.broker.journal.merging import merged_found
-from streaming.broker.journal.stored_blocks import Entry, entries, kinds, rows
+from streaming.broker.journal.stored_blocks import StoredRow, entries, kinds, rows
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
@@ -37,7 +37,7 @@ _GOES_ON = (
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TrimLimits:
     """The events beyond the bounds: those published before ``before_ms``, and as many of the oldest ones as leave ``max_bytes``."""
 
     before_ms: int
@@ -57,9 +57,9 @@ class Trimming:
         self._journal = journal
         self._merged = 0  # the seq up to which this process has merged events
         self._runs: dict[LogKey, _LastEvent] = {}  # the last loss of each log up to there
-        self._found: dict[LogKey, _LastEvent] = {}  # and its last list of segments
+        self._lists: dict[LogKey, _LastEvent] = {}  # and its last list of segments
 
-    def forget(self, upto: int, limits: Limits | None = None) -> bool:
+    def forget(self, upto: int, limits: TrimLimits | None = None) -> bool:
         """Forget the next events up to and with ``upto``, except those that some consumer was sent and has not committed.
 
         Args:
@@ -94,7 +94,7 @@ class Trimming:
                 return True
         return False
 
-    def merge(self, upto: int, limits: Limits) -> tuple[int, bool]:
+    def merge(self, upto: int, limits: TrimLimits) -> tuple[int, bool]:
         """Merge the next events up to ``upto`` that are beyond ``limits`` and that some consumer has not had.
 
         Appends of a log that follow each other become one SKIPPED event at the seq of the last of them. It still contains which
@@ -118,21 +118,21 @@ class Trimming:
 
     def _merge(self, edit: Edit, upto: int) -> int:
         run, parted, lost = edit.run, cuts(edit.run), 0
-        runs, found = dict(self._runs), dict(self._found)  # the next slice goes on from them only if this one is written
+        runs, found = dict(self._runs), dict(self._lists)  # the next slice goes on from them only if this one is written
         there = kinds(run, [each.seq for each in (*runs.values(), *found.values())]).keys()  # some may have been forgotten meanwhile
         changed: dict[int, Event] = {}
         gone: list[int] = []
 
-        def before(known: dict[LogKey, _LastEvent], seq: int, event: Event) -> Event | None:
+        def before(lasts: dict[LogKey, _LastEvent], seq: int, event: Event) -> Event | None:
             """The earlier event that is merged with an event, and is deleted."""
-            kept = known.get(event.log)
-            if kept is None or is_parted(parted, kept.seq, seq) or not (kept.seq in there or kept.seq > self._merged):
+            last = lasts.get(event.log)
+            if last is None or is_parted(parted, last.seq, seq) or not (last.seq in there or last.seq > self._merged):
                 return None
-            if _is_again(kept.event) is not _is_again(event):
+            if _is_again(last.event) is not _is_again(event):
                 return None
-            gone.append(kept.seq)
-            changed.pop(kept.seq, None)
-            return kept.event
+            gone.append(last.seq)
+            changed.pop(last.seq, None)
+            return last.event
 
         for row in rows(run, self._merged, upto, SLICE):
             seq, event = row.seq, row.event
@@ -151,17 +151,17 @@ class Trimming:
                     found.pop(event.log, None)
         edit.change(gone, changed)
         totals.note_merged(run, upto)
-        self._runs, self._found = runs, found
+        self._runs, self._lists = runs, found
         return lost
 
-    def _beyond(self, found: list[Entry], limits: Limits) -> int:
+    def _beyond(self, entries: list[StoredRow], limits: TrimLimits) -> int:
         """How many of these events are beyond the limits, from the first one on."""
         excess: float = self._journal.size() - limits.max_bytes
-        for count, entry in enumerate(found):
+        for count, entry in enumerate(entries):
             if excess <= 0 and entry.at_ms >= limits.before_ms:
                 return count
             excess -= entry.size
-        return len(found)
+        return len(entries)
 
 
 def _skipped(before: Event | None, event: Event) -> Event:

@@ -16,10 +16,10 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.names import FileKind, segment_file_name
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import Piece, scan
-from streaming.kafka.scan.transaction_steps import Times, steps_of
+from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
 from streaming.kafka.scan.walk import Bytes, Stop
 
-_UNTIMED = Times.recorded(0, 0)
+_UNTIMED = AppendTimes.recorded(0, 0)
 
 
 def _unpaced(_size: int) -> None:

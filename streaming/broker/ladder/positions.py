@@ -215,8 +215,8 @@ def _record_at(stretch: Stretch, item: int, number: int) -> Answer:
     return next(islice(stretch.record_times(item), number, None), (-1, -1))
 
 
-def _position(offset: int, found: Counts) -> Position:
-    return Position(offset, PositionState.KNOWN, found.data, found.aborted, found.control, found.bytes)
+def _position(offset: int, counts: Counts) -> Position:
+    return Position(offset, PositionState.KNOWN, counts.data, counts.aborted, counts.control, counts.bytes)
 
 
 def _readable(stretch: Stretch, item: int) -> bool:

@@ -131,7 +131,7 @@ def _boundaries(ends: Longs, begin: int) -> list[int]:
     return found
 
 
-def _needed(positions: list[int], seen: list[int], now_ms: int) -> list[int]:
+def _needed(positions: list[int], observed_ms: list[int], now_ms: int) -> list[int]:
     """The rungs to keep: one is left out if the stretches on both of its sides may be one.
 
     What was appended in a stretch was seen after the rung before it. So these two times must be near each other.
@@ -139,10 +139,12 @@ def _needed(positions: list[int], seen: list[int], now_ms: int) -> list[int]:
     kept: list[int] = []
     begin, before = 0, -1
     for item in range(len(positions) - 1):
-        position, at = positions[item + 1], seen[item + 1]
-        near = (at < 0 and seen[item] < 0) or (before >= 0 and 0 <= at - before <= max(SEEN_WITHIN_MS, SEEN_WITHIN_AGE * (now_ms - at)))
+        position, at = positions[item + 1], observed_ms[item + 1]
+        near = (at < 0 and observed_ms[item] < 0) or (
+            before >= 0 and 0 <= at - before <= max(SEEN_WITHIN_MS, SEEN_WITHIN_AGE * (now_ms - at))
+        )
         if not near or position - begin > RUNG_BYTES:
             kept.append(item)
-            begin, before = positions[item], seen[item]
+            begin, before = positions[item], observed_ms[item]
     kept.append(len(positions) - 1)
     return kept

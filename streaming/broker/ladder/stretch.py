@@ -23,14 +23,14 @@ _OLD_ATTRIBUTES_AT = 17
 _FIRST = np.zeros(1, np.intp)
 
 
-class _OfThread(threading.local):
+class _BufferOfThread(threading.local):
     """A buffer for stretches. To take a new one each time would take longer than to read it."""
 
     def __init__(self) -> None:
         self.buffer: Bytes = np.empty(RUNG_BYTES, np.uint8)
 
 
-_of_thread = _OfThread()
+_of_thread = _BufferOfThread()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,22 +78,22 @@ class Stretch:
         return cls._of(segment, found, aborted)
 
     @classmethod
-    def _of(cls, segment: Segment, found: Sequence[tuple[Batches, int]], aborted: Aborted) -> Self:
+    def _of(cls, segment: Segment, scanned: Sequence[tuple[Batches, int]], aborted: Aborted) -> Self:
         def column(name: str) -> Longs:
-            return np.concatenate([getattr(batches, name) for batches, _ in found]).astype(np.int64)
+            return np.concatenate([getattr(batches, name) for batches, _ in scanned]).astype(np.int64)
 
-        masks = [(aborted.mask(batches), batches) for batches, _ in found]
+        masks = [(aborted.mask(batches), batches) for batches, _ in scanned]
         is_aborted = np.concatenate([np.zeros(len(batches), np.bool_) if mask is None else mask for mask, batches in masks])
-        records, control = column("records"), np.concatenate([batches.control for batches, _ in found])
+        records, control = column("records"), np.concatenate([batches.control for batches, _ in scanned])
         data, in_control = np.where(control, 0, records), np.where(control, records, 0)
-        times = [_times(batches) for batches, _ in found]
+        times = [_times(batches) for batches, _ in scanned]
         return cls(
             segment=segment,
             base_offset=column("base_offset"),
             last_offset=column("last_offset"),
             records=records,
             sizes=column("size"),
-            positions=np.concatenate([batches.positions + position for batches, position in found]),
+            positions=np.concatenate([batches.positions + position for batches, position in scanned]),
             control=control,
             is_aborted=is_aborted,
             max_timestamp=column("max_timestamp"),

@@ -1,4 +1,4 @@
-"""What an agent's copy of the metadata log says of all brokers and partitions of the cluster."""
+"""All brokers and partitions of the cluster, as an agent's copy of the metadata log describes them."""
 
 import base64
 import zlib

@@ -12,7 +12,7 @@ BY_TOPIC, BY_PARTITION = BY = ("topic", "partition")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRow(PublicMessage):
-    """One partition by the replica that is shown for it, or one topic: then ``partition`` and what is said of one log are absent.
+    """One partition by the replica that is shown for it, or one topic: then ``partition`` and the values of one log are absent.
 
     ``first_offset`` and ``next_offset``: the offsets between which it was counted, from the log start (or from the first that is on this
     disk) to the high watermark (or to the end of the log if that is not known).

@@ -1,7 +1,7 @@
 """What fills log dirs and when they are full, as JSON: what a job serves, and ``segtail disk --json`` prints.
 
 Sizes are bytes, times Unix milliseconds, growth is bytes a day. -1 means "not
-known" or "never", and is null in JSON; `LogDirUse.outlook` tells them apart.
+known" or "never", and is null in JSON; `LogDirUse.outlook` distinguishes them.
 """
 
 from dataclasses import dataclass, field

@@ -211,7 +211,7 @@ class GroupPartition(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFinding(PublicMessage):
-    """Something that is to be said of a partition, or of the group: then ``topic`` is "" and ``partition`` -1.
+    """A finding about a partition, or about the group: then ``topic`` is "" and ``partition`` -1.
 
     ``verdict``: a label of `streaming.broker.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``:
     since when it is so. ``lag``: what is left, records, or offsets where those are not known. ``text``: a sentence without a period.
@@ -257,5 +257,5 @@ class GroupDetailPage(PublicMessage):
     rows: list[GroupDetail] = field(default_factory=list)
 
 
-def _lag(of: GroupSummary | GroupPartition) -> int:
-    return of.lag_records_read_committed if of.lag_records_read_committed >= 0 else of.lag_offsets
+def _lag(row: GroupSummary | GroupPartition) -> int:
+    return row.lag_records_read_committed if row.lag_records_read_committed >= 0 else row.lag_offsets

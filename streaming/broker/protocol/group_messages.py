@@ -93,9 +93,9 @@ class PositionsRequest(Message):
     rows: list[AskedOffset]
 
     @classmethod
-    def of(cls, asked: pa.Table) -> Self:
+    def of(cls, questions: pa.Table) -> Self:
         """The request for a table."""
-        return cls([AskedOffset(**row) for row in asked.select(POSITIONS_ASKED.names).to_pylist()])
+        return cls([AskedOffset(**row) for row in questions.select(POSITIONS_ASKED.names).to_pylist()])
 
     def table(self) -> pa.Table:
         """The table.

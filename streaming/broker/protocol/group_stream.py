@@ -77,9 +77,9 @@ def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
         raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
 
 
-def groups_messages(found: Iterable[GroupChanges | FollowedLog], end: Callable[[], JournalEnd]) -> Iterator[bytes | pa.Buffer]:
-    """The messages of a `GroupsAnswer`, log by log. ``end`` is called when all of ``found`` is taken."""
-    for each in found:
+def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable[[], JournalEnd]) -> Iterator[bytes | pa.Buffer]:
+    """The messages of a `GroupsAnswer`, log by log. ``end`` is called when all of ``answers`` is taken."""
+    for each in answers:
         if isinstance(each, FollowedLog):
             yield each.encode()
             continue

@@ -1,4 +1,4 @@
-"""How a cluster and its watching are, as a job serves it as JSON: the verdict, how fresh it is, and each agent.
+"""How a cluster and its watching are, as a job serves it as JSON: the verdict, its age, and each agent.
 
 Times are Unix milliseconds. In memory -1 means "not known"; in JSON that is null.
 """

@@ -73,8 +73,8 @@ def header_of(token: Token) -> tuple[str, str]:
     return HEADER, f"Bearer {token.secret.decode()}"
 
 
-def accepted(tokens: tuple[Token, ...], shown: str) -> Token | None:
+def accepted(tokens: tuple[Token, ...], presented: str) -> Token | None:
     """The token that the header's value contains, None if it is none of these. A wrong token takes as long as a right one."""
-    kind, _, secret = shown.partition(" ")
+    kind, _, secret = presented.partition(" ")
     matches = [token for token in tokens if hmac.compare_digest(secret.strip().encode(), token.secret)]
     return matches[0] if matches and kind.lower() == "bearer" else None

@@ -40,9 +40,9 @@ class Findings:
         there: whether the file of a segment is still at its path.
     """
 
-    def __init__(self, there: Callable[[FoundSegment], bool], kept: Iterable[FoundSegment] = ()) -> None:
+    def __init__(self, there: Callable[[FoundSegment], bool], segments: Iterable[FoundSegment] = ()) -> None:
         self._there = there
-        self._segments = {each.path: each for each in kept}
+        self._segments = {each.path: each for each in segments}
 
     @property
     def segments(self) -> tuple[FoundSegment, ...]:
@@ -51,8 +51,8 @@ class Findings:
 
     def of(self, path: Path, key: SegmentKey) -> FoundSegment:
         """The finding of a segment; an empty one if only another file of that name has a finding."""
-        known = self._segments.get(path)
-        return known if known is not None and known.key == key else FoundSegment(path, key)
+        segment = self._segments.get(path)
+        return segment if segment is not None and segment.key == key else FoundSegment(path, key)
 
     def note(self, segment: FoundSegment, *, whole: bool) -> None:
         """Store the findings of a check so far. ``whole``: the check is finished. Each damaged position is logged once."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from streaming.broker.disk.directories import live_directories
+from streaming.broker.disk.logdirs import live_directories
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
 from streaming.broker.scrub.findings import Findings, FoundSegment
@@ -29,7 +29,7 @@ IDLE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PassProgress:
     """How far a scrub has come. Times are Unix milliseconds, -1 never.
 
     The current pass has checked ``logs_checked`` of ``logs``. ``checked``: the bytes that were ever checked.
@@ -40,7 +40,7 @@ class Progress:
     logs: int
     logs_checked: int
     checked: int
-    found: tuple[FoundSegment, ...]
+    segments: tuple[FoundSegment, ...]
 
 
 class LogDirScrub:
@@ -48,19 +48,19 @@ class LogDirScrub:
 
     Args:
         every_ms: a pass begins this long after the previous one began, or when that is finished.
-        kept: the progress of an earlier process.
+        progress: the progress of an earlier process.
     """
 
-    def __init__(self, log_dir: Path, every_ms: int, clock_ms: Callable[[], int], kept: ScrubProgress) -> None:
+    def __init__(self, log_dir: Path, every_ms: int, clock_ms: Callable[[], int], progress: ScrubProgress) -> None:
         self._log_dir = log_dir
         self._every_ms = every_ms
         self._clock_ms = clock_ms
-        self._directory_id = kept.directory_id
-        self._began_ms, self._ended_ms, self._checked = kept.began_ms, kept.ended_ms, kept.checked
-        self._found = Findings(_is_there, kept.found)
+        self._directory_id = progress.directory_id
+        self._began_ms, self._ended_ms, self._checked = progress.began_ms, progress.ended_ms, progress.checked
+        self._findings = Findings(_is_there, progress.found)
         self._swept_ms = 0
-        self._resume = kept if kept.running else None
-        self._running = kept.running
+        self._resume = progress if progress.running else None
+        self._running = progress.running
         self._directories: list[str] | None = None
         self._next = 0  # the directory that the pass is at
         self._checked_base = -1  # base offset of the last segment of it that was checked
@@ -68,10 +68,10 @@ class LogDirScrub:
         self._so_far: FoundSegment | None = None
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> PassProgress:
         """How far it has come."""
         logs = len(self._directories or ())
-        return Progress(self._began_ms, self._ended_ms, logs, min(self._next, logs), self._checked, self._found.segments)
+        return PassProgress(self._began_ms, self._ended_ms, logs, min(self._next, logs), self._checked, self._findings.segments)
 
     @property
     def kept(self) -> ScrubProgress:
@@ -87,7 +87,7 @@ class LogDirScrub:
             key=None if self._check is None else SegmentKey.of(self._check.segment),
             position=0 if self._check is None else self._check.position,
             checked=self._checked,
-            found=self._found.segments,
+            found=self._findings.segments,
         )
 
     def step(self, buffer: Bytes) -> float:
@@ -99,7 +99,7 @@ class LogDirScrub:
         now = self._clock_ms()
         if not 0 <= now - self._swept_ms < SWEEP_EVERY_MS:
             self._swept_ms = now
-            self._found.sweep()
+            self._findings.sweep()
         if self._check is not None:
             self._go_on(self._check, buffer)
         elif not self._running:
@@ -139,7 +139,7 @@ class LogDirScrub:
             self._note_unreadable(directory, _DIRECTORY, error)
             segments = ()
         else:
-            self._found.note(FoundSegment(directory, _DIRECTORY), whole=True)
+            self._findings.note(FoundSegment(directory, _DIRECTORY), whole=True)
         closed = next((pair for pair in pairwise(segments) if pair[0].base_offset > self._checked_base), None)
         if closed is None:
             self._next, self._checked_base = self._next + 1, -1
@@ -149,7 +149,7 @@ class LogDirScrub:
         position = resume.position if resume is not None and resume.key == key else 0
         self._checked_base = segment.base_offset
         self._check = SegmentCheck(segment, following, self._epochs(directory), position)
-        before = [damage for damage in self._found.of(segment.path, key).damages if damage.position < position]
+        before = [damage for damage in self._findings.of(segment.path, key).damages if damage.position < position]
         self._so_far = FoundSegment(segment.path, key).with_damages(before)
 
     def _epochs(self, directory: Path) -> Sequence[EpochEntry]:
@@ -159,7 +159,7 @@ class LogDirScrub:
         except OSError as error:  # the CRCs can be checked all the same
             self._note_unreadable(path, _DIRECTORY, error)
             return ()
-        self._found.note(FoundSegment(path, _DIRECTORY), whole=True)
+        self._findings.note(FoundSegment(path, _DIRECTORY), whole=True)
         return epochs
 
     def _go_on(self, check: SegmentCheck, buffer: Bytes) -> None:
@@ -179,7 +179,7 @@ class LogDirScrub:
         self._checked += check.checked - before
         self._so_far = self._so_far.with_damages(damages)
         if damages or check.done:
-            self._found.note(self._so_far, whole=check.done)
+            self._findings.note(self._so_far, whole=check.done)
         if check.done:
             self._check = None
 
@@ -192,7 +192,7 @@ class LogDirScrub:
             self._next, self._checked_base = self._next + 1, -1
 
     def _note_unreadable(self, path: Path, key: SegmentKey, error: Exception) -> None:
-        self._found.note(replace(self._found.of(path, key), error=str(error) or repr(error)), whole=True)
+        self._findings.note(replace(self._findings.of(path, key), error=str(error) or repr(error)), whole=True)
 
 
 def _is_closed(segment: Segment) -> bool:
@@ -200,12 +200,12 @@ def _is_closed(segment: Segment) -> bool:
     return segment in list_segments(segment.directory)[:-1]
 
 
-def _is_there(found: FoundSegment) -> bool:
+def _is_there(damaged: FoundSegment) -> bool:
     """Whether the file of a finding is still there and unchanged. If this cannot be checked, it is taken to be there."""
     try:
-        identity, size = file_stamp(found.path)
+        identity, size = file_stamp(damaged.path)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         return True
-    return found.key.inode < 0 or (identity.device, identity.inode, size) == (found.key.device, found.key.inode, found.key.size)
+    return damaged.key.inode < 0 or (identity.device, identity.inode, size) == (damaged.key.device, damaged.key.inode, damaged.key.size)

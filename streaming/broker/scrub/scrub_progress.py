@@ -53,11 +53,11 @@ def load(path: Path) -> ScrubProgress:
         return ScrubProgress()
 
 
-def store(path: Path, kept: ScrubProgress) -> None:
+def store(path: Path, progress: ScrubProgress) -> None:
     """Store the progress. The file is always whole: it is the old one or the new one. Raises OSError."""
-    fields = {name: getattr(kept, name) for name in ScrubProgress.__slots__} | {
+    fields = {name: getattr(progress, name) for name in ScrubProgress.__slots__} | {
         "version": _VERSION,
-        "found": [_found(each) for each in kept.found],
+        "found": [_found(each) for each in progress.found],
     }
     write_whole(path, json.dumps(fields).encode())
 

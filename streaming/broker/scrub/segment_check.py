@@ -14,7 +14,7 @@ from streaming.kafka.formats.crc import CHECKED_FROM, OLD_CHECKED_FROM
 from streaming.kafka.formats.entry_head import read_base_offset, read_crc, read_leader_epoch, read_size
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.kafka.scan.headers import columns_of, raw_headers
-from streaming.kafka.scan.soundness import CheckPosition, Damage, Fault, Surroundings, check_batches, check_end, check_order
+from streaming.kafka.scan.soundness import CheckPosition, Damage, Fault, SegmentFacts, check_batches, check_end, check_order
 from streaming.kafka.scan.walk import Bytes, Stop
 
 WINDOW_BYTES = 1 << 20
@@ -54,7 +54,7 @@ class SegmentCheck:
         self.checked = 0
         """The number of checked bytes; bytes in which no batch was found do not count."""
         self._following = following
-        self._around = Surroundings(segment.base_offset, following.base_offset, epochs)
+        self._around = SegmentFacts(segment.base_offset, following.base_offset, epochs)
         self._reached = CheckPosition(position, segment.base_offset)
         self._large: _Large | None = None
         self._search_from: int | None = None

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import Calls, calls_of_this_thread
+from streaming.broker.disk.calls import ThreadCalls, bytes_read, calls_of_this_thread
 from streaming.broker.disk.identity import LogDir
-from streaming.broker.disk.reads import bytes_read
-from streaming.broker.scrub.passes import IDLE_SECONDS, LogDirScrub, Progress
+from streaming.broker.scrub.passes import IDLE_SECONDS, LogDirScrub, PassProgress
 from streaming.broker.scrub.scrub_pace import ScrubPace
 from streaming.broker.scrub.scrub_progress import ScrubProgress, file_of, load, store
 from streaming.broker.scrub.segment_check import WINDOW_BYTES
@@ -39,7 +38,7 @@ class ScrubReport:
     """The scrub of one log dir; ``waits_at``: the file of a call that has not returned for ``waiting`` seconds."""
 
     log_dir: LogDir
-    progress: Progress
+    progress: PassProgress
     waits_at: str
     waiting: float
 
@@ -61,12 +60,12 @@ class DirThread:
         self._keep_in = keep_in
         self._clock_ms = clock_ms
         self._scrub: LogDirScrub | None = None
-        self._of: LogDir | None = None
-        self._calls = Calls()
-        self._seen: tuple[object, int, float] = (None, -1, 0.0)
+        self._log_dir: LogDir | None = None
+        self._calls = ThreadCalls()
+        self._last_call: tuple[object, int, float] = (None, -1, 0.0)
         self._kept_at = time.monotonic()
         self._buffer = np.empty(WINDOW_BYTES, np.uint8)
-        self.progress: Progress | None = None
+        self.progress: PassProgress | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Scrub until ``stop`` is set."""
@@ -99,11 +98,11 @@ class DirThread:
 
     def _scrub_of(self, log_dir: LogDir) -> LogDirScrub:
         """The scrub of the log dir; a new one if another disk has replaced the previous disk."""
-        if self._scrub is None or self._of != log_dir:
-            kept = load(self._keep_in)
-            if kept.directory_id != log_dir.directory_id:
-                kept = ScrubProgress(directory_id=log_dir.directory_id)
-            self._scrub, self._of = LogDirScrub(log_dir.path, self._options.every_ms, self._clock_ms, kept), log_dir
+        if self._scrub is None or self._log_dir != log_dir:
+            progress = load(self._keep_in)
+            if progress.directory_id != log_dir.directory_id:
+                progress = ScrubProgress(directory_id=log_dir.directory_id)
+            self._scrub, self._log_dir = LogDirScrub(log_dir.path, self._options.every_ms, self._clock_ms, progress), log_dir
         return self._scrub
 
     def _keep(self) -> None:
@@ -118,9 +117,9 @@ class DirThread:
     def waits(self, now: float) -> tuple[str, float]:
         """The file of the current call, and for how many seconds this method has seen that call; "" if there is none. For one thread."""
         path, count = self._calls.path, self._calls.count
-        if path is None or (path, count) != self._seen[:2]:
-            self._seen = (path, count, now)
-        return ("", 0.0) if path is None else (str(path), now - self._seen[2])
+        if path is None or (path, count) != self._last_call[:2]:
+            self._last_call = (path, count, now)
+        return ("", 0.0) if path is None else (str(path), now - self._last_call[2])
 
 
 class Scrub:
@@ -153,11 +152,11 @@ class Scrub:
 
     def reports(self) -> list[ScrubReport]:
         """How far the scrub of each log dir has come. For any thread."""
-        of = {log_dir.path: log_dir for log_dir in self._log_dirs}
+        log_dirs = {log_dir.path: log_dir for log_dir in self._log_dirs}
         with self._asking:
             now = time.monotonic()
             return [
-                ScrubReport(of[each.path], each.progress, *each.waits(now))
+                ScrubReport(log_dirs[each.path], each.progress, *each.waits(now))
                 for each in self._dirs
-                if each.progress is not None and each.path in of
+                if each.progress is not None and each.path in log_dirs
             ]

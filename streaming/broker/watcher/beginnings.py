@@ -65,7 +65,7 @@ class Unmet:
             return cursor.wanted
         return most(self._logs.get(key, ""), self._log_dirs.get(partition.log_dir.path, ""))
 
-    def note(self, wanted: str, left_out: Mapping[LogKey, Partition], unseen: Iterable[Path], kept: Collection[LogKey]) -> None:
+    def note(self, wanted: str, left_out: Mapping[LogKey, Partition], unseen: Iterable[Path], remembered: Collection[LogKey]) -> None:
         """Note what a new consumer wants, after everything that can be read was read for it.
 
         A log that is not known yet is read whole for the present consumers: the beginning of a later consumer may not change that.
@@ -74,8 +74,8 @@ class Unmet:
             wanted: by the new consumer, "" if there is none.
             left_out: the logs that could not be read, and are not watched.
             unseen: the log dirs that cannot be read.
-            kept: the logs that are known from an earlier process.
+            remembered: the logs that are known from an earlier process.
         """
-        logs = {key: most(wanted, self.of(key, at)) or ("" if key in kept else StartFrom.EARLIEST) for key, at in left_out.items()}
+        logs = {key: most(wanted, self.of(key, at)) or ("" if key in remembered else StartFrom.EARLIEST) for key, at in left_out.items()}
         self._logs = {key: owed for key, owed in logs.items() if owed}
         self._log_dirs = {path: most(wanted, self._log_dirs.get(path, "")) or StartFrom.EARLIEST for path in unseen}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import scan_on, start_near
 from streaming.broker.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
@@ -23,7 +23,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.producer_snapshot import ProducerState
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.producer_states import Producers
-from streaming.kafka.scan.transaction_steps import Steps, Times, first_timestamps, steps_of
+from streaming.kafka.scan.transaction_steps import AppendTimes, Steps, first_timestamps, steps_of
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions, advance, open_ones
 
@@ -180,9 +180,9 @@ def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple
     return None, doubts
 
 
-def _times(segments: Sequence[Segment], item: int) -> Times:
+def _times(segments: Sequence[Segment], item: int) -> AppendTimes:
     """The times between which the batches of a segment were appended: not before the last write to the previous segment."""
-    return Times.recorded(segments[item - 1].modified_ms if item else 0, segments[item].modified_ms)
+    return AppendTimes.recorded(segments[item - 1].modified_ms if item else 0, segments[item].modified_ms)
 
 
 def _ongoing(snapshot: ProducerSnapshot, segments: Sequence[Segment]) -> Steps:
@@ -192,7 +192,7 @@ def _ongoing(snapshot: ProducerSnapshot, segments: Sequence[Segment]) -> Steps:
     if not states:
         return steps
     firsts = np.array([_first_offset(state) for state in states], np.int64)
-    written = Times.recorded(0, snapshot.modified_ms).clamp(np.array([state.timestamp for state in states], np.int64))
+    written = AppendTimes.recorded(0, snapshot.modified_ms).clamp(np.array([state.timestamp for state in states], np.int64))
     starts = _first_batch_times(segments, firsts)
     found = starts >= 0
     steps["step"], steps["bytes_before"] = Step.ONGOING, -1
@@ -226,7 +226,7 @@ def _first_batch_times(segments: Sequence[Segment], offsets: Longs) -> Longs:
     return found
 
 
-def _look_up(file: OpenSegment, offsets: Longs, times: Times, buffer: Bytes) -> Longs:
+def _look_up(file: OpenSegment, offsets: Longs, times: AppendTimes, buffer: Bytes) -> Longs:
     """The same for one segment. The index leads from offset to offset, so many offsets cost at most one walk through the segment."""
     found = np.full(len(offsets), -1, np.int64)
     item, position, next_offset = 0, 0, file.base_offset

@@ -42,9 +42,9 @@ def open_at(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, opens: b
 
 def still_open(tail: Tail) -> Open:
     """The transactions that are open at a cursor that the tail has reached by reading: its producers are known."""
-    known = tail.producers.now
-    if known is not None and known.active is not None and not known.entries["open"].any():
-        return Open(b"", known)
+    producers = tail.producers.now
+    if producers is not None and producers.active is not None and not producers.entries["open"].any():
+        return Open(b"", producers)
     # the cursor may be in a file that is already deleted, together with the files that contained what was open there
     return _at_once(tail, tail.cursor, tail.segments, believe_cold=False)
 

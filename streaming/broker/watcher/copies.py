@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.segment_files import Identity, Segment, list_segments
+from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments
 from streaming.broker.journal.cursor import Cursor
 from streaming.common.log_key import LogKey
 from streaming.kafka.scan.walk import Bytes
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 _Paths = frozenset[str]
 
 
-class Copies:
+class LogCopies:
     """Remembers which logs were in several log dirs at the previous listing: at the end of a move both copies exist for a moment.
 
     Args:
@@ -57,7 +57,7 @@ class Copies:
         if directory is not None and copy.log_dir.directory_id == directory:
             return True
         segments = _segments(copy)
-        if any(segment.identity == Identity(cursor.device, cursor.inode) for segment in segments):
+        if any(segment.identity == FileIdentity(cursor.device, cursor.inode) for segment in segments):
             return True
         return self._end_of(copy)[0] >= cursor.next_offset
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from streaming.broker.disk.locate import Boundary
+from streaming.broker.disk.locate import BatchBoundary
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor
@@ -25,7 +25,7 @@ def log_id(partition: Partition) -> LogKey:
     return LogKey(partition.log_dir.broker, partition.topic, partition.partition, partition.topic_id)
 
 
-def cursor_at(log: LogKey, boundary: Boundary, segments: Sequence[Segment], frontier: int) -> Cursor:
+def cursor_at(log: LogKey, boundary: BatchBoundary, segments: Sequence[Segment], frontier: int) -> Cursor:
     """The cursor of a log whose reading begins at ``boundary``; its first backlog reaches to the end of what is listed now."""
     return Cursor(
         log=log,
@@ -46,7 +46,7 @@ def cursor_at(log: LogKey, boundary: Boundary, segments: Sequence[Segment], fron
     )
 
 
-def moved(cursor: Cursor, boundary: Boundary) -> Cursor:
+def moved(cursor: Cursor, boundary: BatchBoundary) -> Cursor:
     """The cursor of the same log at another boundary."""
     return replace(
         cursor,
@@ -101,6 +101,6 @@ def holds_anchor(file: OpenSegment, cursor: Cursor) -> bool:
     return not cursor.anchor or file.read(cursor.anchor_position, len(cursor.anchor)) == cursor.anchor
 
 
-def _times_at(boundary: Boundary) -> dict[str, Any]:
+def _times_at(boundary: BatchBoundary) -> dict[str, Any]:
     time = TIMES_UNKNOWN if boundary.position else -1
     return {"first_timestamp": time, "largest_timestamp": time}

@@ -37,20 +37,20 @@ class Departures:
 
     Args:
         has_topic: whether a topic still exists by the metadata log, None if it is not known.
-        seen: returns the log dirs that were listed last.
+        log_dirs: returns the log dirs that were listed last.
     """
 
     def __init__(
         self,
         watched: WatchedLogs,
         has_topic: Callable[[LogKey], bool | None],
-        seen: Callable[[], Iterable[LogDir]],
+        log_dirs: Callable[[], Iterable[LogDir]],
         clock_ms: Callable[[], int],
         buffer: Bytes,
     ) -> None:
         self._watched = watched
         self._has_topic = has_topic
-        self._seen = seen
+        self._log_dirs = log_dirs
         self._clock_ms = clock_ms
         self._buffer = buffer
         self.leaving: set[LogKey] = set()
@@ -59,7 +59,7 @@ class Departures:
     def leave(self, key: LogKey, renamed: Iterable[Partition], events: list[Event]) -> bool:
         """Read on in a log whose directory was renamed or removed, to one of ``renamed``; False if there is nothing to read."""
         tail = self._watched.tails.get(key)
-        cursor = self._watched.kept[key] if tail is None else tail.cursor
+        cursor = self._watched.cursors[key] if tail is None else tail.cursor
         try:
             found = find_renamed(key, cursor, renamed)
             if tail is None or not tail.resumed:  # only the cursor of an earlier process is known
@@ -113,7 +113,7 @@ class Departures:
         It may lie in a log dir that another agent watches. Only if its topic does not exist any more it lies nowhere.
         """
         tail = self._watched.tails.get(gone)
-        log_dirs = {str(log_dir.path) for log_dir in self._seen() if log_dir.broker == gone.broker}
+        log_dirs = {str(log_dir.path) for log_dir in self._log_dirs() if log_dir.broker == gone.broker}
         if tail is not None:
             log_dirs.add(str(tail.partition.log_dir.path))
         self._watched.drop(gone)

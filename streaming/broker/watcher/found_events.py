@@ -18,11 +18,11 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_inventory import Inventory, LogInventory
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
-from streaming.broker.disk.segment_files import Identity, Listing
+from streaming.broker.disk.segment_files import FileIdentity, SegmentListing
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.last_found import LastFound
-from streaming.broker.watcher.log_catalog import Decided
+from streaming.broker.watcher.log_catalog import LogCatalog
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
@@ -68,7 +68,7 @@ class FoundPublisher:
         self._once = once
         self._cluster = cluster
         self._checkpoints = Checkpoints(log_dirs)
-        self.decided = Decided(cluster, self._checkpoints)
+        self.decided = LogCatalog(cluster, self._checkpoints)
         """The catalog of the logs."""
         self._clock_ms = clock_ms
         self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
@@ -205,7 +205,7 @@ class FoundPublisher:
         if read is not None:
             self._inventory.note_active(tail.partition, read)
         try:
-            inventory = self._inventory.look(tail.partition, None if tail.stamp is None else Listing(tail.stamp, tail.segments))
+            inventory = self._inventory.look(tail.partition, None if tail.stamp is None else SegmentListing(tail.stamp, tail.segments))
         except OSError as error:  # its directory is gone or cannot be read: the published values stay until this is known
             log.info("log cannot be listed", extra={"log": str(tail.cursor.log), "error": str(error)})
             return None
@@ -243,7 +243,7 @@ def _read_of(tail: Tail) -> ActiveRead | None:
     if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
         return None
     return ActiveRead(
-        identity=Identity(cursor.device, cursor.inode),
+        identity=FileIdentity(cursor.device, cursor.inode),
         base_offset=cursor.segment,
         position=cursor.position,
         next_offset=cursor.next_offset,

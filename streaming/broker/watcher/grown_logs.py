@@ -4,10 +4,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import WINDOW_BYTES
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.watcher.publishing import Publisher
-from streaming.broker.watcher.reading import Reading
+from streaming.broker.watcher.reading import GrowthReader
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading
@@ -77,7 +77,7 @@ class GrownLogs:
     def __init__(
         self,
         registry: LogRegistry,
-        reading: Reading,
+        reading: GrowthReader,
         publisher: Publisher,
         replaying: Replaying,
         rereading: Rereading,

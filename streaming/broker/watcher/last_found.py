@@ -31,13 +31,13 @@ class LastFound:
 
     def _columns(self) -> dict[str, Any]:
         """The values that are published again when they change, besides the list of segments."""
-        seen = self.inventory
+        inventory = self.inventory
         return {
             "log_start_offset": self.log_start_offset,
             "local_log_start_offset": self.local_log_start_offset,
-            "oldest_timestamp": seen.oldest_record_ms,
-            "active_first_timestamp": seen.active_first_ms,
-            "active_created_ms": seen.active_created_ms,
+            "oldest_timestamp": inventory.oldest_record_ms,
+            "active_first_timestamp": inventory.active_first_ms,
+            "active_created_ms": inventory.active_created_ms,
             "high_watermark": self.high_watermark,
             "active_producers": self.active_producers,
             "leader": self.leader,  # the fold needs it to decide whose ranges count, if another agent reads no metadata

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.segment_files import Identity, Segment, list_segments
+from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.same_log import has_files_of
 from streaming.broker.watcher.stopped_logs import count_growth
@@ -41,7 +41,7 @@ def find_renamed(log_id: LogKey, cursor: Cursor, renamed: Iterable[Partition]) -
             segments = list_segments(each.path)
         except FileNotFoundError:  # removed since it was listed
             continue
-        if any(segment.identity == Identity(cursor.device, cursor.inode) for segment in segments):
+        if any(segment.identity == FileIdentity(cursor.device, cursor.inode) for segment in segments):
             return each, segments
     return None
 

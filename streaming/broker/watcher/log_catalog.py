@@ -51,7 +51,7 @@ def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
 
 
-class Decided:
+class LogCatalog:
     """Keeps the catalog of a watcher's logs, and rebuilds only the parts that may have changed. Only the watcher's thread calls `look`."""
 
     def __init__(self, cluster: Cluster, checkpoints: Checkpoints) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.directories import live_directories, log_dir_stamp, partition_stamp
-from streaming.broker.disk.segment_files import Identity, Stamp
+from streaming.broker.disk.logdirs import live_directories, log_dir_stamp, partition_stamp
+from streaming.broker.disk.segment_files import FileIdentity, Stamp
 from streaming.broker.watcher import inotify
 from streaming.broker.watcher.observation import Observation
-from streaming.broker.watcher.timers import is_due
 from streaming.kafka.formats.names import parse_partition_dir
 
 log = logging.getLogger(__name__)
@@ -47,7 +46,7 @@ class LogDirWatch:
         self._observation: Observation | None = None
         self._limit: inotify.Limit | None = None
         self._retry_at, self._retry_ms = 0, RETRY_MS
-        self._identity: Identity | None = None  # None while the log dir is away
+        self._identity: FileIdentity | None = None  # None while the log dir is away
         self._stamp: Stamp | None = None
         self._inodes: dict[str, int] = {}  # of the live partition directories, by name
         self._stamps: dict[str, Stamp | None] = {}
@@ -221,3 +220,8 @@ class LogDirWatch:
         with self._lock:
             self._heard |= {name for name in heard if self._stamps.get(name) is None}
         return changed
+
+
+def is_due(now: int, at: int, interval: int) -> bool:
+    """Whether work is due that is done every ``interval``, and next at ``at``, by a clock that may be set back; all are of one unit."""
+    return now >= at or at - now > interval

@@ -12,7 +12,7 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.disk.shortage import is_short, shortage
 from streaming.broker.disk.topic_ids import TopicIds
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.watcher.copies import Copies
+from streaming.broker.watcher.copies import LogCopies
 from streaming.broker.watcher.cursors import log_id
 from streaming.broker.watcher.same_log import has_files_of, holds_cursor
 from streaming.broker.watcher.watched_logs import WatchedLogs
@@ -31,7 +31,7 @@ class LogListing:
         wants: whether the directory of a live log is watched.
     """
 
-    def __init__(self, log_dirs: LogDirs, watched: WatchedLogs, copies: Copies, wants: Callable[[Partition], bool]) -> None:
+    def __init__(self, log_dirs: LogDirs, watched: WatchedLogs, copies: LogCopies, wants: Callable[[Partition], bool]) -> None:
         self._log_dirs = log_dirs
         self._watched = watched
         self._copies = copies
@@ -64,7 +64,7 @@ class LogListing:
         tail, away = self._watched.tails.get(key), self._log_dirs.unavailable
         if not away or (tail is not None and not tail.away):
             return False
-        cursor = self._watched.kept.get(key) if tail is None else tail.cursor
+        cursor = self._watched.cursors.get(key) if tail is None else tail.cursor
         return cursor is not None and not self._copies.goes_on_in(copy, cursor)
 
     def seen(self) -> list[LogDir]:
@@ -81,10 +81,10 @@ class LogListing:
         unavailable = self._log_dirs.unavailable
         return {path: why for path, why in dict(self.topic_ids.unreadable).items() if path.parent not in unavailable}
 
-    def missing(self, found: Collection[LogKey], leaving: Collection[LogKey]) -> list[LogKey]:
+    def missing(self, logs: Collection[LogKey], leaving: Collection[LogKey]) -> list[LogKey]:
         """The logs that are known and neither found nor leaving, and that may not be where nothing can be read now."""
-        there = {*found, *leaving}
-        return [key for key in (*self._watched.tails, *self._watched.kept) if key not in there and self.hidden_in(key) is None]
+        there = {*logs, *leaving}
+        return [key for key in (*self._watched.tails, *self._watched.cursors) if key not in there and self.hidden_in(key) is None]
 
     def hidden_in(self, key: LogKey) -> LogDir | None:
         """The log dir that may still contain a log that was not found, because it cannot be read now; None if there is none."""
@@ -118,9 +118,9 @@ class LogListing:
     def _kept_as(self, partition: Partition) -> list[Cursor]:
         """The cursors of an earlier process in logs of this name that have a topic id."""
         named = log_id(partition)
-        if not self._watched.kept or named in self._watched.kept:
+        if not self._watched.cursors or named in self._watched.cursors:
             return []
-        return [cursor for key, cursor in self._watched.kept.items() if key.topic_id and key._replace(topic_id="") == named]
+        return [cursor for key, cursor in self._watched.cursors.items() if key.topic_id and key._replace(topic_id="") == named]
 
     def _listed(self) -> list[Partition]:
         """The directories in the log dirs that are available before and after the listing."""

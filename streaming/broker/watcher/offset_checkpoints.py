@@ -4,8 +4,7 @@ from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.logdirs import LogDir, Partition
-from streaming.broker.disk.offset_checkpoint import NOTHING_WRITTEN, load_offset_checkpoint
+from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 
 _NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)

@@ -71,7 +71,7 @@ class OpenFiles:
             holder.rest()
 
 
-class _OfThread(threading.local):
+class _FilesOfThread(threading.local):
     def __init__(self) -> None:
         limit = _limit()
         self.files = OpenFiles(limit - min(RESERVED, limit // 2))
@@ -81,7 +81,7 @@ def _limit() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-_of_thread = _OfThread()
+_of_thread = _FilesOfThread()
 
 
 def open_files() -> OpenFiles:

@@ -6,8 +6,8 @@ The keys of its records name the groups. While it is open, none of these offsets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import window
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import Segment
 from streaming.common.short_names import short_name
@@ -28,14 +28,14 @@ _END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingGroups:
     """The groups that wait, by their short names, in the order of their commits. ``more``: there may be others."""
 
     groups: tuple[str, ...]
     more: bool
 
 
-def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: int) -> Waiting:
+def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: int) -> WaitingGroups:
     """The groups of a transaction that is open in a log of ``__consumer_offsets``. Damaged batches name no group.
 
     Raises:
@@ -50,10 +50,10 @@ def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: 
                 else:
                     found[group] = None
             if len(found) > MOST_GROUPS or bytes_read() - began > READ_BYTES:
-                return Waiting(tuple(found)[:MOST_GROUPS], True)
+                return WaitingGroups(tuple(found)[:MOST_GROUPS], True)
     except FormatError:  # a flaw of the log: the watcher publishes it when it reads the log
         more = True
-    return Waiting(tuple(found), more)
+    return WaitingGroups(tuple(found), more)
 
 
 def _groups(batches: Batches, buffer: Bytes, producer_id: int) -> Iterator[str | None]:

@@ -57,7 +57,7 @@ class Publisher:
         self.write_owed()
         tails = list(tails)
         events = chained(events, tails)
-        changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.kept]
+        changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.stored_cursor]
         for tail, cursor in changed:
             if cursor.replay != Replays.NOT:
                 self._replaying.put(tail)
@@ -77,6 +77,6 @@ class Publisher:
             self._journal.publish(owed.events, [cursor for _, cursor in owed.cursors], owed.gone, owed.pages, owed.registers)
             self._owed = None
             for tail, cursor in owed.cursors:
-                tail.note_kept(cursor)
+                tail.note_stored(cursor)
             if owed.published is not None:
                 owed.published.set()

@@ -14,7 +14,7 @@ from streaming.kafka.formats.layout import TRANSACTIONAL_BIT
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.kafka.scan.pieces import Piece, Scanned, scan
-from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, Times, steps_of
+from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_of
 from streaming.kafka.scan.walk import Bytes, Stop
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,11 @@ def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: 
         return replace(before, flaw=error.what), steps_of(before.batches, buffer, times, singly=singly)
 
 
-def _times(tail: Tail, now_ms: int) -> Times:
+def _times(tail: Tail, now_ms: int) -> AppendTimes:
     if tail.live and 0 <= now_ms - tail.looked_ms <= SEEN_WITHIN_MS:
-        return Times.seen(tail.looked_ms, now_ms)
+        return AppendTimes.seen(tail.looked_ms, now_ms)
     before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.cursor.segment]
-    return Times.recorded(before[-1] if before else 0, tail.open().modified_ms())
+    return AppendTimes.recorded(before[-1] if before else 0, tail.open().modified_ms())
 
 
 def _before(scanned: Scanned, buffer: Bytes, start: int, position: int) -> Scanned:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
 from streaming.broker.disk.preallocated import without_half_written
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.journal.blobs import encode_steps
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.carrying import still_open
@@ -68,7 +68,7 @@ def note_nothing(tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: 
     """Nobody wants to know of ranges besides their events."""
 
 
-class Reading:
+class GrowthReader:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
     Args:

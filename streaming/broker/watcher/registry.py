@@ -12,7 +12,7 @@ from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.beginnings import Beginning, Unmet, as_wanted, most
 from streaming.broker.watcher.carrying import still_open
-from streaming.broker.watcher.copies import Copies
+from streaming.broker.watcher.copies import LogCopies
 from streaming.broker.watcher.departures import Departures, ListingResult
 from streaming.broker.watcher.leaving import HOLD_MS
 from streaming.broker.watcher.log_listing import LogListing
@@ -23,7 +23,7 @@ from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.stopped_logs import failed
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.taking_up import TakingUp
-from streaming.broker.watcher.unreadable import LeftOut, Unreadable, unreadable
+from streaming.broker.watcher.unreadable import LeftOut, StuckTail, unreadable
 from streaming.broker.watcher.watched_logs import WatchedLogs
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
@@ -65,7 +65,7 @@ class LogRegistry:
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._between = between
-        self._copies = Copies(assigned, buffer)
+        self._copies = LogCopies(assigned, buffer)
         self._listing = LogListing(log_dirs, self._watched, self._copies, scope.wants)
         self._unmet = Unmet(self._watched.cursor_of)
         self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer)
@@ -99,12 +99,12 @@ class LogRegistry:
         leaving = {(key.broker, key.topic, key.partition) for key in self._departures.leaving}
         met: set[LogKey] = set()
         for key, partition in found.items():
-            known = self.tails.get(key)
+            tail = self.tails.get(key)
             self._between()
-            if (key.broker, key.topic, key.partition) in leaving and not (known is not None and self._departures.stays(known, partition)):
+            if (key.broker, key.topic, key.partition) in leaving and not (tail is not None and self._departures.stays(tail, partition)):
                 self._departures.note_successor()
                 continue
-            is_known = known is not None and known.resumed and known.partition.path == partition.path and not known.cursor.wanted
+            is_known = tail is not None and tail.resumed and tail.partition.path == partition.path and not tail.cursor.wanted
             try:
                 if thorough or not is_known or key in self._watched.back:
                     self._taking_up.take_up(key, partition, wanted, events)
@@ -133,13 +133,13 @@ class LogRegistry:
                 events.append(tail.appeared(None))
         return events, tails, found.gone
 
-    def _note_unmet(self, found: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
+    def _note_unmet(self, partitions: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
         """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
             if wanted and key not in met and key not in self._departures.leaving:
                 tail.want(most(tail.cursor.wanted, wanted))
-        left_out = {key: partition for key, partition in found.items() if key not in met and key not in self.tails}
-        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self._listing.unlisted), self._watched.kept.keys())
+        left_out = {key: partition for key, partition in partitions.items() if key not in met and key not in self.tails}
+        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self._listing.unlisted), self._watched.cursors.keys())
 
     def take_hints(self, hints: set[Path]) -> bool:
         """List the directories in which something happened; returns whether the log dirs have to be listed too."""
@@ -192,7 +192,7 @@ class LogRegistry:
                     events.extend(failed(tail, error))
         return events
 
-    def unreadable(self) -> list[Unreadable]:
+    def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try. May be called by other threads."""
         return list(unreadable(list(self.tails.values()), self._left_out, self._listing.unreadable_directories(), self._log_dirs))
 
@@ -232,18 +232,18 @@ class LogRegistry:
     def logs(self) -> dict[LogKey, Path | None]:
         """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""
         here: dict[LogKey, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
-        return {**dict.fromkeys((*self._watched.kept, *self._left_out.logs)), **here}
+        return {**dict.fromkeys((*self._watched.cursors, *self._left_out.logs)), **here}
 
     # --- a listing, log by log
 
-    def _adopt(self, found: dict[LogKey, Partition], events: list[Event], gone: list[LogKey]) -> None:
+    def _adopt(self, partitions: dict[LogKey, Partition], events: list[Event], gone: list[LogKey]) -> None:
         """Let a log go on under another topic id if its files are now under that id: the part that was read is not read again."""
-        for key, partition in list(found.items()):
-            if key in self.tails or key in self._watched.kept or not key.topic_id:
+        for key, partition in list(partitions.items()):
+            if key in self.tails or key in self._watched.cursors or not key.topic_id:
                 continue
             tail = self._watched.at(partition.path)
-            before = tail.cursor if tail is not None and tail.resumed else self._watched.kept.get(key._replace(topic_id=""))
-            if before is None or before.log in found:
+            before = tail.cursor if tail is not None and tail.resumed else self._watched.cursors.get(key._replace(topic_id=""))
+            if before is None or before.log in partitions:
                 continue
             try:
                 segments = list_segments(partition.path)
@@ -256,7 +256,7 @@ class LogRegistry:
                 tail, led_to = resume(partition, segments, replace(before, log=key), renamed, self._buffer)
             except OSError as error:  # it keeps the old topic id until it can be read
                 log.warning("log cannot be listed", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
-                found[before.log] = replace(found.pop(key), topic_id=before.log.topic_id)
+                partitions[before.log] = replace(partitions.pop(key), topic_id=before.log.topic_id)
                 continue
             log.warning("log goes on under another topic id", extra={"log": str(key), "topic_id": key.topic_id, "was": before.log.topic_id})
             events.extend([self._departures.drop(before.log, "moved"), *led_to])
@@ -265,12 +265,12 @@ class LogRegistry:
             self._watched.place(tail)
             events.append(tail.appeared(tail.note_open(still_open(tail))))
 
-    def _missing(self, found: dict[LogKey, Partition]) -> list[LogKey]:
-        return self._listing.missing(found, self._departures.leaving)
+    def _missing(self, partitions: dict[LogKey, Partition]) -> list[LogKey]:
+        return self._listing.missing(partitions, self._departures.leaving)
 
-    def _keep_hidden(self, found: dict[LogKey, Partition]) -> None:
+    def _keep_hidden(self, partitions: dict[LogKey, Partition]) -> None:
         """Keep the logs of an earlier process that exist but cannot be read now: they must not count as gone."""
-        for key in [key for key in self._watched.kept if key not in found]:
+        for key in [key for key in self._watched.cursors if key not in partitions]:
             log_dir = self._listing.hidden_in(key)
             if log_dir is not None:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
@@ -293,5 +293,5 @@ class LogRegistry:
         extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
         self._left_out.note(key, partition.path, error)
         log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
-        if key in self._watched.kept:
+        if key in self._watched.cursors:
             self._watched.remember(key, partition)

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from streaming.broker.disk.locate import beginning, find_offset
 from streaming.broker.disk.logdirs import Partition, read_topic_id
-from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment, deleted_segments, list_segments
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, deleted_segments, list_segments
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.carrying import open_at
 from streaming.broker.watcher.cursors import holds_anchor, moved
-from streaming.broker.watcher.relocation import Loss, Relocation
+from streaming.broker.watcher.relocation import LossColumns, Relocation
 from streaming.broker.watcher.same_log import has_files_of
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.truncation import epoch_below, rewind
@@ -129,7 +129,7 @@ def _skip_to(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
         extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
     )
     after = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
-    loss = Loss(
+    loss = LossColumns(
         kind=Kind.SKIPPED,
         opened=open_at(tail, after, segments),
         reason="deleted",
@@ -149,7 +149,7 @@ def _bytes_deleted(tail: Tail, first: int) -> int | None:
     """
     cursor, deleted = tail.cursor, deleted_segments(tail.partition.path)
     identity, size = deleted.get(cursor.segment, (None, 0))
-    if identity != Identity(cursor.device, cursor.inode):
+    if identity != FileIdentity(cursor.device, cursor.inode):
         return None
     path = tail.partition.path / f"{segment_file_name(cursor.segment, FileKind.LOG)}.{FileStage.DELETED}"
     try:

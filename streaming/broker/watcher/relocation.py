@@ -25,7 +25,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class LossColumns:
     """The columns of a TRUNCATED or SKIPPED event; ``opened``: what is open at the cursor after it."""
 
     kind: Kind
@@ -48,5 +48,5 @@ class Relocation:
 
     cursor: Cursor
     segments: tuple[Segment, ...]
-    loss: Loss | None = None
+    loss: LossColumns | None = None
     parted_by: tuple[EpochEntry, ...] | None = None

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Current:
+class _CurrentReplay:
     """The current replay. ``breaks``: `Tail.breaks` when it began; if this has changed, the replayed part of the log may be gone."""
 
     tail: Tail
@@ -38,7 +38,7 @@ class Replaying:
         self._queue: deque[Tail] = deque()
         self._queued: set[Tail] = set()
         self._tries = Tries()
-        self._current: _Current | None = None
+        self._current: _CurrentReplay | None = None
         self._buffer = window()[:REPLAY_BYTES]
 
     def put(self, tail: Tail) -> None:
@@ -68,7 +68,7 @@ class Replaying:
         try:
             segments = list_segments(tail.partition.path)
             if self._current is None:
-                self._current = _Current(tail, replay_of(tail, tail.cursor, segments, self._buffer), tail.breaks)
+                self._current = _CurrentReplay(tail, replay_of(tail, tail.cursor, segments, self._buffer), tail.breaks)
             if not self._current.replay.advance(segments, tail.cursor.next_offset, budget):
                 return tail, []
             events = _finish_replay(tail, self._current.replay)

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import window
-from streaming.broker.disk.reads import bytes_read
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.blobs import NO_ENTRIES, encode_entries
@@ -49,7 +49,7 @@ def _linked(event: Event, tail: Tail | None) -> Event:
 
 
 @dataclass(slots=True)
-class _Current:
+class _CurrentReread:
     """The current reread. ``breaks``: `Tail.breaks` when it began; if this has changed, the log was truncated since."""
 
     tail: Tail
@@ -73,7 +73,7 @@ class Rereading:
         self._redact = redact
         self._queue: dict[Tail, None] = {}
         self._tries = Tries()
-        self._current: _Current | None = None
+        self._current: _CurrentReread | None = None
         self._buffer: Bytes | None = None
 
     def put(self, tail: Tail) -> None:
@@ -98,7 +98,7 @@ class Rereading:
             return None
         try:
             if self._current is None:
-                self._current = _Current(tail, tail.breaks, list_segments(tail.partition.path)[0].base_offset)
+                self._current = _CurrentReread(tail, tail.breaks, list_segments(tail.partition.path)[0].base_offset)
             if not self._advance(self._current, budget):
                 return tail, []
         except MemoryError:
@@ -133,7 +133,7 @@ class Rereading:
         waits = cursor.replay == Replays.FIRST or bool(cursor.wanted)
         return cursor.reread and tail.resumed and not tail.away and is_published and not waits and self._is_watched(tail)
 
-    def _advance(self, current: _Current, budget: int) -> bool:
+    def _advance(self, current: _CurrentReread, budget: int) -> bool:
         """Read on up to the cursor; returns whether it was reached."""
         began = bytes_read()
         while current.reached < current.tail.cursor.next_offset:
@@ -147,7 +147,7 @@ class Rereading:
             current.pieces, current.reached = None, current.end  # missing offsets before it were cleaned
         return True
 
-    def _pieces(self, current: _Current, segments: Sequence[Segment]) -> Iterator[int]:
+    def _pieces(self, current: _CurrentReread, segments: Sequence[Segment]) -> Iterator[int]:
         if self._buffer is None:
             self._buffer = window()[:_PIECE_BYTES]
         reached = current.reached

@@ -7,7 +7,7 @@ People remove it because of an InconsistentTopicId. The files stay the same, and
 from collections.abc import Sequence
 from pathlib import Path
 
-from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment, list_segments
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, list_segments
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cursors import holds_anchor
 from streaming.broker.watcher.tail import Tail
@@ -15,9 +15,9 @@ from streaming.broker.watcher.tail import Tail
 
 def has_files_of(tail: Tail, segments: Sequence[Segment]) -> bool:
     """Whether one of these files was listed for a log before, and the file of its cursor is not shorter than the part that was read."""
-    known = {segment.identity for segment in tail.segments} | {Identity(tail.cursor.device, tail.cursor.inode)}
+    identities = {segment.identity for segment in tail.segments} | {FileIdentity(tail.cursor.device, tail.cursor.inode)}
     cut_off = any(tail.is_at(segment) and segment.size < tail.cursor.position for segment in segments)
-    return not cut_off and any(segment.identity in known for segment in segments)
+    return not cut_off and any(segment.identity in identities for segment in segments)
 
 
 def has_open_file_of(tail: Tail, segments: Sequence[Segment]) -> bool:
@@ -28,7 +28,7 @@ def has_open_file_of(tail: Tail, segments: Sequence[Segment]) -> bool:
 def holds_cursor(directory: Path, cursor: Cursor) -> bool:
     """Whether the batch before a cursor is still at its position in the same file. Raises OSError."""
     for segment in list_segments(directory):
-        if segment.identity == Identity(cursor.device, cursor.inode) and segment.base_offset == cursor.segment:
+        if segment.identity == FileIdentity(cursor.device, cursor.inode) and segment.base_offset == cursor.segment:
             file = OpenSegment(segment.path, segment.base_offset)
             try:
                 return bool(cursor.anchor) and segment.size >= cursor.position and holds_anchor(file, cursor)

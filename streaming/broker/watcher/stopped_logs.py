@@ -8,7 +8,7 @@ from streaming.broker.disk.segment_files import Segment
 from streaming.broker.watcher.carrying import open_at
 from streaming.broker.watcher.cursors import holds_anchor, moved
 from streaming.broker.watcher.relocate import list_again, relocate, set_back
-from streaming.broker.watcher.relocation import Loss, Relocation
+from streaming.broker.watcher.relocation import LossColumns, Relocation
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.truncation import epoch_below
 from streaming.common.event_row import Event
@@ -148,7 +148,7 @@ def _go_on_after(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}
     )
-    loss = Loss(
+    loss = LossColumns(
         kind=Kind.SKIPPED,
         opened=open_at(tail, after, segments),
         reason="corrupt",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.preallocated import written_end
-from streaming.broker.disk.segment_files import Identity, OpenSegment, Segment, Stamp, file_stamp
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.broker.journal.blobs import NO_ENTRIES
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
@@ -59,7 +59,6 @@ class Tail:
         "failed",
         "file",
         "high_watermark",
-        "kept",
         "last_found",
         "list_due",
         "log_dir",
@@ -79,6 +78,7 @@ class Tail:
         "size",
         "sizes",
         "stamp",
+        "stored_cursor",
         "suspect_since_ms",
         "unread_state",
         "written",
@@ -94,7 +94,7 @@ class Tail:
         self.pace = TailState.BACKLOG
         self.partition = partition
         self.cursor = cursor
-        self.kept: Cursor | None = None  # the cursor as the journal has it
+        self.stored_cursor: Cursor | None = None  # the cursor as the journal has it
         self.producers = producers  # at the cursor
         self.last_found: LastFound | None = None
         self.list_due = True  # something of it may have changed
@@ -118,7 +118,7 @@ class Tail:
         self.anchor_unchecked = True  # something happened in the directory: the anchor has to be checked, the size is not enough
         self.file: OpenSegment | None = None
         self.size = -1  # of the open file at the last poll
-        self.written: tuple[Identity, int] | None = (
+        self.written: tuple[FileIdentity, int] | None = (
             None  # of the last file, if it is preallocated: up to where it was written when measured
         )
         self.zero_tail = False  # preallocated: the size does not show growth
@@ -230,7 +230,7 @@ class Tail:
         if self.file is None:
             path = self._path_of_file()
             file = self._open(path, self.cursor.segment)
-            if file.identity != Identity(self.cursor.device, self.cursor.inode):
+            if file.identity != FileIdentity(self.cursor.device, self.cursor.inode):
                 file.close()
                 raise FileNotFoundError(f"{path} is another file than the one that was read")
             self.file = file
@@ -270,7 +270,7 @@ class Tail:
         """Whether the file is closed for now, and has not changed since the last poll. Raises OSError."""
         if self.file is not None or not self.calm:
             return False
-        return file_stamp(self._path_of_file()) == (Identity(self.cursor.device, self.cursor.inode), self.size)
+        return file_stamp(self._path_of_file()) == (FileIdentity(self.cursor.device, self.cursor.inode), self.size)
 
     def _path_of_file(self) -> Path:
         listed = next((segment for segment in self.segments if segment.base_offset == self.cursor.segment), None)
@@ -309,8 +309,8 @@ class Tail:
             file = self.open()
         except FileNotFoundError:
             return True  # the log may go on elsewhere
-        size, seen = file.size(), self.size
-        if self.calm and size == seen:
+        size, before = file.size(), self.size
+        if self.calm and size == before:
             self.looked_ms = now_ms
             return False
         self.size, self.calm = size, False
@@ -320,7 +320,7 @@ class Tail:
             self.anchor_unchecked = False
             if not holds_anchor(file, self.cursor):
                 return True
-        if size not in (seen, self.cursor.position):
+        if size not in (before, self.cursor.position):
             return True
         if self.zero_tail and any(file.read(self.cursor.position, PREFIX_BYTES)):
             return True
@@ -445,15 +445,15 @@ class Tail:
 
     # --- where the log is read on
 
-    def relocate(self, found: Relocation) -> list[Event]:
+    def relocate(self, relocation: Relocation) -> list[Event]:
         """Read on where it was found; returns the events to publish."""
-        if found.cursor is not self.cursor:
+        if relocation.cursor is not self.cursor:
             self.close()
-        self.set_listing(found.segments)
-        self._take(found.cursor)
-        if found.parted_by is not None:
-            self.parted_by = found.parted_by
-        loss = found.loss
+        self.set_listing(relocation.segments)
+        self._take(relocation.cursor)
+        if relocation.parted_by is not None:
+            self.parted_by = relocation.parted_by
+        loss = relocation.loss
         if loss is None:
             return []
         return [
@@ -510,7 +510,7 @@ class Tail:
         self.cursor = replace(self.cursor, skipped=skipped)
 
     def _take(self, cursor: Cursor) -> None:
-        """Take over a cursor. It says whether the log is stopped or held, and it lasts longer than this process."""
+        """Take over a cursor. It contains whether the log is stopped or held, and it lasts longer than this process."""
         self.cursor = cursor
         if cursor.stopped:
             if self.unread_state is not TailState.STOPPED:
@@ -584,11 +584,11 @@ class Tail:
         self.recheck_anchor()
         self.stamp = None
 
-    def leave(self, found: tuple[Partition, Sequence[Segment]] | None, now_ms: int) -> None:
-        """Read the rest of the log as a new backlog: its directory was renamed, or removed if it was not ``found``."""
+    def leave(self, place: tuple[Partition, Sequence[Segment]] | None, now_ms: int) -> None:
+        """Read the rest of the log as a new backlog: its directory was renamed, or removed if it was not ``place``."""
         self.directory = step(self.directory, Cause.DIRECTORY_LEFT)
-        if found is not None:
-            self.partition, segments = found
+        if place is not None:
+            self.partition, segments = place
             if self.cursor.stopped:
                 self.set_listing(segments)
             else:
@@ -679,9 +679,9 @@ class Tail:
         if self.cursor.reread != needed:
             self.cursor = replace(self.cursor, reread=needed)
 
-    def note_kept(self, cursor: Cursor) -> None:
+    def note_stored(self, cursor: Cursor) -> None:
         """Note what the journal has."""
-        self.kept = cursor
+        self.stored_cursor = cursor
 
     def unwritten_producers(self) -> Pages | None:
         """The changes of its producers that the journal does not have, None for none. The caller must write them."""
@@ -713,7 +713,7 @@ class Tail:
     # --- what is published of it
 
     def event(self, kind: Kind) -> Event:
-        """An event of this log at its cursor; what else it has to say is put in by `dataclasses.replace`."""
+        """An event of this log at its cursor; its other columns are put in by `dataclasses.replace`."""
         log = self.cursor.log
         return Event(
             kind=kind,

@@ -18,11 +18,11 @@ class TailState(StrEnum):
     AVAILABLE = "available"
     AWAY = "away"  # its log dir is unavailable: no call into it may be made
 
-    READING = "reading"  # as far as is known, batches stand after the cursor
+    READING = "reading"  # as far as is known, there are batches after the cursor
     WAITING = "waiting"  # the leader of the leader epoch after the cursor is not known yet
     SUSPECT = "suspect"  # the bytes after the cursor are no batch; they may be one in a moment
-    HELD = "held"  # the cursor says that something else has to be published before the log is read on
-    STOPPED = "stopped"  # the cursor says why the log is not read on
+    HELD = "held"  # by its cursor, something else has to be published before the log is read on
+    STOPPED = "stopped"  # the log is not read on; the cursor contains the reason
 
     BACKLOG = "backlog"  # there is, or was, more to read than what is read at once
     LIVE = "live"  # its end was reached, and it grows while it is watched
@@ -50,7 +50,7 @@ class Cause(StrEnum):
     LEADER_UNKNOWN = "leader unknown"
     LEADER_KNOWN = "leader known"  # the metadata names it, or it was waited for long enough
     NO_BATCH = "no batch"
-    SOUND = "sound"  # a batch stands there after all, or the log ends there
+    SOUND = "sound"  # a batch is there after all, or the log ends there
     FILE_CLOSED = "file closed"  # what was seen after the cursor has to be seen again
     HOLD = "hold"
     RELEASE = "release"

@@ -96,7 +96,7 @@ class TakingUp:
         return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
 
     def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
-        if key.topic_id or key in self._watched.kept or key in self._watched.tails or any(map(has_data, segments)):
+        if key.topic_id or key in self._watched.cursors or key in self._watched.tails or any(map(has_data, segments)):
             return False
         return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
 

@@ -9,11 +9,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.broker.disk.locate import Boundary, beginning, find_offset
+from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset
 from streaming.broker.disk.segment_files import Segment, read_leader_epochs
 from streaming.broker.watcher.carrying import open_at
 from streaming.broker.watcher.cursors import moved
-from streaming.broker.watcher.relocation import Loss, Relocation
+from streaming.broker.watcher.relocation import LossColumns, Relocation
 from streaming.broker.watcher.seen_epochs import pack, parted_at, unpack
 from streaming.broker.watcher.tail import Tail
 from streaming.common.rows import Kind
@@ -36,7 +36,7 @@ def epoch_below(tail: Tail) -> int | None:
     return later[0] if later and later[0] < cursor.next_offset else None
 
 
-def epoch_before(tail: Tail, boundary: Boundary) -> int:
+def epoch_before(tail: Tail, boundary: BatchBoundary) -> int:
     """The leader epoch of the batches before a boundary of the tail's log, -1 if it is not known."""
     if boundary.anchor:
         return boundary.log_epoch
@@ -71,7 +71,7 @@ def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocati
             "bytes": cut,
         },
     )
-    loss = Loss(
+    loss = LossColumns(
         kind=Kind.TRUNCATED,
         opened=open_at(tail, after, segments),
         end_position=boundary.position,
@@ -82,7 +82,7 @@ def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocati
     return Relocation(after, segments, loss, stored)
 
 
-def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Boundary:
+def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> BatchBoundary:
     """The end of the part that was read and that the log still has."""
     if not tail.cursor.log.topic_id and not any(tail.is_at(segment) for segment in segments):
         return beginning(segments[0])  # without topic ids nothing else shows that the topic was deleted and made anew
@@ -94,7 +94,7 @@ def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> Boundary:
     return find_offset(segments, read_base_offset(cursor.anchor), buffer)
 
 
-def _bytes_between(boundary: Boundary, tail: Tail) -> int:
+def _bytes_between(boundary: BatchBoundary, tail: Tail) -> int:
     cursor, first = tail.cursor, boundary.segment.base_offset
     if first >= cursor.segment:
         return max(0, cursor.position - boundary.position)

@@ -11,7 +11,7 @@ from streaming.kafka.formats.names import parse_partition_dir
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class StuckTail:
     """A log that could not be read at the last try: the file or directory, and the error."""
 
     log: LogKey
@@ -23,14 +23,14 @@ class LeftOut:
     """Logs that the watcher could not begin to read at the last try. One thread changes it."""
 
     def __init__(self) -> None:
-        self.logs: dict[LogKey, Unreadable] = {}
+        self.logs: dict[LogKey, StuckTail] = {}
 
     def note(self, log: LogKey, path: Path, error: Exception) -> None:
         """Note that a log could not be read. A file that is gone is no error: the next listing shows why."""
         if isinstance(error, FileNotFoundError):
             return
         path = Path(error.filename) if isinstance(error, OSError) and error.filename else path
-        self.logs = self.logs | {log: Unreadable(log, str(path), describe(error))}
+        self.logs = self.logs | {log: StuckTail(log, str(path), describe(error))}
 
     def clear(self, log: LogKey) -> None:
         """Remove a log that is watched now."""
@@ -48,7 +48,7 @@ def describe(error: Exception) -> str:
     return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
 
 
-def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[Unreadable]:
+def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[StuckTail]:
     """All unreadable logs, each once. Logs in an unavailable log dir are left out: that log dir is reported itself.
 
     Args:
@@ -60,7 +60,7 @@ def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path,
         watched.add(tail.partition.path)
         if tail.refused is not None and not tail.away:
             named.add(tail.cursor.log)
-            yield Unreadable(tail.cursor.log, *tail.refused)
+            yield StuckTail(tail.cursor.log, *tail.refused)
     for log, each in left_out.logs.items():
         if log not in named:
             yield each
@@ -68,4 +68,4 @@ def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path,
     for path, why in directories.items():
         name = parse_partition_dir(path.name)
         if path not in watched and name is not None and path.parent in brokers:
-            yield Unreadable(LogKey(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")
+            yield StuckTail(LogKey(brokers[path.parent], name.topic, name.partition, ""), str(path), f"partition.metadata: {why}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.segment_files import Identity, Segment
+from streaming.broker.disk.segment_files import FileIdentity, Segment
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.tail import Tail
@@ -22,7 +22,7 @@ class WatchedLogs:
 
     def __init__(self, cursors: Iterable[Cursor], producers: Callable[[LogKey], KnownProducers]) -> None:
         self.tails: dict[LogKey, Tail] = {}
-        self.kept = {cursor.log: cursor for cursor in cursors}
+        self.cursors = {cursor.log: cursor for cursor in cursors}
         self.producers = producers
         self.back: set[LogKey] = set()  # logs in log dirs that were unavailable: to be listed again
         self._at: dict[Path, Tail] = {}
@@ -40,14 +40,14 @@ class WatchedLogs:
     def cursor_of(self, key: LogKey) -> Cursor | None:
         """The cursor of a log, also of an earlier process."""
         tail = self.tails.get(key)
-        return self.kept.get(key) if tail is None else tail.cursor
+        return self.cursors.get(key) if tail is None else tail.cursor
 
     def hold(self, key: LogKey, tail: Tail) -> None:
         """Make this tail the current one of its log; it replaces everything that was kept of the log before."""
         before = self.tails.get(key)
         if before is not None:
             self._let_go(before)
-        self.kept.pop(key, None)
+        self.cursors.pop(key, None)
         self.tails[key] = tail
 
     def place(self, tail: Tail) -> None:
@@ -63,14 +63,14 @@ class WatchedLogs:
         """Forget a log."""
         tail = self.tails.pop(key, None)
         self.back.discard(key)
-        self.kept.pop(key, None)
+        self.cursors.pop(key, None)
         if tail is not None:
             self._let_go(tail)
 
     def remember(self, key: LogKey, partition: Partition) -> Tail:
         """Hold a tail with nothing but the cursor and the producers of an earlier process, because the log cannot be read now."""
-        cursor = self.kept[key]
-        identity = Identity(cursor.device, cursor.inode)
+        cursor = self.cursors[key]
+        identity = FileIdentity(cursor.device, cursor.inode)
         segment = Segment(cursor.segment, partition.path, False, cursor.position, 0, identity)
         tail = Tail(partition, cursor, [segment], self.producers(key), remembered=True)
         self.hold(key, tail)

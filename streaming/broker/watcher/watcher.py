@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.reads import bytes_read
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
 from streaming.broker.journal.census import census
 from streaming.broker.journal.consumer_rows import Registration
@@ -24,16 +24,16 @@ from streaming.broker.watcher.departures import ListingResult
 from streaming.broker.watcher.found_events import FoundPublisher
 from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs
 from streaming.broker.watcher.leading import Leading
+from streaming.broker.watcher.log_dir_watch import is_due
 from streaming.broker.watcher.publishing import Publisher
-from streaming.broker.watcher.reading import Noting, Reading, note_nothing
+from streaming.broker.watcher.reading import GrowthReader, Noting, note_nothing
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading
 from streaming.broker.watcher.scope import EVERYTHING, Scope
 from streaming.broker.watcher.tail import Tail
-from streaming.broker.watcher.timers import is_due
 from streaming.broker.watcher.unclean_elections import UncleanElections
-from streaming.broker.watcher.unreadable import Unreadable
+from streaming.broker.watcher.unreadable import StuckTail
 from streaming.common.catalog.changes import Changes, Version
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
@@ -111,10 +111,10 @@ class Watcher:
         self._clock_ms = clock_ms
         self._once = scope.once
         self._attached = attached
-        reading = Reading(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
+        reading = GrowthReader(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
-        self._found = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
+        self._inventories = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
         self._registry = LogRegistry(
             log_dirs,
             journal.cursors(),
@@ -135,7 +135,7 @@ class Watcher:
         """Bytes of logs that the last poll read besides new appends."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()
         self._asked_lock = threading.Lock()
-        self._asked = 1  # how often it was requested to check all logs; the start is the first time
+        self._requested = 1  # how often it was requested to check all logs; the start is the first time
         self._answered = 0
         self._log_dirs_version = log_dirs.version  # of the available log dirs, as the registry knows them
         self._directories_changed = False  # directories have come or gone since the log dirs were listed
@@ -149,7 +149,7 @@ class Watcher:
     @property
     def caught_up(self) -> bool:
         """Whether everything is published that was there at the last beginning or registration."""
-        return self._answered == self._asked
+        return self._answered == self._requested
 
     @property
     def restless(self) -> bool:
@@ -174,7 +174,7 @@ class Watcher:
     def note_consumer(self) -> None:
         """Note that a known consumer starts: everything that is there now has to be checked again. See `caught_up`."""
         with self._asked_lock:
-            self._asked += 1
+            self._requested += 1
 
     def appear_again(self) -> threading.Event:
         """Publish all logs again, with the state of each and what is open in it, because a consumer has missed a part of the journal.
@@ -191,19 +191,19 @@ class Watcher:
         """How many files besides the segments could not be believed so far, by their kind."""
         return {
             Doubt.PRODUCER_SNAPSHOT: self._registry.doubts,
-            Doubt.TIME_INDEX: self._found.wrong_time_indexes,
-            Doubt.CHECKPOINT: self._found.unreadable_checkpoints,
+            Doubt.TIME_INDEX: self._inventories.wrong_time_indexes,
+            Doubt.CHECKPOINT: self._inventories.unreadable_checkpoints,
         }
 
-    def decided(self, known: Iterable[Version]) -> Changes | None:
+    def decided(self, versions: Iterable[Version]) -> Changes | None:
         """The changes of the catalog, as `streaming.common.catalog.editions.Editions.since` returns them."""
-        return self._found.decided.editions.since(known)
+        return self._inventories.decided.editions.since(versions)
 
     def checkpoints_not_understood(self) -> list[Path]:
         """The offset checkpoints that cannot be read or are damaged, so that their offsets are not known."""
-        return self._found.checkpoints_not_understood
+        return self._inventories.checkpoints_not_understood
 
-    def unreadable(self) -> list[Unreadable]:
+    def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try, each once."""
         return self._registry.unreadable()
 
@@ -227,7 +227,7 @@ class Watcher:
         Raises:
             JournalError: the journal cannot be written. Nothing may be read on, or it would be lost.
         """
-        now, asked = self._clock_ms(), self._asked
+        now, requested = self._clock_ms(), self._requested
         self._publisher.write_owed()
         self._cluster.refresh()
         if self._log_dirs_version != self.log_dirs.version:
@@ -247,7 +247,7 @@ class Watcher:
                 self._publisher.publish(self._unclean.events(self._registry.tails), ())
             more = self._let_go() or more
             more = self._publish_found_events() or more
-            self._note_caught_up(asked, more)
+            self._note_caught_up(requested, more)
             more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
         return more
 
@@ -323,8 +323,8 @@ class Watcher:
             self._directories_changed, self._next_listing = True, 0
         return departed.again
 
-    def _publish_listing(self, found: ListingResult) -> None:
-        self._publisher.publish(found.events, self.tails(), found.gone)
+    def _publish_listing(self, result: ListingResult) -> None:
+        self._publisher.publish(result.events, self.tails(), result.gone)
 
     # --- what is published besides
 
@@ -341,7 +341,7 @@ class Watcher:
     def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
         soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
-        round_ = self._found.round(self.tails(), at_once=soon)
+        round_ = self._inventories.round(self.tails(), at_once=soon)
         if round_.events:
             self._publisher.publish(round_.events, ())
         return round_.more
@@ -349,20 +349,20 @@ class Watcher:
     def _scan(self, budget: int) -> bool:
         """Find out the timestamps of closed segments whose time index does not contain them. Returns whether there is more to scan."""
         began, read = bytes_read(), 0
-        while self._found.unfinished and read < budget and not self._should_stop():
-            self._found.scan(min(SLICE_BYTES, budget - read), self._is_there)
+        while self._inventories.unfinished and read < budget and not self._should_stop():
+            self._inventories.scan(min(SLICE_BYTES, budget - read), self._is_there)
             read = bytes_read() - began
         self.backlog_bytes += read
         self._keep_scanned()
-        return self._found.unfinished
+        return self._inventories.unfinished
 
     def _keep_scanned(self) -> None:
         found, gone = self._scanned.changes()
         if found or gone:
             self.journal.keep_scanned(found, gone)
 
-    def _note_caught_up(self, asked: int, more: bool) -> None:
-        if self._answered != asked and not more and not any(tail.unsure for tail in self._registry.tails.values()):
+    def _note_caught_up(self, goal: int, more: bool) -> None:
+        if self._answered != goal and not more and not any(tail.unsure for tail in self._registry.tails.values()):
             if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
-                self._found.forget_others(self.tails())
-            self._answered = asked
+                self._inventories.forget_others(self.tails())
+            self._answered = goal

@@ -14,7 +14,7 @@ from streaming.cluster.view.exported import Kept, Observed
 from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows
-from streaming.kafka.groups.group_facts import GroupFacts
+from streaming.kafka.groups.group_rows import GroupFacts
 
 DEFAULT_MS = 7 * 24 * 3_600_000
 """Kafka's default of ``offsets.retention.minutes``."""

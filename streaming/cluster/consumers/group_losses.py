@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from streaming.cluster.view.exported import Kept, Observed
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from streaming.rules.group_loss import Growth, Losses, losses, mean_rates
 from streaming.rules.segment_columns import ABSENT
 
@@ -38,7 +38,7 @@ def losses_of(
 
 def limits_assumed(kept: Kept, items: Longs) -> Flags:
     """Of which logs, as indexes in `Observed`, the limits are assumed."""
-    assumed = np.array([limits is not None and limits.source is Source.ASSUMED for limits in kept.limits], np.bool_)
+    assumed = np.array([limits is not None and limits.source is ValueSource.ASSUMED for limits in kept.limits], np.bool_)
     place = np.searchsorted(kept.items, items)
     there = np.append(kept.items, ABSENT)[place] == items
     found: Flags = np.append(assumed, False)[place] & there

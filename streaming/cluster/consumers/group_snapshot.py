@@ -13,7 +13,7 @@ from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import Counters, Progress
 from streaming.cluster.consumers.group_sums import Found, PairSums
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
-from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
 OLD_MS = 90_000
 """A snapshot that is older is shown no more: rounds come every half a minute, whatever happens."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.rules.limits import Limits
-from streaming.rules.segment_columns import Logs
+from streaming.rules.segment_columns import SegmentColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class LogsThere:
     """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known."""
 
     items: Longs
-    logs: Logs
+    logs: SegmentColumns
     limits: Sequence[Limits]
     first_ms: Longs
     active_first_ms: Longs

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from streaming.common.units import parse_duration, parse_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS, METADATA_TOPIC
 from streaming.rules.config_levels import Configs
-from streaming.rules.config_values import BY_NAME, Setting, Source
+from streaming.rules.config_values import BY_NAME, Setting, ValueSource
 
 NAMES = ("retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
 """The configurations that can be tried."""
@@ -52,7 +52,7 @@ def parse_trial(text: str) -> Trial:
     except ValueError:
         form = "milliseconds, or a duration such as 15m, 24h or 7d" if name.endswith(".ms") else "bytes, or a size such as 128MiB or 50GiB"
         raise ValueError(f"{name} cannot be {value!r}: give {form}") from None
-    return Trial(text, pattern, Setting(name, parsed, Source.TOPIC))
+    return Trial(text, pattern, Setting(name, parsed, ValueSource.TOPIC))
 
 
 def _plain(name: str, value: str) -> str:

@@ -18,7 +18,7 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import UNTIMED
 from streaming.cluster.verdicts import kinds
 from streaming.common.arrays import Flags, Longs
-from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
 Codes = NDArray[np.int8]
 

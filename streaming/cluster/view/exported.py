@@ -21,7 +21,7 @@ from streaming.cluster.view.value_matrix import Columns
 from streaming.cluster.view.waiting_groups import Subject
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC
-from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Replicas, Roles, assign_roles
+from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
 from streaming.rules.limits import Limits
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
@@ -150,7 +150,7 @@ def _decided(there: Columns, names: list[str], snapshot: Snapshot) -> Iterator[D
 
 def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[int]) -> Roles:
     return assign_roles(
-        Replicas(
+        ReplicaColumns(
             partition=there["replicas_of"],
             broker=there["broker"],
             leader=_leaders(decided.leader, fenced),

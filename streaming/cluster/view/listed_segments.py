@@ -17,7 +17,7 @@ from streaming.cluster.view.value_matrix import Columns
 from streaming.common.arrays import Longs
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.limits import Limits
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 
 _NEWEST = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
 
@@ -28,7 +28,7 @@ class Listed:
 
     items: NDArray[np.intp]
     limits: list[Limits]
-    logs: Logs
+    logs: SegmentColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,7 +85,7 @@ class ListedMemory:
         last = self._last
         if last is not None and inputs.same(last[0]):
             return last[1]
-        made = Listed(items=items, limits=inputs.limits, logs=Logs(list(_facts(inputs))))
+        made = Listed(items=items, limits=inputs.limits, logs=SegmentColumns(list(_facts(inputs))))
         self._last = inputs, made
         return made
 

@@ -25,7 +25,7 @@ from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.rows import SKIP_REASONS
-from streaming.common.web.server_counts import ServerCounts
+from streaming.common.web.client_limits import ServerCounts
 
 log = logging.getLogger(__name__)
 

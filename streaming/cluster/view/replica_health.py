@@ -17,7 +17,7 @@ from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags
 from streaming.common.definitions import log_health_metrics
 from streaming.common.definitions.metric import Metric
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from streaming.rules.leaders import LEADER_UNKNOWN
 from streaming.rules.retention_rule import BLOCKED
 
@@ -65,7 +65,7 @@ def families(shown: View, export: Export) -> Iterator[Family]:
 
 def limits_known(kept: Kept) -> Flags:
     """Whether the limit of each replica is known and not assumed."""
-    return np.array([limits is not None and limits.source is not Source.ASSUMED for limits in kept.limits], np.bool_)
+    return np.array([limits is not None and limits.source is not ValueSource.ASSUMED for limits in kept.limits], np.bool_)
 
 
 def overdue_replicas(kept: Kept) -> Flags:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from streaming.broker.disk.properties_files import read_server_properties
+from streaming.broker.disk.identity import read_server_properties
 from streaming.errors import SettingsError
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, topic_configs
-from streaming.rules.config_values import NAMES, Source
+from streaming.rules.config_values import NAMES, ValueSource
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ def assumed_configs(broker_config: Mapping[str, str]) -> Configs | None:
     """
     if not broker_config:
         return None
-    assumed = broker_configs(broker_config.items(), Source.STATIC)
+    assumed = broker_configs(broker_config.items(), ValueSource.STATIC)
     _refuse("broker_config", broker_config, assumed)
     return assumed
 
@@ -44,7 +44,7 @@ def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brok
     assumed, wanted = assumed_configs(broker_config), None if brokers is None else set(brokers)
     found = {} if assumed is None or wanted is None else dict.fromkeys(wanted, assumed)
     for properties in read_server_properties(files):
-        configs = broker_configs(properties.configs, Source.STATIC)
+        configs = broker_configs(properties.configs, ValueSource.STATIC)
         for refused in configs.rejected:
             extra = {"broker": properties.node_id, "config": refused.name, "value": refused.value}
             log.warning("value in server.properties cannot be read: Kafka's default is used", extra=extra)

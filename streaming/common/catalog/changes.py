@@ -40,9 +40,9 @@ class Changes:
     whole: bool
     tables: tuple[pa.Table, ...]
 
-    def applied(self, known: Catalog) -> Catalog:
-        """The catalog after these changes. ``known`` must be of the version for which they were requested."""
-        before = NOTHING_DECIDED if self.whole else known
+    def applied(self, catalog: Catalog) -> Catalog:
+        """The catalog after these changes. ``catalog`` must be of the version for which they were requested."""
+        before = NOTHING_DECIDED if self.whole else catalog
         topics, partitions, logs = (
             _replaced(table, rows, schema) for table, rows, schema in zip(before.tables, self.tables, SCHEMAS, strict=True)
         )

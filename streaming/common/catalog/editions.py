@@ -26,7 +26,7 @@ class Editions:
         self._process = uuid.uuid4().hex
         self._number = 0
         self._made = False
-        self._tables = tuple(_Rows(table) for table in NOTHING_DECIDED.tables)
+        self._tables = tuple(_VersionedRows(table) for table in NOTHING_DECIDED.tables)
 
     def update(self, catalog: Catalog) -> None:
         """Replace the catalog. The version changes only if the new catalog differs."""
@@ -36,22 +36,22 @@ class Editions:
             changed = [rows.update(table, number) for rows, table in zip(self._tables, catalog.tables, strict=True)]
             self._number += any(changed)
 
-    def since(self, known: Iterable[Version]) -> Changes | None:
-        """The changes since the newest ``known`` version of this process; the whole catalog if none of ``known`` is of this process.
+    def since(self, versions: Iterable[Version]) -> Changes | None:
+        """The changes since the newest ``versions`` version of this process; the whole catalog if none of ``versions`` is of this process.
 
         None before the first catalog is made, because an unknown catalog is not an empty one.
         """
         with self._lock:
             if not self._made:
                 return None
-            numbers = [each.number for each in known if each.process == self._process]
+            numbers = [each.number for each in versions if each.process == self._process]
             number = max(numbers, default=-1)
             whole = number < max(rows.forgotten for rows in self._tables) or number > self._number
             tables = tuple(rows.since(-1 if whole else number, gone=not whole) for rows in self._tables)
             return Changes(version=Version(self._process, self._number), whole=whole, tables=tables)
 
 
-class _Rows:
+class _VersionedRows:
     """One table, with the version number at which each row changed last."""
 
     def __init__(self, table: pa.Table) -> None:

@@ -1,4 +1,4 @@
-"""What defines a metric. Its name, by Prometheus' conventions, also says its unit, and whether it is a counter."""
+"""What defines a metric. Its name, by Prometheus' conventions, also contains its unit, and whether it is a counter."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 
-from streaming.common.pace.schedule import Expected, Schedule
+from streaming.common.pace.schedule import ExpectedScrape, Schedule
 from streaming.common.whole_files import write_whole
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def read_schedule(path: Path, now: float) -> Schedule | None:
     """The schedule; None if it is missing or cannot be used, for example because it was written before the host was started."""
     try:
         fields = json.loads(path.read_text())
-        expected = tuple(Expected(**each) for each in fields.pop("expected"))
+        expected = tuple(ExpectedScrape(**each) for each in fields.pop("expected"))
         schedule = Schedule(**fields, expected=expected)
         numbers = [*fields.values(), *(number for each in expected for number in (each.at, each.period))]
         usable = all(map(isfinite, numbers)) and all(each.period > 0 for each in expected)

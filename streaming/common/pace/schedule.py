@@ -40,7 +40,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedScrape:
     """A scrape that is expected ``at`` a time, and every ``period`` seconds from then on."""
 
     at: float
@@ -64,7 +64,7 @@ class Schedule:
     young_until: float = 0.0
     live_until: float = 0.0
     restless_until: float = 0.0
-    expected: tuple[Expected, ...] = ()
+    expected: tuple[ExpectedScrape, ...] = ()
 
     def pace(self, now: float) -> Pace:
         """The pace at ``now``."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from streaming.common.pace.schedule import LATE_SECONDS, QUICK_SECONDS, Expected
+from streaming.common.pace.schedule import LATE_SECONDS, QUICK_SECONDS, ExpectedScrape
 
 AS_LEARNED = 3
 """So many scrapes in a row have to come at the same pauses as before. Then the pauses are relied on."""
@@ -40,7 +40,7 @@ class Scraper:
 
     def __init__(self) -> None:
         self._came: deque[float] = deque(maxlen=_MOST_SCRAPES)
-        self.expected: tuple[Expected, ...] = ()
+        self.expected: tuple[ExpectedScrape, ...] = ()
         """When it comes again: one entry for each scrape of a period, none as long as the period is not known."""
 
     def came(self, now: float) -> None:
@@ -53,9 +53,9 @@ class Scraper:
         """The time of its last scrape."""
         return self._came[-1]
 
-    def _learned(self) -> tuple[Expected, ...]:
+    def _learned(self) -> tuple[ExpectedScrape, ...]:
         came, best = list(self._came), inf
-        found: tuple[Expected, ...] = ()
+        found: tuple[ExpectedScrape, ...] = ()
         for count in range(1, MOST_A_PERIOD + 1):
             # the compared pauses must show a change of the period or a missing scrape: twice as many pauses as one period has are compared
             compared = max(AS_LEARNED, 2 * count)
@@ -81,13 +81,13 @@ class _Rhythm:
     earliest: tuple[float, ...]
     scrapes: int
 
-    def expected(self) -> tuple[Expected, ...]:
-        """The earliest times count: a check for work that is too early costs less than one that is too late. How early a scraper of long
-        standing comes is learned, so a part of the margin that everybody gets is not needed.
+    def expected(self) -> tuple[ExpectedScrape, ...]:
+        """The earliest times count: a check for work that is too early costs less than one that is too late. How early a scraper
+        comes that was seen often is learned, so a part of the margin that everybody gets is not needed.
         """
         learned = self.scrapes >= len(self.earliest) * STEADY_PERIODS and self.spread <= LEARNED_SPREAD_SECONDS
         later = min(self.spread / 2, LEARNED_SECONDS) if learned else 0.0
-        return tuple(Expected(at + later, max(QUICK_SECONDS, self.period)) for at in self.earliest)
+        return tuple(ExpectedScrape(at + later, max(QUICK_SECONDS, self.period)) for at in self.earliest)
 
 
 def _longest(came: Sequence[float], count: int, least: int) -> _Rhythm:
@@ -115,22 +115,22 @@ class Scrapers:
     """All scrapers, by their identity."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Scraper] = {}  # in the order of their last scrapes
+        self._scrapers: dict[str, Scraper] = {}  # in the order of their last scrapes
 
     def came(self, who: str, now: float) -> None:
         """The scraper ``who`` scrapes at ``now``."""
-        scraper = self._known.pop(who, None) or Scraper()
+        scraper = self._scrapers.pop(who, None) or Scraper()
         scraper.came(now)
-        self._known = {name: each for name, each in self._known.items() if now - each.last < _FORGOTTEN_SECONDS}
-        while len(self._known) >= _MOST_SCRAPERS:
-            del self._known[next(iter(self._known))]
-        self._known[who] = scraper
+        self._scrapers = {name: each for name, each in self._scrapers.items() if now - each.last < _FORGOTTEN_SECONDS}
+        while len(self._scrapers) >= _MOST_SCRAPERS:
+            del self._scrapers[next(iter(self._scrapers))]
+        self._scrapers[who] = scraper
 
-    def expected(self, now: float) -> tuple[Expected, ...]:
+    def expected(self, now: float) -> tuple[ExpectedScrape, ...]:
         """The expected scrapes of all scrapers whose times are known."""
         return tuple(
             each
-            for scraper in self._known.values()
+            for scraper in self._scrapers.values()
             for each in scraper.expected
             if now - scraper.last <= max(RESTLESS_SECONDS, _MISSED * each.period)
         )
@@ -138,4 +138,4 @@ class Scrapers:
     @property
     def restless_until(self) -> float:
         """Until when a scraper may come whose times are not known."""
-        return max((each.last + RESTLESS_SECONDS for each in self._known.values() if not each.expected), default=0.0)
+        return max((each.last + RESTLESS_SECONDS for each in self._scrapers.values() if not each.expected), default=0.0)

@@ -11,7 +11,7 @@ from streaming.common.rare_log import RareLog
 from streaming.common.web import client_limits as limits
 from streaming.common.web.gate import OPEN_PATHS, Gate
 from streaming.common.web.lanes import BusyError, Lane
-from streaming.common.web.messages import Request, Response, sentence
+from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.common.web.places import client_of
 from streaming.common.web.request_head import RequestHead
 
@@ -27,7 +27,7 @@ class Answering:
         rare_log: for answers that fail.
     """
 
-    def __init__(self, answer: Callable[[Request], Response], gate: Gate, rare_log: RareLog) -> None:
+    def __init__(self, answer: Callable[[HttpRequest], Response], gate: Gate, rare_log: RareLog) -> None:
         self._make = answer
         self._gate = gate
         self._log = rare_log
@@ -74,7 +74,7 @@ class Answering:
             self._checking[client] -= 1
             self._checking += Counter()  # forgets those with none
 
-    def _made(self, request: Request) -> Response:
+    def _made(self, request: HttpRequest) -> Response:
         try:
             return self._make(request)
         except Exception as error:  # noqa: BLE001 - the next request is answered

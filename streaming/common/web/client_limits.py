@@ -1,7 +1,11 @@
-"""The limits for a client of the HTTP servers: all bounds in one place, so that a document can have them all and a test can compare.
+"""The limits for a client of the HTTP servers, and the counts of what was refused.
+
+All bounds are in one place, so that a document can have them all and a test can compare.
 
 A "client" is an address; of IPv6 it is a network of 64 bits, because one machine has all addresses of it.
 """
+
+from dataclasses import dataclass
 
 HEAD_BYTES = 64 << 10
 """The most bytes of a request's line and headers together. Prometheus sends half a KiB; the standard library would take 6.4 MB."""
@@ -62,3 +66,15 @@ RETRY_SECONDS = 2
 
 LINGER_BYTES = 64 << 10
 """The most bytes that are read and thrown away behind a refused request, so that its client gets the answer and no reset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCounts:
+    """For metrics. ``cuts``: connections that were cut before their end; ``refusals``: requests that were refused because there was too
+    much to do;
+    ``failures``: changes of the web config file that could not be used.
+    """
+
+    cuts: int
+    refusals: int
+    failures: int

@@ -14,7 +14,7 @@ SECURED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class HttpRequest:
     """A client's request.
 
     ``query``: what comes after "?"; ``client``: its host; ``gzip`` if it accepts a compressed answer; ``host``: the header of that name,

@@ -37,7 +37,7 @@ class Stage(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class ConnectionPlace:
     """One connection. ``since``: when it began its stage, or took the last bytes of its answer; ``nbytes``: of the answer."""
 
     client: str
@@ -48,23 +48,23 @@ class Place:
     nbytes: int = 0
 
 
-class Places:
+class ConnectionPlaces:
     """For one thread. Times are of a monotonic clock."""
 
     def __init__(self) -> None:
-        self._all: dict[Place, None] = {}  # in the order in which they began
+        self._all: dict[ConnectionPlace, None] = {}  # in the order in which they began
         self.cuts = 0
         """The number of connections that were cut before their end."""
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, place: ConnectionPlace) -> bool:
         return place in self._all
 
-    def enter(self, host: str, now: float, cut: Callable[[], object]) -> Place:
+    def enter(self, host: str, now: float, cut: Callable[[], object]) -> ConnectionPlace:
         """Give a connection its place; another one is cut if there are too many."""
-        place = Place(client_of(host), now, cut, now)
+        place = ConnectionPlace(client_of(host), now, cut, now)
         self._all[place] = None
         silent = [*self._at(Stage.SILENT)]
         mine = [each for each in silent if each.client == place.client]
@@ -74,7 +74,7 @@ class Places:
             self._cut(oldest_of_crowd(silent))
         return place
 
-    def ask(self, place: Place, now: float, is_probe: bool) -> bool:
+    def ask(self, place: ConnectionPlace, now: float, is_probe: bool) -> bool:
         """Note that the request is complete; returns whether it may be answered. Probes have bounds of their own."""
         stage, most, most_of_client = (
             (Stage.PROBING, limits.PROBES, limits.PROBES) if is_probe else (Stage.ASKING, limits.REQUESTS, limits.REQUESTS_PER_CLIENT)
@@ -85,7 +85,7 @@ class Places:
         place.stage, place.since = stage, now
         return True
 
-    def take(self, place: Place, now: float, nbytes: int) -> None:
+    def take(self, place: ConnectionPlace, now: float, nbytes: int) -> None:
         """Note that its answer is being sent; those who take nothing of theirs are cut if there are too many."""
         place.stage, place.since, place.nbytes = Stage.TAKING, now, nbytes
         mine = [each for each in self._at(Stage.TAKING) if each.client == place.client]
@@ -96,11 +96,11 @@ class Places:
         ):
             self._cut(_most_stalled(taking))
 
-    def end(self, place: Place, now: float) -> None:
+    def end(self, place: ConnectionPlace, now: float) -> None:
         """Note that the answer is sent: what follows is the end of the connection, and may be cut."""
         place.stage, place.since, place.nbytes = Stage.SILENT, now, 0
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: ConnectionPlace) -> None:
         """Give the place up."""
         self._all.pop(place, None)
 
@@ -109,10 +109,10 @@ class Places:
         for place in [place for place in self._all if _is_overdue(place, now)]:
             self._cut(place)
 
-    def _at(self, stage: Stage) -> Iterator[Place]:
+    def _at(self, stage: Stage) -> Iterator[ConnectionPlace]:
         return (place for place in self._all if place.stage is stage)
 
-    def _cut(self, place: Place) -> None:
+    def _cut(self, place: ConnectionPlace) -> None:
         del self._all[place]
         self.cuts += 1
         place.cut()
@@ -129,7 +129,7 @@ def client_of(host: str) -> str:
     return str(address.ipv4_mapped) if address.ipv4_mapped else str(int(address) >> 64)
 
 
-def _is_overdue(place: Place, now: float) -> bool:
+def _is_overdue(place: ConnectionPlace, now: float) -> bool:
     allowed = {Stage.SILENT: limits.HEAD_SECONDS, Stage.TAKING: limits.STALLED_SECONDS}.get(place.stage, limits.CONNECTION_SECONDS)
     return now - place.since >= allowed or now - place.began >= limits.CONNECTION_SECONDS
 
@@ -140,5 +140,5 @@ def oldest_of_crowd(connections: Sequence[_Connection]) -> _Connection:
     return next(each for each in connections if each.client == crowd)
 
 
-def _most_stalled(places: Iterable[Place]) -> Place:
+def _most_stalled(places: Iterable[ConnectionPlace]) -> ConnectionPlace:
     return min(places, key=lambda place: place.since)

@@ -8,7 +8,7 @@ from io import BytesIO
 from urllib.parse import urlsplit
 
 from streaming.common.web.client_limits import HEAD_BYTES
-from streaming.common.web.messages import Request
+from streaming.common.web.messages import HttpRequest
 from streaming.common.web.negotiation import accepts_gzip
 
 _END = re.compile(rb"\r?\n\r?\n")
@@ -36,7 +36,7 @@ class RequestHead:
     """A request with what the server itself needs of it."""
 
     method: str
-    request: Request
+    request: HttpRequest
     authorization: str
 
 
@@ -68,7 +68,7 @@ def parse_head(head: bytes, client: str) -> RequestHead:
         address = urlsplit(parsed.path)
     except ValueError as error:  # such as "http://["
         raise RequestError(HTTPStatus.BAD_REQUEST) from error
-    request = Request(
+    request = HttpRequest(
         path=address.path,
         query=address.query,
         client=client,

@@ -18,12 +18,12 @@ from streaming.common.web import client_limits as limits
 from streaming.common.web.acceptor import Acceptor
 from streaming.common.web.answering import Answering
 from streaming.common.web.channel import Channel
+from streaming.common.web.client_limits import ServerCounts
 from streaming.common.web.gate import OPEN_PATHS, Gate
 from streaming.common.web.hosts import is_foreign
-from streaming.common.web.messages import Request, Response, head_of, sentence
-from streaming.common.web.places import Place, Places
+from streaming.common.web.messages import HttpRequest, Response, head_of, sentence
+from streaming.common.web.places import ConnectionPlace, ConnectionPlaces
 from streaming.common.web.request_head import RequestError, RequestHead, head_length, parse_head
-from streaming.common.web.server_counts import ServerCounts
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +44,11 @@ class Server:
         OSError: nothing can listen there.
     """
 
-    def __init__(self, host: str, port: int, answer: Callable[[Request], Response], gate: Gate, monotonic: Callable[[], float]) -> None:
+    def __init__(self, host: str, port: int, answer: Callable[[HttpRequest], Response], gate: Gate, monotonic: Callable[[], float]) -> None:
         self._gate = gate
         self._monotonic = monotonic
         self._log = RareLog(log)
-        self._places = Places()
+        self._places = ConnectionPlaces()
         self._acceptor = Acceptor(host, port, self._converse, lambda: self._places.cut_overdue(monotonic()), self._log)
         self.address = self._acceptor.address
         """Host and port that it listens on."""
@@ -90,7 +90,7 @@ class Server:
             await channel.end(limits.LINGER_BYTES)  # so that the client gets the reason
             raise
 
-    async def _exchange(self, channel: Channel, place: Place, host: str) -> None:
+    async def _exchange(self, channel: Channel, place: ConnectionPlace, host: str) -> None:
         try:
             head = await _read_head(channel, host)
         except RequestError as error:
@@ -113,7 +113,7 @@ class Server:
         """Its refusals since its creation. For any thread."""
         return ServerCounts(cuts=self._places.cuts, refusals=self._answering.refusals, failures=self._gate.failures)
 
-    async def _answer(self, head: RequestHead, place: Place) -> Response:
+    async def _answer(self, head: RequestHead, place: ConnectionPlace) -> Response:
         if head.method not in ("GET", "HEAD"):
             return sentence(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD", Allow="GET, HEAD")
         if head.request.path not in OPEN_PATHS and is_foreign(head.request.host, self.address[0]):

@@ -150,10 +150,10 @@ def _mapping(path: Path, name: str, value: object) -> dict[str, object]:
     return value
 
 
-def _refuse_unknown(path: Path, where: str, given: Mapping[str, object], known: tuple[str, ...]) -> None:
+def _refuse_unknown(path: Path, where: str, given: Mapping[str, object], names: tuple[str, ...]) -> None:
     for name in given:
-        if name not in known:
-            raise UsageError(f"--web-config {path}: {where}{name} is not known; there are {', '.join(known)}")
+        if name not in names:
+            raise UsageError(f"--web-config {path}: {where}{name} is not known; there are {', '.join(names)}")
 
 
 def _file(path: Path, options: Mapping[str, object], name: str) -> Path | None:
@@ -165,8 +165,8 @@ def _file(path: Path, options: Mapping[str, object], name: str) -> Path | None:
     return path.parent / value
 
 
-def _one_of(path: Path, options: Mapping[str, object], name: str, default: str, known: Mapping[str, _Value]) -> _Value:
+def _one_of(path: Path, options: Mapping[str, object], name: str, default: str, values: Mapping[str, _Value]) -> _Value:
     value = options.get(name) or default
-    if not isinstance(value, str) or value not in known:
-        raise UsageError(f"--web-config {path}: tls_server_config.{name} takes one of {', '.join(filter(None, known))}, not {value}")
-    return known[value]
+    if not isinstance(value, str) or value not in values:
+        raise UsageError(f"--web-config {path}: tls_server_config.{name} takes one of {', '.join(filter(None, values))}, not {value}")
+    return values[value]

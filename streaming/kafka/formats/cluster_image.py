@@ -355,10 +355,10 @@ class ClusterImage:
             values[record.name] = record.value
 
 
-def _known(known: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
-    if key not in known:
+def _known(items: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
+    if key not in items:
         raise FormatError(f"{what} {key} is not known")
-    return known[key]
+    return items[key]
 
 
 def _is_footer(batch: RecordBatch) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeVar
 
-from streaming.kafka.formats.message_schema import Int8, Int32, Int64, Message, Uuid, tagged
+from streaming.kafka.formats.message_schema import Int8, Int32, Int64, SchemaMessage, Uuid, tagged
 
 
 class KeyType(IntEnum):
@@ -184,19 +184,19 @@ class RegexTopics:
 
 _T = TypeVar("_T")
 
-GroupRecordKind = tuple[type[AnyConsumerGroupKey], Message[_T]]
+GroupRecordKind = tuple[type[AnyConsumerGroupKey], SchemaMessage[_T]]
 """How a record is read: the class of its key, and its value."""
 
 ConsumerGroupValue = ConsumerGroup | SubscribedTopics | ConsumerGroupMember | TargetAssignment | TargetMember | CurrentMember | RegexTopics
 
 
 CONSUMER_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ConsumerGroupValue]] = {
-    KeyType.CONSUMER_GROUP_METADATA: (ConsumerGroupKey, Message(ConsumerGroup, "0")),
-    KeyType.CONSUMER_GROUP_PARTITION_METADATA: (ConsumerGroupKey, Message(SubscribedTopics, "0")),
-    KeyType.CONSUMER_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, Message(ConsumerGroupMember, "0")),
-    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, Message(TargetAssignment, "0")),
-    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, Message(TargetMember, "0")),
-    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, Message(CurrentMember, "0")),
-    KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (ConsumerGroupRegexKey, Message(RegexTopics, "0")),
+    KeyType.CONSUMER_GROUP_METADATA: (ConsumerGroupKey, SchemaMessage(ConsumerGroup, "0")),
+    KeyType.CONSUMER_GROUP_PARTITION_METADATA: (ConsumerGroupKey, SchemaMessage(SubscribedTopics, "0")),
+    KeyType.CONSUMER_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, SchemaMessage(ConsumerGroupMember, "0")),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, SchemaMessage(TargetAssignment, "0")),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, SchemaMessage(TargetMember, "0")),
+    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, SchemaMessage(CurrentMember, "0")),
+    KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (ConsumerGroupRegexKey, SchemaMessage(RegexTopics, "0")),
 }
 """The records by the types of their keys."""

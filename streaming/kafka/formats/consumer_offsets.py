@@ -17,7 +17,7 @@ from streaming.kafka.formats.consumer_groups import (
     KeyType,
 )
 from streaming.kafka.formats.group_metadata import GroupMetadata, read_group_metadata
-from streaming.kafka.formats.message_schema import Int32, Int64, Message, Uuid, structure, tagged, versions
+from streaming.kafka.formats.message_schema import Int32, Int64, SchemaMessage, Uuid, structure, tagged, versions
 from streaming.kafka.formats.share_groups import SHARE_GROUP_RECORDS, ShareGroupValue
 from streaming.kafka.formats.streams_groups import STREAMS_GROUP_RECORDS, StreamsGroupValue
 from streaming.kafka.formats.wire import PlainReader, Reader
@@ -78,7 +78,7 @@ _KEYS: dict[int, Callable[[Reader], OffsetsKey]] = {
     KeyType.GROUP_METADATA: structure(GroupKey),
     **{key_type: structure(kind, key_type=key_type) for key_type, (kind, _) in _NEWER_GROUPS.items()},
 }
-_OFFSET_COMMIT = Message(OffsetCommit, "0-4", flexible="4+")
+_OFFSET_COMMIT = SchemaMessage(OffsetCommit, "0-4", flexible="4+")
 
 
 def read_key_type(key: bytes) -> int:

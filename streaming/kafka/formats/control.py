@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.message_schema import Int16, Int32, Int64, Message, Uint16, Uuid, versions
+from streaming.kafka.formats.message_schema import Int16, Int32, Int64, SchemaMessage, Uint16, Uuid, versions
 from streaming.kafka.formats.records import Record
 from streaming.kafka.formats.wire import Reader
 
@@ -164,10 +164,10 @@ def _marker(committed: bool, value: bytes | None) -> EndTxnMarker:
     return EndTxnMarker(committed, coordinator_epoch)
 
 
-_MESSAGES: dict[int, Message[ControlRecord]] = {
-    ControlType.LEADER_CHANGE: Message(LeaderChange, "0-1"),
-    ControlType.SNAPSHOT_HEADER: Message(SnapshotHeader, "0"),
-    ControlType.SNAPSHOT_FOOTER: Message(SnapshotFooter, "0"),
-    ControlType.KRAFT_VERSION: Message(KRaftVersion, "0"),
-    ControlType.KRAFT_VOTERS: Message(KRaftVoters, "0"),
+_MESSAGES: dict[int, SchemaMessage[ControlRecord]] = {
+    ControlType.LEADER_CHANGE: SchemaMessage(LeaderChange, "0-1"),
+    ControlType.SNAPSHOT_HEADER: SchemaMessage(SnapshotHeader, "0"),
+    ControlType.SNAPSHOT_FOOTER: SchemaMessage(SnapshotFooter, "0"),
+    ControlType.KRAFT_VERSION: SchemaMessage(KRaftVersion, "0"),
+    ControlType.KRAFT_VOTERS: SchemaMessage(KRaftVoters, "0"),
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, MAGIC_AT
-from streaming.kafka.formats.legacy_messages import Message, inner_messages, read_message
+from streaming.kafka.formats.legacy_messages import OldMessage, inner_messages, read_message
 from streaming.kafka.formats.record_batches import read_batch, read_begun_batch
 from streaming.kafka.formats.records import MAX_OPENED_BYTES, MAX_OPENED_RECORDS, MAX_TIMED_BYTES, Record, read_record_times, read_records
 
@@ -46,5 +46,5 @@ def read_entry_times(data: memoryview, limit: int = MAX_TIMED_BYTES) -> Iterator
     yield from ((one.offset, one.timestamp) for one in inner_messages(message, limit, limit))
 
 
-def _record(message: Message) -> Record:
+def _record(message: OldMessage) -> Record:
     return Record(message.offset, message.timestamp, -1, message.key, message.value, ())

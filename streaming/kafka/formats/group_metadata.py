@@ -5,7 +5,7 @@ The value is `version i16` and `GroupMetadata`. Times are Unix milliseconds, tim
 
 from dataclasses import dataclass
 
-from streaming.kafka.formats.message_schema import Int32, Int64, Message, versions
+from streaming.kafka.formats.message_schema import Int32, Int64, SchemaMessage, versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class GroupMetadata:
     members: tuple[GroupMember, ...]
 
 
-_VALUE = Message(GroupMetadata, "0-4", flexible="4+")
+_VALUE = SchemaMessage(GroupMetadata, "0-4", flexible="4+")
 
 
 def read_group_metadata(value: bytes) -> GroupMetadata:

@@ -20,8 +20,7 @@ from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.crc import OLD_CHECKED_FROM, crc32
 from streaming.kafka.formats.decompression import decompressed_old
 from streaming.kafka.formats.layout import CODEC_MASK, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES, TIMESTAMP_TYPE_BIT
-from streaming.kafka.formats.moving_window import MovingWindow
-from streaming.kafka.formats.records import MAX_OPENED_BYTES, MAX_OPENED_RECORDS, MAX_RECORDS_BYTES
+from streaming.kafka.formats.records import MAX_OPENED_BYTES, MAX_OPENED_RECORDS, MAX_RECORDS_BYTES, MovingWindow
 from streaming.kafka.formats.varint import Bytes
 
 _HEAD = struct.Struct(">qiIbb")
@@ -32,7 +31,7 @@ _MIN_LENGTHS = {0: MIN_LENGTH, 1: MIN_LENGTH + _TIMESTAMP.size}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class OldMessage:
     """One message: alone, inside a wrapper, or a wrapper itself. `timestamp` is -1 in magic 0, `size` counts all of its bytes."""
 
     size: int
@@ -67,7 +66,7 @@ class LegacyEntry:
     timestamp: int
 
 
-def read_message(data: Bytes, position: int = 0) -> Message | None:
+def read_message(data: Bytes, position: int = 0) -> OldMessage | None:
     """The message that starts at `position`, or None if it is not complete yet (or if zeros of a preallocated file begin there).
 
     A wrong CRC is no error; `is_valid` reports it.
@@ -88,7 +87,7 @@ def read_message(data: Bytes, position: int = 0) -> Message | None:
     return None if len(data) - position < size else _message(data[position : position + size], position)
 
 
-def inner_messages(message: Message, limit: int = MAX_OPENED_BYTES, most: int = MAX_OPENED_RECORDS) -> Iterator[Message]:
+def inner_messages(message: OldMessage, limit: int = MAX_OPENED_BYTES, most: int = MAX_OPENED_RECORDS) -> Iterator[OldMessage]:
     """The messages inside a wrapper, with absolute offsets, opened as they are taken. Any other message is its own.
 
     Raises:
@@ -162,7 +161,7 @@ def _inner_offsets(magic: int, codec: int, value: Bytes, limit: int) -> _Offsets
     return _Offsets(count, first, last)
 
 
-def _next_message(window: MovingWindow) -> Message:
+def _next_message(window: MovingWindow) -> OldMessage:
     """The next message, at whose beginning the window stays."""
     window.has(PREFIX_BYTES)
     size = PREFIX_BYTES
@@ -175,7 +174,7 @@ def _next_message(window: MovingWindow) -> Message:
     return one
 
 
-def _placed(wrapper: Message, one: Message, inner: _Offsets) -> Message:
+def _placed(wrapper: OldMessage, one: OldMessage, inner: _Offsets) -> OldMessage:
     """An inner message with the offset that its wrapper gives it and, if that has one, its append time."""
     if wrapper.magic == 0:
         return one
@@ -196,13 +195,13 @@ def _head(data: Bytes, position: int) -> tuple[int, int, int, int, int, int]:
     return offset, crc, magic, attributes, timestamp, _HEAD.size + _TIMESTAMP.size
 
 
-def _message(data: Bytes, position: int) -> Message:
+def _message(data: Bytes, position: int) -> OldMessage:
     offset, crc, magic, attributes, timestamp, at = _head(data, position)
     key, at = _field(data, at, position)
     value, at = _field(data, at, position)
     if at != len(data):
         raise FormatError("message does not end where its size says", position)
-    return Message(
+    return OldMessage(
         size=len(data),
         offset=offset,
         magic=magic,

@@ -46,7 +46,7 @@ def tagged(tag: int, text: str, default: _T) -> _T:
     return field(default=default, metadata={"versions": _range(text), "tag": tag})
 
 
-class Message(Generic[_T_co]):
+class SchemaMessage(Generic[_T_co]):
     """A message with its valid versions, and those that are flexible, such as "0-4" and "4+".
 
     `kind` is the class of the message, or a function that reads any version of it. `given` are fields that the message does not contain.

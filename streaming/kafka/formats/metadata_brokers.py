@@ -1,11 +1,15 @@
 """The registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`)."""
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
 
 from streaming.kafka.formats.message_schema import Int16, Int32, Int64, Uint16, Uuid, tagged, versions
 from streaming.kafka.formats.wire import Reader
+
+_INTERNAL = re.compile("(?i)controller|replication|inter.?broker|internal")
+"""Names of listeners that are mostly not for clients. No registration contains which listener brokers use among themselves."""
 
 
 def _read_fencing(reader: Reader) -> bool | None:
@@ -161,3 +165,10 @@ def changed(broker: BrokerState, change: BrokerChangeRecord, at_ms: int) -> Brok
         log_dirs=broker.log_dirs if change.log_dirs is None else change.log_dirs,
         cordoned_log_dirs=broker.cordoned_log_dirs if change.cordoned_log_dirs is None else change.cordoned_log_dirs,
     )
+
+
+def server_of(broker: BrokerState | None) -> str:
+    """``HOST:PORT`` of a listener that is probably for clients, "" if none is known."""
+    endpoints = () if broker is None else broker.endpoints
+    chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
+    return "" if chosen is None else f"{chosen.host}:{chosen.port}"

@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.configs import READABLE_KEYS
-from streaming.kafka.formats.message_schema import Int16, Int32, Int64, Message, Uuid
+from streaming.kafka.formats.message_schema import Int16, Int32, Int64, SchemaMessage, Uuid
 from streaming.kafka.formats.metadata_brokers import (
     BrokerChangeRecord,
     RegisterBrokerRecord,
@@ -187,22 +187,22 @@ def _boundary(boundary: Boundary) -> Callable[[Reader], Boundary]:
     return read
 
 
-_MESSAGES: dict[int, Message[MetadataRecord]] = {
-    MetadataKind.REGISTER_BROKER: Message(RegisterBrokerRecord, "0-4"),
-    MetadataKind.UNREGISTER_BROKER: Message(UnregisterBrokerRecord, "0"),
-    MetadataKind.TOPIC: Message(TopicRecord, "0"),
-    MetadataKind.PARTITION: Message(PartitionRecord, "0-2"),
-    MetadataKind.CONFIG: Message(_read_config, "0"),
-    MetadataKind.PARTITION_CHANGE: Message(PartitionChangeRecord, "0-2"),
-    MetadataKind.FENCE_BROKER: Message(BrokerChangeRecord, "0", fenced=True),
-    MetadataKind.UNFENCE_BROKER: Message(BrokerChangeRecord, "0", fenced=False),
-    MetadataKind.REMOVE_TOPIC: Message(RemoveTopicRecord, "0"),
-    MetadataKind.FEATURE_LEVEL: Message(FeatureLevelRecord, "0"),
-    MetadataKind.PRODUCER_IDS: Message(ProducerIdsRecord, "0"),
-    MetadataKind.BROKER_REGISTRATION_CHANGE: Message(BrokerChangeRecord, "0-3"),
-    MetadataKind.BEGIN_TRANSACTION: Message(_boundary(Boundary.BEGIN), "0"),
-    MetadataKind.END_TRANSACTION: Message(_boundary(Boundary.END), "0"),
-    MetadataKind.ABORT_TRANSACTION: Message(_boundary(Boundary.ABORT), "0"),
-    MetadataKind.CLEAR_ELR: Message(ClearElrRecord, "0"),
+_MESSAGES: dict[int, SchemaMessage[MetadataRecord]] = {
+    MetadataKind.REGISTER_BROKER: SchemaMessage(RegisterBrokerRecord, "0-4"),
+    MetadataKind.UNREGISTER_BROKER: SchemaMessage(UnregisterBrokerRecord, "0"),
+    MetadataKind.TOPIC: SchemaMessage(TopicRecord, "0"),
+    MetadataKind.PARTITION: SchemaMessage(PartitionRecord, "0-2"),
+    MetadataKind.CONFIG: SchemaMessage(_read_config, "0"),
+    MetadataKind.PARTITION_CHANGE: SchemaMessage(PartitionChangeRecord, "0-2"),
+    MetadataKind.FENCE_BROKER: SchemaMessage(BrokerChangeRecord, "0", fenced=True),
+    MetadataKind.UNFENCE_BROKER: SchemaMessage(BrokerChangeRecord, "0", fenced=False),
+    MetadataKind.REMOVE_TOPIC: SchemaMessage(RemoveTopicRecord, "0"),
+    MetadataKind.FEATURE_LEVEL: SchemaMessage(FeatureLevelRecord, "0"),
+    MetadataKind.PRODUCER_IDS: SchemaMessage(ProducerIdsRecord, "0"),
+    MetadataKind.BROKER_REGISTRATION_CHANGE: SchemaMessage(BrokerChangeRecord, "0-3"),
+    MetadataKind.BEGIN_TRANSACTION: SchemaMessage(_boundary(Boundary.BEGIN), "0"),
+    MetadataKind.END_TRANSACTION: SchemaMessage(_boundary(Boundary.END), "0"),
+    MetadataKind.ABORT_TRANSACTION: SchemaMessage(_boundary(Boundary.ABORT), "0"),
+    MetadataKind.CLEAR_ELR: SchemaMessage(ClearElrRecord, "0"),
 }
 """The kinds that are needed."""

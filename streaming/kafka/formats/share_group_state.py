@@ -7,7 +7,7 @@ and then plain, the value `version i16 (0)` and a flexible message. Times are Un
 from dataclasses import dataclass
 from enum import IntEnum
 
-from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, Message, Uuid, structure, tagged
+from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, SchemaMessage, Uuid, structure, tagged
 from streaming.kafka.formats.wire import PlainReader
 
 
@@ -64,8 +64,8 @@ class ShareUpdate:
 
 
 _KEY = {kind: structure(ShareKey, key_type=kind) for kind in ShareKeyType}
-_SNAPSHOT = Message(ShareSnapshot, "0")
-_UPDATE = Message(ShareUpdate, "0")
+_SNAPSHOT = SchemaMessage(ShareSnapshot, "0")
+_UPDATE = SchemaMessage(ShareUpdate, "0")
 
 
 def read_share_key(key: bytes) -> ShareKey | None:

@@ -14,7 +14,7 @@ from streaming.kafka.formats.consumer_groups import (
     TargetMember,
     TargetPartitions,
 )
-from streaming.kafka.formats.message_schema import Int8, Int32, Int64, Message, Uuid
+from streaming.kafka.formats.message_schema import Int8, Int32, Int64, SchemaMessage, Uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class SharedPartitions:
 ShareGroupValue = ShareGroupMember | ShareGroup | TargetAssignment | TargetMember | CurrentShareMember | SharedPartitions
 
 SHARE_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ShareGroupValue]] = {
-    KeyType.SHARE_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, Message(ShareGroupMember, "0")),
-    KeyType.SHARE_GROUP_METADATA: (ConsumerGroupKey, Message(ShareGroup, "0")),
-    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, Message(TargetAssignment, "0")),
-    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, Message(TargetMember, "0")),
-    KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, Message(CurrentShareMember, "0")),
-    KeyType.SHARE_GROUP_STATE_PARTITION_METADATA: (ConsumerGroupKey, Message(SharedPartitions, "0")),
+    KeyType.SHARE_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, SchemaMessage(ShareGroupMember, "0")),
+    KeyType.SHARE_GROUP_METADATA: (ConsumerGroupKey, SchemaMessage(ShareGroup, "0")),
+    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, SchemaMessage(TargetAssignment, "0")),
+    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, SchemaMessage(TargetMember, "0")),
+    KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, SchemaMessage(CurrentShareMember, "0")),
+    KeyType.SHARE_GROUP_STATE_PARTITION_METADATA: (ConsumerGroupKey, SchemaMessage(SharedPartitions, "0")),
 }
 """The records by the types of their keys."""

@@ -6,7 +6,7 @@ Keys and values are encoded as those of `consumer_groups`. Streams groups commit
 from dataclasses import dataclass
 
 from streaming.kafka.formats.consumer_groups import ConsumerGroupKey, ConsumerGroupMemberKey, GroupRecordKind, KeyType, TargetAssignment
-from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, Message, Uint16, tagged
+from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, SchemaMessage, Uint16, tagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,11 @@ class Topology:
 StreamsGroupValue = StreamsGroup | StreamsGroupMember | TargetAssignment | TargetStreamsMember | CurrentStreamsMember | Topology
 
 STREAMS_GROUP_RECORDS: dict[KeyType, GroupRecordKind[StreamsGroupValue]] = {
-    KeyType.STREAMS_GROUP_METADATA: (ConsumerGroupKey, Message(StreamsGroup, "0")),
-    KeyType.STREAMS_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, Message(StreamsGroupMember, "0")),
-    KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, Message(TargetAssignment, "0")),
-    KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, Message(TargetStreamsMember, "0")),
-    KeyType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, Message(CurrentStreamsMember, "0")),
-    KeyType.STREAMS_GROUP_TOPOLOGY: (ConsumerGroupKey, Message(Topology, "0")),
+    KeyType.STREAMS_GROUP_METADATA: (ConsumerGroupKey, SchemaMessage(StreamsGroup, "0")),
+    KeyType.STREAMS_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, SchemaMessage(StreamsGroupMember, "0")),
+    KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, SchemaMessage(TargetAssignment, "0")),
+    KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, SchemaMessage(TargetStreamsMember, "0")),
+    KeyType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, SchemaMessage(CurrentStreamsMember, "0")),
+    KeyType.STREAMS_GROUP_TOPOLOGY: (ConsumerGroupKey, SchemaMessage(Topology, "0")),
 }
 """The records by the types of their keys."""

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Annotated
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.message_schema import Int16, Int32, Int64, Message, tagged
+from streaming.kafka.formats.message_schema import Int16, Int32, Int64, SchemaMessage, tagged
 from streaming.kafka.formats.wire import PlainReader, Reader
 
 _KEY_TYPE = 0
@@ -70,7 +70,7 @@ class TransactionMetadata:
     client_transaction_version: Int16 = tagged(2, "1+", 0)
 
 
-_VALUE = Message(TransactionMetadata, "0-1", flexible="1+")
+_VALUE = SchemaMessage(TransactionMetadata, "0-1", flexible="1+")
 
 
 def read_transaction_key(key: bytes) -> str | None:

@@ -1,1 +1,1 @@
-"""Consumer groups: what their coordinators' logs say of committed offsets and members. Rows in, rows out: no files, no clock."""
+"""Consumer groups: their committed offsets and members, as read from their coordinators' logs. Rows in, rows out: no files, no clock."""

@@ -10,11 +10,10 @@ import pyarrow as pa
 from streaming.common.log_key import LogKey
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, batch_of
-from streaming.kafka.groups.held_commits import Held, HeldCommits
+from streaming.kafka.groups.held_commits import Held, HeldCommits, OpenCommits
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.membership import Membership
 from streaming.kafka.groups.numbered_names import NumberedNames, named
-from streaming.kafka.groups.open_commits import OpenCommits
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
@@ -101,9 +100,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if self._deleted + self._members.deleted < FORGET_AT_LEAST + self._present:
             return
         waiting = {row for _, row, _ in self._open}
-        kept = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
-        self._rows = self._rows.copy(kept, self._groups.compact())
-        self._open.move(dict(zip(kept, range(len(kept)), strict=True)))
+        rows = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
+        self._rows = self._rows.copy(rows, self._groups.compact())
+        self._open.move(dict(zip(rows, range(len(rows)), strict=True)))
         self._members.forget_deleted()
         self._deleted, self._forgotten = 0, self.version
 

@@ -1,4 +1,4 @@
-"""The commits and groups of a cluster, from what agents say of their coordinators' logs: each log from its current replica.
+"""The commits and groups of a cluster, from what agents report of their coordinators' logs: each log from its current replica.
 
 Of a log without one, what was known last stays, and is marked as not observed.
 """
@@ -8,12 +8,10 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
-from streaming.kafka.groups.commit_keys import CommitKeys, numbered
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
-from streaming.kafka.groups.coordinator_replica import CoordinatorReplica
-from streaming.kafka.groups.group_facts import GroupFacts, group_facts, pending_commits
-from streaming.kafka.groups.group_rows import GroupChanges
-from streaming.kafka.groups.replica_commits import CommitColumns, ReplicaCommits, concatenated
+from streaming.kafka.groups.group_rows import GroupChanges, GroupFacts, group_facts, pending_commits
+from streaming.kafka.groups.numbered_names import CommitKeys, numbered
+from streaming.kafka.groups.replica_commits import CommitColumns, CoordinatorReplica, ReplicaCommits, concatenated
 
 _FEW_PAIRS = 10_000
 
@@ -51,9 +49,9 @@ class CommitStore:
             replica.commits.add(commits["effective_offset"].to_numpy(), columns)
         replica.take(changes, group_facts(changes.groups), pending_commits(changes.pending))
 
-    def forget(self, agent: str, kept: Collection[LogName] = ()) -> None:
+    def forget(self, agent: str, lasting: Collection[LogName] = ()) -> None:
         """Forget what an agent has sent of all logs but some: it no longer has them, or is no longer asked."""
-        self._replicas = {key: replica for key, replica in self._replicas.items() if key[0] != agent or key[2:] in kept}
+        self._replicas = {key: replica for key, replica in self._replicas.items() if key[0] != agent or key[2:] in lasting}
 
     def table(self, currents: Mapping[LogName, Current]) -> Commits:
         """What is below the high watermarks of the current replicas."""
@@ -96,15 +94,15 @@ class CommitStore:
         return [best[log] for log in sorted(best)]
 
     def _rows_of(self, logs: tuple[CoordinatorLog, ...], replicas: list[CoordinatorReplica]) -> CommitRows:
-        seen = [(replica.commits, replica.commits.changed) for replica in replicas]
-        if self._rows is None or self._rows[0] != seen:
-            self._rows = seen, self._joined(logs, [replica.commits.settled for replica in replicas])
+        changes = [(replica.commits, replica.commits.changed) for replica in replicas]
+        if self._rows is None or self._rows[0] != changes:
+            self._rows = changes, self._joined(logs, [replica.commits.settled for replica in replicas])
         return self._rows[1]
 
     def _groups_of(self, replicas: list[CoordinatorReplica]) -> Mapping[str, GroupFacts]:
-        seen = [(replica, replica.groups_changed) for replica in replicas]
-        if self._groups is None or self._groups[0] != seen:
-            self._groups = seen, {name: group for replica in replicas for name, group in replica.groups.items()}
+        changes = [(replica, replica.groups_changed) for replica in replicas]
+        if self._groups is None or self._groups[0] != changes:
+            self._groups = changes, {name: group for replica in replicas for name, group in replica.groups.items()}
         return self._groups[1]
 
     def _joined(self, logs: tuple[CoordinatorLog, ...], settled: list[CommitColumns]) -> CommitRows:

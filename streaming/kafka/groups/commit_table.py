@@ -1,4 +1,4 @@
-"""The commits and groups of a cluster as columns: what a `CommitStore` makes of what agents say."""
+"""The commits and groups of a cluster as columns: what a `CommitStore` makes of what agents report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.kafka.groups.group_facts import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.numbered_names import Numbers
 
 LogName = tuple[str, int]

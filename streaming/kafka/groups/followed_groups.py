@@ -7,7 +7,7 @@ import threading
 from array import array
 
 MOST_REMEMBERED = 100_000
-"""So many groups that were left out are told apart; if there are more, no further group is followed."""
+"""So many groups that were left out are distinguished; if there are more, no further group is followed."""
 
 
 class GroupLimit:
@@ -87,11 +87,11 @@ class FollowedGroups:
 
     def compact(self) -> dict[int, int]:
         """Give new numbers to the groups for which something is held, and none to the others; by the numbers of before."""
-        kept = [number for number, held in enumerate(self._held) if held]
-        self.names = [self.names[number] for number in kept]
+        numbers = [number for number, held in enumerate(self._held) if held]
+        self.names = [self.names[number] for number in numbers]
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._held = array("i", [self._held[number] for number in kept])
-        return {before: number for number, before in enumerate(kept)}
+        self._held = array("i", [self._held[number] for number in numbers])
+        return {before: number for number, before in enumerate(numbers)}
 
     def close(self) -> None:
         """Give back the room that they take."""

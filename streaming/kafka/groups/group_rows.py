@@ -1,9 +1,10 @@
-"""The rows about consumer groups, which go from an agent to the job: committed offsets, pending commits, groups.
+"""The rows about consumer groups, which go from an agent to the job: committed offsets, pending commits, groups, which are values, too.
 
 Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -103,3 +104,55 @@ class GroupChanges:
 def batch_of(schema: pa.Schema, **columns: object) -> pa.RecordBatch:
     """Rows of a schema by their columns; without columns none."""
     return pa.RecordBatch.from_arrays([pa.array(columns.get(field.name, ()), field.type) for field in schema], schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """A group; columns and units as `GROUPS`."""
+
+    group: str
+    coordinator: int
+    effective_offset: int
+    type: str
+    protocol: str
+    state: str
+    members: int
+    epoch: int
+    state_ms: int
+    clients: tuple[str, ...]
+    hosts: tuple[str, ...]
+    topics: tuple[str, ...]
+
+    @property
+    def removed(self) -> bool:
+        """Whether the group is deleted."""
+        return self.members == REMOVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommit:
+    """An offset that was committed in a transaction which is open; columns and units as `PENDING`."""
+
+    group: str
+    topic: str
+    topic_id: str
+    partition: int
+    coordinator: int
+    producer_id: int
+    offset: int
+    record_offset: int
+    commit_ms: int = -1
+
+
+def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
+    """The rows of `GROUPS`."""
+    found: list[GroupFacts] = []
+    for row in groups.to_pylist():
+        values: dict[str, Any] = row | {name: tuple(row[name]) for name in ("clients", "hosts", "topics")}
+        found.append(GroupFacts(**values))
+    return found
+
+
+def pending_commits(pending: pa.RecordBatch) -> tuple[PendingCommit, ...]:
+    """The rows of `PENDING`."""
+    return tuple(PendingCommit(**row) for row in pending.to_pylist())

@@ -42,7 +42,7 @@ _STABLE_MEMBER = {GroupType.CONSUMER: 0, GroupType.SHARE: 0, GroupType.STREAMS: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSummary:
+class GroupColumns:
     """What is known of a group, with short names; columns and units as `GROUPS`."""
 
     type: GroupType
@@ -56,17 +56,17 @@ class GroupSummary:
     topics: tuple[str, ...] = ()
 
 
-SIMPLE = GroupSummary(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)
+SIMPLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)
 """A group that commits offsets and has no members: its consumers assign partitions to themselves."""
 
-UNREADABLE = GroupSummary(type=GroupType.CLASSIC, protocol="", state=GroupState.UNKNOWN, members=NOT_UNDERSTOOD, epoch=-1)
+UNREADABLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.UNKNOWN, members=NOT_UNDERSTOOD, epoch=-1)
 """A classic group whose record was not understood."""
 
 
-def classic_summary(group: GroupMetadata) -> GroupSummary:
+def classic_summary(group: GroupMetadata) -> GroupColumns:
     """A classic group by its last generation."""
     consumer = group.protocol_type == PROTOCOLS[GroupType.CONSUMER]
-    return GroupSummary(
+    return GroupColumns(
         type=GroupType.CLASSIC,
         protocol=short_name(group.protocol_type),
         state=GroupState.STABLE if group.members else GroupState.EMPTY,
@@ -114,11 +114,11 @@ class NewerGroup:
     topology_epoch: int = -1
     validated_epoch: int = -1
 
-    def summary(self) -> GroupSummary:
+    def summary(self) -> GroupColumns:
         """The group as its coordinator sees it."""
         first = [self.members[name] for name in sorted(self.members)[:MOST_NAMED]]
         topics = [topic for member in self.members.values() for topic in member.topics]
-        return GroupSummary(
+        return GroupColumns(
             type=self.type,
             protocol=PROTOCOLS[self.type],
             state=self._state(),

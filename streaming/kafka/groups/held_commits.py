@@ -1,10 +1,10 @@
-"""The committed offsets of one coordinator's log, in columns: a million of them take some 70 MB.
+"""The committed offsets of one coordinator's log, in columns: a million of them take some 70 MB; and those of open transactions.
 
 A row is found by the numbers of its group and topic and its partition, through a hash table of row numbers.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from streaming.kafka.groups.group_rows import REMOVED
@@ -71,10 +71,10 @@ class HeldCommits:
         """Take a row's commit away."""
         self.put(row, Held(REMOVED, self.topic_id[row], -1, -1, -1), effective_offset, version)
 
-    def copy(self, kept: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
+    def copy(self, rows: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
         """Some of the rows, in order, with other numbers of their groups."""
         copied = HeldCommits()
-        for number, row in enumerate(kept):
+        for number, row in enumerate(rows):
             copied.find_or_add(groups[self.group[row]], self.topic[row], self.partition[row])
             held = Held(self.offset[row], self.topic_id[row], self.commit_ms[row], self.expire_ms.get(row, -1), self.record_offset[row])
             copied.put(number, held, self.effective_offset[row], self.version[row])
@@ -95,3 +95,40 @@ class HeldCommits:
         self._slots = array("i", [_FREE]) * (2 * len(self._slots))
         for row, key in enumerate(zip(self.group, self.topic, self.partition, strict=True)):
             self._slots[self._slot(*key)] = row
+
+
+class OpenCommits:
+    """The pending commits of one coordinator's log, by producer and row: they wait for the marker of their producer."""
+
+    def __init__(self) -> None:
+        self._by_producer: dict[int, dict[int, Held]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_producer.values()))
+
+    def __iter__(self) -> Iterator[tuple[int, int, Held]]:
+        """Producer, row and commit, in the order of the transactions."""
+        for producer_id, commits in self._by_producer.items():
+            for row, held in commits.items():
+                yield producer_id, row, held
+
+    def put(self, producer_id: int, row: int, held: Held) -> bool:
+        """Whether the producer had no commit for the row yet."""
+        commits = self._by_producer.setdefault(producer_id, {})
+        new = row not in commits
+        commits[row] = held
+        return new
+
+    def drop_row(self, row: int) -> int:
+        """A tombstone also deletes what is pending, for all producers; returns for how many."""
+        return sum(commits.pop(row, None) is not None for commits in self._by_producer.values())
+
+    def end(self, producer_id: int) -> dict[int, Held]:
+        """The transaction of a producer ends: its commits no longer wait."""
+        return self._by_producer.pop(producer_id, {})
+
+    def move(self, rows: Mapping[int, int]) -> None:
+        """The rows have got other numbers."""
+        self._by_producer = {
+            producer_id: {rows[row]: held for row, held in commits.items()} for producer_id, commits in self._by_producer.items()
+        }

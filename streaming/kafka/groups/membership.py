@@ -1,4 +1,4 @@
-"""The groups of one coordinator's log, in versions: their types, states and members, as the records about them say."""
+"""The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, 
 from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.groups.followed_groups import FollowedGroups
 from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
-from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupSummary, GroupType, NewerGroup, classic_summary
+from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupType, NewerGroup, classic_summary
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
 from streaming.kafka.scan.group_records import GroupRecord
 
-_DELETED = GroupSummary(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
+_DELETED = GroupColumns(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
 
 
 @dataclass(slots=True)
-class _Known:
+class _StampedGroup:
     """A group, or that it is deleted; ``record_offset`` of the last record about it."""
 
-    group: GroupSummary | NewerGroup
+    group: GroupColumns | NewerGroup
     record_offset: int
     version: int
 
@@ -32,7 +32,7 @@ class _Known:
         """Whether it has records of its own, and not commits alone."""
         return self.group is not SIMPLE and not self.deleted
 
-    def summary(self) -> GroupSummary:
+    def summary(self) -> GroupColumns:
         return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
 
 
@@ -41,14 +41,14 @@ class Membership:
 
     def __init__(self, groups: FollowedGroups) -> None:
         self._followed = groups
-        self._groups: dict[str, _Known] = {}
+        self._groups: dict[str, _StampedGroup] = {}
         self.deleted = 0  # how many were deleted since that was last forgotten
 
     def committed(self, group: str, record_offset: int, stamp: int) -> None:
         """A group commits an offset: if nothing else is known of it, it is one without members."""
-        known = self._groups.get(group)
-        if known is None or known.deleted:
-            self._groups[group] = _Known(SIMPLE, record_offset, stamp)
+        stamped = self._groups.get(group)
+        if stamped is None or stamped.deleted:
+            self._groups[group] = _StampedGroup(SIMPLE, record_offset, stamp)
 
     def replay(self, record: GroupRecord, stamp: int) -> bool:
         """Apply a record; returns whether something changed."""
@@ -68,7 +68,7 @@ class Membership:
 
     def batch(self, after: int, coordinator: int) -> pa.RecordBatch:
         """The groups that changed after a version, deleted ones among them."""
-        changed = [(name, known, known.summary()) for name, known in self._groups.items() if known.version > after]
+        changed = [(name, stamped, stamped.summary()) for name, stamped in self._groups.items() if stamped.version > after]
         if not changed:
             return batch_of(GROUPS)
         columns = ("type", "protocol", "state", "members", "epoch", "state_ms", "clients", "hosts", "topics")
@@ -76,32 +76,32 @@ class Membership:
             GROUPS,
             group=[name for name, _, _ in changed],
             coordinator=[coordinator] * len(changed),
-            effective_offset=[known.record_offset for _, known, _ in changed],
+            effective_offset=[stamped.record_offset for _, stamped, _ in changed],
             **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
         )
 
     def forget_deleted(self) -> None:
         """Keep nothing of deleted groups, nor of those for which nothing is held any more."""
-        self._groups = {name: known for name, known in self._groups.items() if not known.deleted and self._followed.find(name) >= 0}
+        self._groups = {name: stamped for name, stamped in self._groups.items() if not stamped.deleted and self._followed.find(name) >= 0}
         self.deleted = 0
 
     def _classic(self, name: str, record: GroupRecord, stamp: int) -> bool:
         value = record.value
         if value is None:
             self._followed.deleted(name)
-            known = self._groups.get(name)
+            stamped = self._groups.get(name)
             # a group that goes over to a newer protocol is not deleted by what is left of the classic one
-            deletes = known is not None and not isinstance(known.group, NewerGroup)
+            deletes = stamped is not None and not isinstance(stamped.group, NewerGroup)
             return deletes and self._delete(name, record.record_offset, stamp)
         summary = classic_summary(value) if isinstance(value, GroupMetadata) else UNREADABLE
         return self._put(name, summary, record.record_offset, stamp)
 
     def _newer(self, name: str, kind: GroupType, record: GroupRecord, stamp: int) -> NewerGroup | None:
         """The group that a record is about, which is changed by it; None if it is not to be made by it, or left out."""
-        known = self._groups.get(name)
-        if known is not None and isinstance(known.group, NewerGroup) and known.group.type is kind:
-            known.record_offset, known.version = record.record_offset, stamp
-            return known.group
+        stamped = self._groups.get(name)
+        if stamped is not None and isinstance(stamped.group, NewerGroup) and stamped.group.type is kind:
+            stamped.record_offset, stamped.version = record.record_offset, stamp
+            return stamped.group
         if record.value is None:
             if isinstance(record.key, OtherKey | OffsetCommitKey | GroupKey) or record.key.key_type in DELETING:
                 self._followed.deleted(name)
@@ -109,22 +109,22 @@ class Membership:
         group = NewerGroup(kind)
         return group if self._put(name, group, record.record_offset, stamp) else None
 
-    def _put(self, name: str, group: GroupSummary | NewerGroup, record_offset: int, stamp: int) -> bool:
+    def _put(self, name: str, group: GroupColumns | NewerGroup, record_offset: int, stamp: int) -> bool:
         number = self._followed.follow(name)
         if number < 0:
             return False
-        known = self._groups.get(name)
-        if known is None or not known.stored:
+        stamped = self._groups.get(name)
+        if stamped is None or not stamped.stored:
             self._followed.hold(number)
-        self._groups[name] = _Known(group, record_offset, stamp)
+        self._groups[name] = _StampedGroup(group, record_offset, stamp)
         return True
 
     def _delete(self, name: str, record_offset: int, stamp: int) -> bool:
-        known = self._groups.get(name)
-        if known is None or known.deleted:
+        stamped = self._groups.get(name)
+        if stamped is None or stamped.deleted:
             return False
-        if known.stored:
+        if stamped.stored:
             self._followed.let_go(self._followed.find(name))
-        self._groups[name] = _Known(_DELETED, record_offset, stamp)
+        self._groups[name] = _StampedGroup(_DELETED, record_offset, stamp)
         self.deleted += 1
         return True

@@ -82,7 +82,7 @@ APPLIED: Mapping[KeyType, tuple[GroupType, _Apply]] = {
     KeyType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: (GroupType.STREAMS, _current),
     KeyType.STREAMS_GROUP_TOPOLOGY: (GroupType.STREAMS, _topology),
 }
-"""By the type of a key: the kind of its group, and what applies the value. The other types say nothing that is shown."""
+"""By the type of a key: the kind of its group, and what applies the value. Nothing of the other types is shown."""
 
 DELETING = {KeyType.CONSUMER_GROUP_METADATA, KeyType.SHARE_GROUP_METADATA, KeyType.STREAMS_GROUP_METADATA}
 """A tombstone with one of these keys deletes the group."""

@@ -9,7 +9,7 @@ from streaming.kafka.groups.share_log import ShareLog
 Replay = CommitLog | ShareLog
 
 COORDINATED_TOPICS = frozenset({OFFSETS_TOPIC, SHARE_STATE_TOPIC})
-"""The topics whose logs say how far groups are."""
+"""The topics whose logs contain how far groups are."""
 
 
 def new_replay(log: LogKey, edition: str, limit: GroupLimit) -> Replay:

@@ -35,7 +35,7 @@ class ShareLog(LogReplay[ShareRecord]):
 
     def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:
         super().__init__(log, edition, limit)
-        self._known: dict[tuple[str, str, int], _Progress] = {}
+        self._offsets: dict[tuple[str, str, int], _Progress] = {}
 
     def _parse(self, batches: Batches, buffer: Bytes) -> ShareRecords:
         return share_records(batches, buffer)
@@ -44,7 +44,7 @@ class ShareLog(LogReplay[ShareRecord]):
         return self._commit_batch(after), batch_of(PENDING), batch_of(GROUPS)
 
     def _commit_batch(self, after: int) -> pa.RecordBatch:
-        rows = [(key, one) for key, one in self._known.items() if one.version > after]
+        rows = [(key, one) for key, one in self._offsets.items() if one.version > after]
         count = len(rows)
         return batch_of(
             COMMITS,
@@ -64,7 +64,7 @@ class ShareLog(LogReplay[ShareRecord]):
 
     def _apply(self, record: ShareRecord, stamp: int) -> bool:
         key = (record.key.group, record.key.topic_id, record.key.partition)
-        before = self._known.get(key)
+        before = self._offsets.get(key)
         present = before is not None and before.offset != REMOVED
         if record.value is None and (not present or record.key.key_type != ShareKeyType.SHARE_SNAPSHOT):
             return False
@@ -79,7 +79,7 @@ class ShareLog(LogReplay[ShareRecord]):
             if number < 0:
                 return False
             self._groups.hold(number)
-        self._known[key] = progress
+        self._offsets[key] = progress
         return True
 
     def _progress(self, record: ShareRecord, before: _Progress | None, stamp: int) -> _Progress:
@@ -100,8 +100,8 @@ class ShareLog(LogReplay[ShareRecord]):
         )
 
     def _forget_deleted(self) -> None:
-        if self._deleted < FORGET_AT_LEAST + len(self._known) - self._deleted:
+        if self._deleted < FORGET_AT_LEAST + len(self._offsets) - self._deleted:
             return
-        self._known = {key: one for key, one in self._known.items() if one.offset != REMOVED}
+        self._offsets = {key: one for key, one in self._offsets.items() if one.offset != REMOVED}
         self._groups.compact()
         self._deleted, self._forgotten = 0, self.version

@@ -39,7 +39,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SegmentFacts:
     """The known facts about a closed segment besides its bytes; ``end_offset`` is the base offset of the next segment."""
 
     base_offset: int
@@ -77,7 +77,7 @@ class Checked:
     damages: tuple[Damage, ...]
 
 
-def check_batches(buffer: Bytes, at: CheckPosition, around: Surroundings, seeds: Positions | None = None) -> Checked:
+def check_batches(buffer: Bytes, at: CheckPosition, around: SegmentFacts, seeds: Positions | None = None) -> Checked:
     """Check all complete batches of ``buffer``, which begins at the position ``at`` of a segment.
 
     Args:
@@ -100,7 +100,7 @@ def check_batches(buffer: Bytes, at: CheckPosition, around: Surroundings, seeds:
     return Checked(reached, stop, tuple(sorted(damages, key=lambda damage: damage.position)))
 
 
-def check_order(batches: Batches, at: CheckPosition, around: Surroundings) -> tuple[CheckPosition, list[Damage]]:
+def check_order(batches: Batches, at: CheckPosition, around: SegmentFacts) -> tuple[CheckPosition, list[Damage]]:
     """Compare offsets and leader epochs of batches with right CRCs with their surroundings; positions count from ``at``."""
     if not len(batches):
         return at, []
@@ -110,7 +110,7 @@ def check_order(batches: Batches, at: CheckPosition, around: Surroundings) -> tu
     return _one_by_one(batches, at, around)
 
 
-def _suspected(batches: Batches, at: CheckPosition, around: Surroundings) -> bool:
+def _suspected(batches: Batches, at: CheckPosition, around: SegmentFacts) -> bool:
     """Whether anything is wrong at all, computed for all batches at once."""
     floors = np.append(at.next_offset, batches.last_offset[:-1] + 1)
     misplaced = (batches.base_offset < floors) | (batches.last_offset < batches.base_offset) | (batches.last_offset >= around.end_offset)
@@ -123,7 +123,7 @@ def _stored_epochs(batches: Batches) -> NDArray[np.int64]:
     return np.where(batches.magic == CURRENT_MAGIC, batches.leader_epoch, NO_EPOCH)
 
 
-def _other_epochs(batches: Batches, around: Surroundings) -> NDArray[np.bool_]:
+def _other_epochs(batches: Batches, around: SegmentFacts) -> NDArray[np.bool_]:
     """Which batches have another leader epoch than the checkpoint names for their offset.
 
     The file may lag behind the log, so after the start of the last epoch that it names, a higher epoch may be right.
@@ -153,7 +153,7 @@ def _batch(batches: Batches, item: int, at: CheckPosition, floor: int) -> _Batch
     return _Batch(at.position + int(batches.positions[item]), base, floor, last - base + 1, epoch)
 
 
-def _one_by_one(batches: Batches, at: CheckPosition, around: Surroundings) -> tuple[CheckPosition, list[Damage]]:
+def _one_by_one(batches: Batches, at: CheckPosition, around: SegmentFacts) -> tuple[CheckPosition, list[Damage]]:
     """Find the batches that do not fit. If two neighbours contradict each other, it is the one without which the others agree."""
     damages: list[Damage] = []
     floor, epoch, last = at.next_offset, at.leader_epoch, at.last

@@ -34,7 +34,7 @@ _TYPE_AT = HEADER_BYTES + len(_MARKER_HEAD)
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class AppendTimes:
     """The limits for when the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds).
 
     Between these limits, a batch's own timestamp is used. It comes from the client, and is often the time of an event, not of the append. A
@@ -66,7 +66,7 @@ class Times:
         return clamped
 
 
-def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = False) -> Steps:
+def steps_of(batches: Batches, buffer: Bytes, times: AppendTimes, *, singly: bool = False) -> Steps:
     """The steps of a range, ordered by ``first_offset``.
 
     Args:
@@ -97,7 +97,7 @@ def steps_of(batches: Batches, buffer: Bytes, times: Times, *, singly: bool = Fa
     return rows if singly else _grouped(rows)
 
 
-def _few(batches: Batches, buffer: Bytes, times: Times, *, singly: bool) -> Steps:
+def _few(batches: Batches, buffer: Bytes, times: AppendTimes, *, singly: bool) -> Steps:
     """The steps of some batches, one by one: a few cost less in this way than by arrays, and most ranges of a live log are that small."""
     headers: Any = batches.headers
     columns = (headers["producer_id"], headers["producer_epoch"], batches.base_offset, batches.last_offset, batches.size, batches.positions)
@@ -145,7 +145,7 @@ def _usual_marker_type(buffer: Bytes, position: int, size: int) -> int:
     return {b"\0\0": int(Step.ABORT), b"\0\1": int(Step.COMMIT)}.get(body[-2:], -1)
 
 
-def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: Times) -> Steps:
+def _rows(batches: Batches, types: Longs, items: NDArray[np.intp], times: AppendTimes) -> Steps:
     headers: Any = batches.headers.take(items)  # many times faster than indexing, as always for structured items
     data = types[items] == Step.DATA
     rows = np.zeros(len(items), TRANSACTION_STEPS)

@@ -10,7 +10,7 @@ from streaming.pages.api.retention_rows import retention_rows
 from streaming.pages.api.seen import Seen
 from streaming.pages.api.transaction_rows import transaction_rows
 from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import Logs
+from streaming.rules.segment_columns import SegmentColumns
 
 _MOST_TRANSACTIONS = 1000
 
@@ -70,7 +70,7 @@ def _segments(seen: Seen, item: int) -> tuple[list[SegmentRow], int]:
     return found, count - len(found)
 
 
-def _deletion_ms(listed: Logs, place: int, segment: int, now_ms: int, *, is_deletable: bool) -> int:
+def _deletion_ms(listed: SegmentColumns, place: int, segment: int, now_ms: int, *, is_deletable: bool) -> int:
     """When the age of a segment lets it be deleted; now if it may be."""
     limit = int(listed.limit("retention_ms")[place])
     if is_deletable:

@@ -13,7 +13,7 @@ from streaming.pages.api.judged import with_verdicts
 from streaming.pages.api.paging import Asked, Sheet, cut, natural_order
 from streaming.pages.api.seen import Seen
 from streaming.pages.listings.retention_list import RETENTION
-from streaming.rules.config_values import Source
+from streaming.rules.config_values import ValueSource
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
 
@@ -76,7 +76,7 @@ def _of_limits(limits: Limits | None) -> dict[str, Any]:
     return {
         "cleanup_policy": limits.cleanup_policy,
         "limit_source": str(limits.source),
-        "limits_assumed": limits.source is Source.ASSUMED,
+        "limits_assumed": limits.source is ValueSource.ASSUMED,
     }
 
 

@@ -17,7 +17,7 @@ from streaming.cluster.view.table import Table
 from streaming.common.settings import Settings
 from streaming.common.units import Address
 from streaming.common.web.gate import Gate
-from streaming.common.web.messages import Request, Response, sentence
+from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from streaming.common.web.server import Server
 from streaming.errors import UsageError
@@ -132,7 +132,7 @@ class Exporter:
             self._remembering.join()
         self._server.close()
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: HttpRequest) -> Response:
         if request.path == "/metrics":
             self._scraped(f"{request.client} {request.user_agent}")
             openmetrics = wants_openmetrics(request.accept)

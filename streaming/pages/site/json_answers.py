@@ -5,7 +5,7 @@ from http import HTTPStatus
 import cramjam
 
 from streaming.broker.protocol.json_message import Message
-from streaming.common.web.messages import Request, Response, sentence
+from streaming.common.web.messages import HttpRequest, Response, sentence
 
 JSON_TYPE = "application/json"
 
@@ -13,7 +13,7 @@ _SMALL = 1024
 """A body of fewer bytes is not worth packing."""
 
 
-def json_answer(message: Message, request: Request) -> Response:
+def json_answer(message: Message, request: HttpRequest) -> Response:
     """A message."""
     body = message.encode() + b"\n"
     packs = request.gzip and len(body) > _SMALL

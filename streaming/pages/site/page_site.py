@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import cramjam
 
 from streaming.broker.protocol.status_json import Status
-from streaming.common.web.messages import Request, Response
+from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import UsageError
 from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
@@ -45,7 +45,7 @@ class PageSite:
     def __init__(self, source: PageSource) -> None:
         self._source = source
 
-    def answer(self, request: Request) -> Response | None:
+    def answer(self, request: HttpRequest) -> Response | None:
         """The answer to a request, None if its path is none of the page's."""
         if request.path.startswith(STATIC):
             return _packed(asset(request.path.removeprefix(STATIC)), request)
@@ -54,7 +54,7 @@ class PageSite:
             return None
         return _packed(self._html(request, segments), request)
 
-    def _html(self, request: Request, segments: list[str]) -> Response:
+    def _html(self, request: HttpRequest, segments: list[str]) -> Response:
         status = self._source.state.status()
         try:
             return _html(self._view(request.path, segments, parse_query(request.query), status))
@@ -116,7 +116,7 @@ def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response
     return _html(ErrorView(title=title, here="", status=status, words=words), code)
 
 
-def _packed(answer: Response | None, request: Request) -> Response | None:
+def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
     if answer is None or not request.gzip:
         return answer
     return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)

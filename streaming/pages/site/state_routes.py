@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.group_json import GROUPS_PATH
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH
-from streaming.common.web.messages import Request, Response
+from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site.json_answers import bad_request, json_answer, not_found, unavailable
@@ -25,7 +25,7 @@ class StateAnswers:
         self._state = state
         self._cost = cost
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: HttpRequest) -> Response:
         """The answer to a request for a path that begins with `API`."""
         try:
             message = self._cost() if request.path == COST_PATH else self._state.answer(request.path, request.query)
@@ -37,7 +37,7 @@ class StateAnswers:
         except UsageError as error:
             return bad_request(str(error))
 
-    def _group(self, request: Request) -> Response:
+    def _group(self, request: HttpRequest) -> Response:
         """One consumer group: ``groups/NAME``."""
         try:
             name = unquote(request.path.removeprefix(f"{GROUPS_PATH}/"), errors="strict")
@@ -46,7 +46,7 @@ class StateAnswers:
         detail = self._state.group(name, request.query)
         return not_found("consumer group") if detail is None else json_answer(detail, request)
 
-    def _partition(self, request: Request) -> Response:
+    def _partition(self, request: HttpRequest) -> Response:
         """One partition: ``partitions/TOPIC/NUMBER``."""
         parts = request.path.removeprefix(f"{PARTITIONS_PATH}/").split("/")
         if not request.path.startswith(f"{PARTITIONS_PATH}/") or len(parts) != 2:

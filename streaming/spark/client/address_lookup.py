@@ -37,7 +37,7 @@ class Name:
         self._answered = threading.Event()
         self._waited = self._running = False
         self._next = clock()
-        self._found: tuple[str, ...] = ()
+        self._addresses: tuple[str, ...] = ()
         self.problem = ""
         """The reason why the last lookup found nothing, "" if it found something."""
 
@@ -50,7 +50,7 @@ class Name:
                 threading.Thread(target=self._look, daemon=True, name=f"look up {self._host}").start()
         if first:
             self._answered.wait(_FIRST_SECONDS)
-        return self._found
+        return self._addresses
 
     def _look(self) -> None:
         try:
@@ -60,10 +60,10 @@ class Name:
             found, problem = (), str(error.strerror or error)
         with self._lock:
             if problem and problem != self.problem:
-                log.warning("a name of agents has no address", extra={"host": self._host, "error": problem, "kept": len(self._found)})
-            elif found and found != self._found:
+                log.warning("a name of agents has no address", extra={"host": self._host, "error": problem, "kept": len(self._addresses)})
+            elif found and found != self._addresses:
                 log.info("a name of agents has other addresses", extra={"host": self._host, "addresses": ",".join(found)})
-            self._found, self.problem = found or self._found, problem
+            self._addresses, self.problem = found or self._addresses, problem
             self._next = self._clock() + AGAIN_SECONDS
             self._running = False
         self._answered.set()

@@ -132,7 +132,7 @@ class AgentClient:
         self._files = files
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
-        self._shown: Credentials | None = None  # the credentials of the connection
+        self._connected_with: Credentials | None = None  # the credentials of the connection
         self._version = "of unknown version"
 
     def status(self, request: StatusRequest | None = None) -> Status:
@@ -168,7 +168,7 @@ class AgentClient:
             raise VersionError(f"agent at {self.address}: {problem}")
         self._rows(_NO_ROWS)
 
-    def read(self, asked: Range, agent: str = "") -> pa.Table:
+    def read(self, request: Range, agent: str = "") -> pa.Table:
         """Read all rows of a range (`streaming.common.event_row.EVENTS`), and confirm to the agent that they arrived.
 
         Args:
@@ -178,20 +178,20 @@ class AgentClient:
             VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
             AgentError: it does not answer.
         """
-        table = self._rows(asked)
+        table = self._rows(request)
         try:
-            check_origin(table, agent, asked)
+            check_origin(table, agent, request)
         except ValueError as error:
             raise self._error(f"its rows are not those that were asked for: {error}", Reason.PROTOCOL) from error
         try:
-            self._one(Call.RECEIVED, asked.encode(), ANSWER_SECONDS)
+            self._one(Call.RECEIVED, request.encode(), ANSWER_SECONDS)
         except AgentError as error:
             # The rows are here and have to be passed on. The agent may have got the confirmation; if not, it sends the rows again.
             log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
         return table
 
-    def _rows(self, asked: Range) -> pa.Table:
-        rows = self._tables(self._messages(Call.EVENTS, asked.encode(), STREAM_SECONDS))
+    def _rows(self, request: Range) -> pa.Table:
+        rows = self._tables(self._messages(Call.EVENTS, request.encode(), STREAM_SECONDS))
         try:
             return as_events(pa.concat_tables(rows))
         except ValueError as error:
@@ -219,11 +219,11 @@ class AgentClient:
         except AgentError as error:
             raise self._named(error) from error
 
-    def positions(self, asked: pa.Table) -> pa.Table:
-        """The positions of offsets (`POSITIONS`), one row for each row of ``asked`` (`POSITIONS_ASKED`), in the same order."""
+    def positions(self, questions: pa.Table) -> pa.Table:
+        """The positions of offsets (`POSITIONS`), one row for each row of ``questions`` (`POSITIONS_ASKED`), in the same order."""
         found = [POSITIONS.empty_table()]
-        for begin in range(0, asked.num_rows, MOST_POSITIONS):
-            part = asked.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
+        for begin in range(0, questions.num_rows, MOST_POSITIONS):
+            part = questions.slice(begin, MOST_POSITIONS).select(POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
             answers = self._messages(Call.POSITIONS, PositionsRequest.of(part).encode(), POSITIONS_SECONDS)
             try:
                 rows = pa.concat_tables([POSITIONS.empty_table(), *(read_table(answer, POSITIONS) for answer in answers)])
@@ -286,28 +286,29 @@ class AgentClient:
 
     def _open(self) -> "_Connection":
         """The connection; the caller holds it until its call has ended."""
-        shown = self._credentials()
+        credentials = self._credentials()
         with self._lock:
-            if self._connection is None or self._shown is not shown:  # where the files have changed, use their content from now on
-                self._connection = self._connect(shown)
-                self._shown = shown
+            # where the files have changed, use their content from now on
+            if self._connection is None or self._connected_with is not credentials:
+                self._connection = self._connect(credentials)
+                self._connected_with = credentials
             return self._connection
 
-    def _connect(self, shown: Credentials) -> "_Connection":
+    def _connect(self, credentials: Credentials) -> "_Connection":
         try:
             target = Target.parse(self.address)
         except ValueError as error:
             raise self._error(f"no such address, write {error}", Reason.FAILED) from error
         where = str(target.address)
         if target.scheme is Scheme.PLAIN:
-            if shown.token is not None and not is_loopback(target.address.host):
+            if credentials.token is not None and not is_loopback(target.address.host):
                 raise self._error("the token is not sent there without TLS: write grpc+tls:// and name --agent-ca", Reason.UNTRUSTED)
             return _Connection(grpc.insecure_channel(where, _OPTIONS))
-        if shown.ca is None:
+        if credentials.ca is None:
             raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
-        pair = (None, None) if shown.pair is None else (shown.pair.key, shown.pair.cert)
+        pair = (None, None) if credentials.pair is None else (credentials.pair.key, credentials.pair.cert)
         name = [("grpc.ssl_target_name_override", target.name)] if target.name else []
-        return _Connection(grpc.secure_channel(where, grpc.ssl_channel_credentials(shown.ca, *pair), [*_OPTIONS, *name]))
+        return _Connection(grpc.secure_channel(where, grpc.ssl_channel_credentials(credentials.ca, *pair), [*_OPTIONS, *name]))
 
     def _credentials(self) -> Credentials:
         try:

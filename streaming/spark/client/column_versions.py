@@ -78,7 +78,7 @@ def _check(name: str, column: pa.ChunkedArray) -> None:
             raise ValueError(f"column {name} has a value that is not between {least} and {most}")
 
 
-def check_origin(rows: pa.Table, agent: str, asked: Range) -> None:
+def check_origin(rows: pa.Table, agent: str, request: Range) -> None:
     """Check that rows are of an agent and of the journal that was asked, and that nothing in them is for the source to say.
 
     Another agent's name would move on how far that one is read.
@@ -91,9 +91,9 @@ def check_origin(rows: pa.Table, agent: str, asked: Range) -> None:
     named = {name: rows[name].unique().to_pylist() for name in ("agent", "journal")}
     if agent and named["agent"] != [agent]:
         raise ValueError(f"they are of agent {quoted(named['agent'][0])}")
-    if named["journal"] != [asked.journal]:
+    if named["journal"] != [request.journal]:
         raise ValueError(f"they are of journal {quoted(named['journal'][0])}")
-    if pc.max(rows["seq"]).as_py() > asked.upto:
-        raise ValueError(f"they go beyond {asked.upto}")
+    if pc.max(rows["seq"]).as_py() > request.upto:
+        raise ValueError(f"they go beyond {request.upto}")
     if pc.any(pc.is_in(rows["kind"], value_set=pa.array(_OF_SOURCE))).as_py():
         raise ValueError("some are of a kind that the source adds")

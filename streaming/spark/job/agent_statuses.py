@@ -19,7 +19,7 @@ from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError
 from streaming.spark.client import address_lookup
 from streaming.spark.client.agent_client import ClientFiles, credentials
-from streaming.spark.job.expected_agents import Expected
+from streaming.spark.job.expected_agents import ExpectedAgents
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import SourceOptions
 
@@ -59,24 +59,24 @@ class AgentWatch:
         self._counts: dict[str, str] = {}  # encoded counts of partitions, by the names of these counts
         self._catalogs: dict[str, tuple[Version, Catalog]] = {}  # by agent
         self._always = tuple(names)
-        self._expected = Expected()
-        self._known: dict[str, AgentStatus] = {}
+        self._expected = ExpectedAgents()
+        self._statuses: dict[str, AgentStatus] = {}
         self._logged: dict[str, tuple[str, ...]] = {}  # the problems of each that were logged last
 
     @property
     def up(self) -> frozenset[str]:
         """Names of the agents that answered the last poll and take part."""
-        return frozenset(name for name, status in self._known.items() if status.up)
+        return frozenset(name for name, status in self._statuses.items() if status.up)
 
     @property
     def unreadable(self) -> list[UnreadableLog]:
         """Logs that cannot be read by agents that are up, as far as these name them."""
-        return [log for status in self._known.values() if status.up for log in status.unreadable_logs]
+        return [log for status in self._statuses.values() if status.up for log in status.unreadable_logs]
 
     @property
     def strangers(self) -> frozenset[str]:
         """Names of the agents that watch another cluster."""
-        return frozenset(name for name, status in self._known.items() if Reason.OTHER_CLUSTER in status.problems)
+        return frozenset(name for name, status in self._statuses.items() if Reason.OTHER_CLUSTER in status.problems)
 
     def poll(self) -> list[Status]:
         """Ask all agents once. One that does not answer is down until it does. Returns the answers of those that take part."""
@@ -109,7 +109,7 @@ class AgentWatch:
                 found[name] = self._down(name, Reason(error.reason), str(error))
         for target in address_lookup.unresolved(self._options.agents):
             found[target] = self._down(target, Reason.UNRESOLVED)
-        missed = self._expected.missed(self._known, found, self._clock())
+        missed = self._expected.missed(self._statuses, found, self._clock())
         found |= {name: self._down(name, Reason.UNRESOLVED) for name in (*self._always, *missed) if name not in found}
         self._take(found, list(welcome.values()))
         return list(welcome.values())
@@ -120,14 +120,14 @@ class AgentWatch:
         return replace(status, broker_statuses=brokers)
 
     def _down(self, name: str, reason: Reason, explanation: str = "") -> AgentStatus:
-        known = self._known.get(name, AgentStatus(name=name, up=False))
-        return replace(known, up=False, problems=(str(reason),), explanation=explanation)
+        status = self._statuses.get(name, AgentStatus(name=name, up=False))
+        return replace(status, up=False, problems=(str(reason),), explanation=explanation)
 
-    def _take(self, found: dict[str, AgentStatus], answered: list[Status]) -> None:
+    def _take(self, statuses: dict[str, AgentStatus], answered: list[Status]) -> None:
         now = self._clock()
-        self._known = found
-        self._observer.know(found.values(), now)
-        apply(self._table, found.values(), answered)
+        self._statuses = statuses
+        self._observer.know(statuses.values(), now)
+        apply(self._table, statuses.values(), answered)
         for status in answered:
             self._observer.published(status.agent, status.journal, status.total, now)
             self._table.mark_agent(status.agent, now)
@@ -135,7 +135,7 @@ class AgentWatch:
                 self._take_catalog(status, part)
         self._table.set_reading(self._observer.reading())
         self._table.waiting.update(waiting_groups.answered(each for status in answered for each in status.pending))
-        for name, known in found.items():
+        for name, known in statuses.items():
             if known.problems != self._logged.get(name, ()):
                 say = log.warning if known.problems else log.info
                 why = {"error": known.explanation} if _LOGGED_BY_SOURCE & set(known.problems) else {}
@@ -143,9 +143,9 @@ class AgentWatch:
                     "agent is up" if known.up else "agent is down",
                     extra={"agent": name, "problems": ",".join(known.problems) or "none"} | why,
                 )
-        for name in self._logged.keys() - found.keys():
+        for name in self._logged.keys() - statuses.keys():
             log.info("agent is no longer expected", extra={"agent": name})
-        self._logged = {name: status.problems for name, status in found.items()}
+        self._logged = {name: status.problems for name, status in statuses.items()}
 
     def _take_catalog(self, status: Status, part: CatalogPart) -> None:
         """Apply a part of a catalog. If it is not understood, the known catalog stays, and the next round requests the same part again."""

@@ -39,7 +39,7 @@ _JVM_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class JobIdentity:
     """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state."""
 
     version: int
@@ -101,17 +101,17 @@ class Checkpoint:
                     ) from error
                 time.sleep(_JVM_POLL_SECONDS)
 
-    def _identify(self, cluster_id: str, state_shards: int | Literal["auto"], logs: Callable[[], int]) -> Identity:
+    def _identify(self, cluster_id: str, state_shards: int | Literal["auto"], logs: Callable[[], int]) -> JobIdentity:
         path = self.directory / "job.json"
         try:
-            identity = Identity(**json.loads(path.read_text()))
+            identity = JobIdentity(**json.loads(path.read_text()))
         except FileNotFoundError:
             if self.resumed:
                 raise CheckpointError(
                     f"checkpoint {self.directory} has lost its job.json: restore it, or delete the directory to begin anew"
                 ) from None
             shards = shards_for(logs()) if state_shards == AUTO else state_shards
-            return self._make(path, Identity(VERSION, str(uuid.uuid4()), cluster_id, shards))
+            return self._make(path, JobIdentity(VERSION, str(uuid.uuid4()), cluster_id, shards))
         except (ValueError, TypeError) as error:
             raise CheckpointError(f"{path} is not valid ({error}): restore it, or delete the directory to begin anew") from error
         if identity.version != VERSION:
@@ -129,7 +129,7 @@ class Checkpoint:
         return identity
 
     @staticmethod
-    def _make(path: Path, identity: Identity) -> Identity:
+    def _make(path: Path, identity: JobIdentity) -> JobIdentity:
         write_whole(path, json.dumps(asdict(identity)).encode())
         return identity
 

@@ -181,6 +181,8 @@ class ChildAgent:
 def environment(settings: Settings) -> dict[str, str]:
     """The agent's environment: its settings are those of the job, whichever way the job got them."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
-    shown = {name: OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute)) for name in _PASSED}
+    options = {name: OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute)) for name in _PASSED}
     # as people write it: a flag is true or false, not True or False
-    return own | {f"SEGTAIL_{name.upper()}": str(value).lower() if isinstance(value, bool) else str(value) for name, value in shown.items()}
+    return own | {
+        f"SEGTAIL_{name.upper()}": str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()
+    }

@@ -1,14 +1,19 @@
-"""The parts of a job's export by its settings: the table and the observer of its page."""
+"""The parts of a job's export by its settings: the table, the observer of its page, and the rounds over consumer groups."""
 
 import platform
 import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 import pyspark
 
 import streaming
 from streaming.cluster.consumers.group_listing import Listing
+from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.consumers.group_tracker import GroupTracker
+from streaming.cluster.view.broker_status import newest
+from streaming.cluster.view.cluster_counts import topic_partitions
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.observer import Observer, Versions
 from streaming.cluster.view.page_context import context_of
@@ -17,7 +22,10 @@ from streaming.cluster.view.thresholds import thresholds
 from streaming.common.pace.pacer import Pacer
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.settings import Granularity, Settings
+from streaming.spark.client.agent_client import AgentClient, ClientFiles
+from streaming.spark.job.agent_statuses import AgentWatch
 from streaming.spark.query.query import QUERY_NAME
+from streaming.spark.source import agent_connections
 
 
 def table_of(settings: Settings, *, once: bool = False) -> Table:
@@ -65,3 +73,29 @@ def observer_of(settings: Settings, pacer: Pacer, *, once: bool) -> Observer:
         pace=lambda: None if once else pacer.pace if fixed is None else fixed,
         monotonic=time.monotonic,
     )
+
+
+def rounds_of(
+    settings: Settings,
+    table: Table,
+    board: GroupBoard,
+    observer: Observer,
+    agents: AgentWatch,
+    files: ClientFiles,
+    clock: Callable[[], float],
+) -> GroupRounds:
+    """The rounds of a job, not started yet: with the clients of its agents, and with what these report of the cluster."""
+
+    def topics() -> Mapping[str, int] | None:
+        statuses = (status for each in observer.agents if each.up for status in each.broker_statuses)
+        return topic_partitions(newest(each for each in statuses if each.counts))
+
+    tracker = GroupTracker(table.export, settings.group_stopped_after // timedelta(milliseconds=1))
+    around = Surroundings(agents=lambda: clients_of(observer, files), cluster_topics=topics, clock=clock, consumer=lambda: agents.consumer)
+    return GroupRounds(table, board, tracker, around)
+
+
+def clients_of(observer: Observer, files: ClientFiles) -> dict[str, AgentClient]:
+    """The clients of the agents that are up, by name."""
+    up = (each for each in observer.agents if each.up and each.address)
+    return {each.name: agent_connections.client(each.address, files) for each in up}

@@ -33,10 +33,9 @@ from streaming.spark.client.agent_client import NO_FILES
 from streaming.spark.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.spark.job.child import NAME, ChildAgent, environment
-from streaming.spark.job.exporting import board_of, observer_of, table_of
-from streaming.spark.job.group_surroundings import clients_of, rounds_of
+from streaming.spark.job.exporting import board_of, clients_of, observer_of, rounds_of, table_of
 from streaming.spark.job.jvm import SparkError
-from streaming.spark.job.query_progress import Progress
+from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.job.restarts import BackOff, Wellness
 from streaming.spark.job.shards import logs_in, logs_of
 from streaming.spark.job.spark import Spark, is_local, within
@@ -87,7 +86,7 @@ class Job:
         self.exporter: Exporter | None = None
         self._serve = serve
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
-        self._progress = Progress(self.observer, clock, self._wellness.checked, self.pacer.took)
+        self._progress = QueryProgress(self.observer, clock, self._wellness.checked, self.pacer.took)
         self._group_rounds: GroupRounds | None = None
         self._child: ChildAgent | None = None
         self._files = NO_FILES

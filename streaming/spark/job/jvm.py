@@ -181,10 +181,10 @@ def guard_callbacks(gateway: Any) -> None:
     jvm, server = gateway.jvm, JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     java = server.getGateway()
     seconds, factory = jvm.java.util.concurrent.TimeUnit.SECONDS, jvm.javax.net.SocketFactory.getDefault()
-    known = java.getCallbackClient()  # knows the port alone
+    callbacks = java.getCallbackClient()  # knows the port alone
     client = jvm.py4j.PythonClient(
-        *(java, None, known.getPort(), known.getAddress(), _IDLE_SECONDS, seconds, factory),
-        *(known.getJavaServer(), True, known.getReadTimeout(), secret),
+        *(java, None, callbacks.getPort(), callbacks.getAddress(), _IDLE_SECONDS, seconds, factory),
+        *(callbacks.getJavaServer(), True, callbacks.getReadTimeout(), secret),
     )
     field = jvm.java.lang.Class.forName("py4j.Gateway").getDeclaredField("cbClient")
     field.setAccessible(True)

@@ -25,7 +25,7 @@ _NO_OFFSET = ("None", "null", "")  # how a progress report spells "no offset yet
 _NOTHING: tuple[_Offsets, _Offsets] = ({}, {})
 
 
-class Progress:
+class QueryProgress:
     """Reports to the observer. Spark's thread calls `arrived`, the job's thread everything else.
 
     Args:
@@ -79,7 +79,7 @@ class Progress:
         if self._freshness is None:
             checks.unlink(missing_ok=True)  # of an earlier process, perhaps from before a restart of the host
             self._freshness = Freshness(checks)
-        self._checks, self._seen = checks, last_check(checks)
+        self._checks, self._last_check = checks, last_check(checks)
 
     def age(self, now: float) -> float | None:
         """How old the newest data in the metrics is at ``now`` (`time.monotonic`), None as long as that is not known. From any thread."""
@@ -98,8 +98,8 @@ class Progress:
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # the source waits there
                 self._observer.batch_took(seconds)
         check = last_check(self._checks)
-        if check is not None and check != self._seen and check.number > 1:  # a query that fails each time makes only its first check
-            self._seen = check
+        if check is not None and check != self._last_check and check.number > 1:  # a query that fails each time makes only its first check
+            self._last_check = check
             self.checked()
 
     def checked(self) -> None:

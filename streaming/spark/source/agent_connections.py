@@ -66,7 +66,7 @@ def leave_to_the_job() -> None:
     _job_logs = True
 
 
-class Line:
+class AgentLine:
     """The connection of this process to an address, and whether to wait for its answers. One thread decides, several may ask."""
 
     def __init__(self, address: str, files: ClientFiles) -> None:
@@ -110,14 +110,14 @@ class Line:
 
     def misfit(self, status: Status) -> AgentError | None:
         """Why the agent with this status cannot be understood, None if it can. Checked when its version changes, and now and then."""
-        seen = (status.version, status.journal, status.protocol)
-        if self._checked is None or self._checked[0] != seen or time.monotonic() >= self._check_again_at:
+        identity = (status.version, status.journal, status.protocol)
+        if self._checked is None or self._checked[0] != identity or time.monotonic() >= self._check_again_at:
             pause = CHECK_AGAIN_SECONDS
             try:
                 self.client.check(status)
-                self._checked, self._refusal_logged = (seen, None), ""
+                self._checked, self._refusal_logged = (identity, None), ""
             except AgentError as error:
-                self._checked = (seen, error)
+                self._checked = (identity, error)
                 pause = REFUSED_SECONDS if isinstance(error, VersionError) else 0.0
             self._check_again_at = time.monotonic() + pause
         return self._checked[1]
@@ -144,9 +144,9 @@ class Line:
 
 
 @cache
-def line(address: str, files: ClientFiles = NO_FILES) -> Line:
+def line(address: str, files: ClientFiles = NO_FILES) -> AgentLine:
     """The line of this process to an address."""
-    return Line(address, files)
+    return AgentLine(address, files)
 
 
 def client(address: str, files: ClientFiles = NO_FILES) -> AgentClient:
@@ -223,17 +223,17 @@ def read_ranges(options: SourceOptions, ranges: Mapping[str, Range], addresses: 
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     if len(ranges) == 1:
-        yield from ((agent, _read_range(options, agent, asked, addresses, deadline)) for agent, asked in ranges.items())
+        yield from ((agent, _read_range(options, agent, request, addresses, deadline)) for agent, request in ranges.items())
         return
     reads = {
-        _pool("read", _READS_AT_ONCE).submit(_read_range, options, agent, asked, addresses, deadline): agent
-        for agent, asked in ranges.items()
+        _pool("read", _READS_AT_ONCE).submit(_read_range, options, agent, request, addresses, deadline): agent
+        for agent, request in ranges.items()
     }
     for read in as_completed(reads):
         yield reads[read], read.result()
 
 
-def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Mapping[str, str], deadline: float) -> pa.Table | None:
+def _read_range(options: SourceOptions, agent: str, request: Range, addresses: Mapping[str, str], deadline: float) -> pa.Table | None:
     last_at, others = addresses.get(agent), {address for name, address in addresses.items() if name != agent}
     logged = ""
     while True:
@@ -242,7 +242,7 @@ def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Map
             to = client(address, options.files)
             try:
                 if to.status().agent == agent:
-                    return to.read(asked, agent)
+                    return to.read(request, agent)
             except VersionError as error:  # the process that plans detects this too, and plans no more for it
                 log.error("an agent's rows cannot be read", extra={"agent": agent, "address": address, "error": str(error)})
                 return None
@@ -252,7 +252,7 @@ def _read_range(options: SourceOptions, agent: str, asked: Range, addresses: Map
                     logged = str(error)
                 to.close()
         if time.monotonic() > deadline:
-            log.error("range not delivered now, it will be planned again", extra={"agent": agent, "upto": asked.upto})
+            log.error("range not delivered now, it will be planned again", extra={"agent": agent, "upto": request.upto})
             return None
         time.sleep(_PAUSE_SECONDS)
 

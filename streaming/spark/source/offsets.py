@@ -80,12 +80,12 @@ def _fields(at: AgentOffset) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "brokers" or value}
 
 
-def knows(known: Mapping[str, AgentOffset], agent: str, brokers: Iterable[int]) -> bool:
+def knows(agents: Mapping[str, AgentOffset], agent: str, brokers: Iterable[int]) -> bool:
     """Whether something of these brokers' logs has been planned before, by this agent or by one of another name.
 
     An agent whose brokers are not known may have watched any of them.
     """
-    return agent in known or any(not at.brokers or not set(at.brokers).isdisjoint(brokers) for at in known.values())
+    return agent in agents or any(not at.brokers or not set(at.brokers).isdisjoint(brokers) for at in agents.values())
 
 
 def advance(start: Offset, plans: Iterable[Plan], brokers: Mapping[str, Iterable[int]] | None = None) -> Offset:

@@ -93,10 +93,10 @@ def _targets(written: str) -> tuple[Target, ...]:
         raise UsageError(f"option agents: {written!r} is not {FORM}, separated by commas") from error
 
 
-def _one_of(given: Mapping[str, str], name: str, default: str, known: tuple[str, ...]) -> str:
+def _one_of(given: Mapping[str, str], name: str, default: str, values: tuple[str, ...]) -> str:
     value = given.get(name, default)
-    if value not in known:
-        raise UsageError(f"option {name}: {value!r} is none of {', '.join(known)}")
+    if value not in values:
+        raise UsageError(f"option {name}: {value!r} is none of {', '.join(values)}")
     return value
 
 

@@ -90,11 +90,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         self._takes_all = True
 
-    def _everything(self, known: Mapping[str, offsets.AgentOffset]) -> dict[str, offsets.AgentOffset]:
+    def _everything(self, agents: Mapping[str, offsets.AgentOffset]) -> dict[str, offsets.AgentOffset]:
         """Wait until every agent has read what is there; returns how far each has come.
 
         Args:
-            known: what was planned by earlier runs.
+            agents: what was planned by earlier runs.
 
         Raises:
             AgentError: an agent cannot be reached.
@@ -102,7 +102,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         registered_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
-            self._register(addresses, known)
+            self._register(addresses, agents)
             answers, now = agent_connections.ask_all(addresses, self._status, self._options.files), time.monotonic()
             errors = agent_connections.errors(addresses, self._options.files)
             twins = [address for address, error in errors.items() if error.reason == Reason.SAME_NAME]
@@ -148,12 +148,12 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._targets is not None and self._has_planned and offsets.reached(start, self._targets):
             return start, Hurry.NOT
         self._has_planned = True  # plan once in any case: what an earlier run planned may not have arrived
-        known, registered = offsets.parse(start), self._registered.keys()
-        self._register(self._options.addresses(), known)
+        agents, registered = offsets.parse(start), self._registered.keys()
+        self._register(self._options.addresses(), agents)
         met = self._registered.keys() - registered
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
         awake = self._backoff.awake(self._registered)
-        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, known, budget), self._options.files)
+        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, agents, budget), self._options.files)
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed)
@@ -166,9 +166,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         hurry = _hurry(plans.values(), budget, met=bool(met))
         return offsets.advance(start, plans.values(), brokers), hurry
 
-    def _plan(self, client: AgentClient, known: Mapping[str, offsets.AgentOffset], budget: int | None) -> Plan:
+    def _plan(self, client: AgentClient, agents: Mapping[str, offsets.AgentOffset], budget: int | None) -> Plan:
         agent = self._registered[client.address].agent
-        plan = client.plan(self._request(known.get(agent), budget))
+        plan = client.plan(self._request(agents.get(agent), budget))
         if plan.agent != agent:  # it was renamed, and is registered anew; its plan would move on how far another agent is read
             raise AgentError(f"agent at {client.address}: it is {agent}, and plans for {quoted(plan.agent)}", Reason.PROTOCOL)
         return plan
@@ -200,20 +200,20 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max(1, size // max(1, count))
 
-    def _register(self, addresses: tuple[str, ...], known: Mapping[str, offsets.AgentOffset]) -> None:
+    def _register(self, addresses: tuple[str, ...], agents: Mapping[str, offsets.AgentOffset]) -> None:
         """Register this consumer with the agents that do not know it yet.
 
         Args:
-            known: what has been planned so far.
+            agents: what has been planned so far.
         """
         self._forget(set(self._registered) - set(addresses))
         files = self._options.files
         strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], self._status, files)
-        journals = {agent: at.journal for agent, at in known.items()}
+        journals = {agent: at.journal for agent, at in agents.items()}
         strangers = self._but(strangers, agent_connections.misfits(strangers, files))
         strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
         self._registered |= agent_connections.ask_all(
-            strangers, lambda client: client.register(self._registration(strangers[client.address], known)), files
+            strangers, lambda client: client.register(self._registration(strangers[client.address], agents)), files
         )
 
     def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
@@ -225,8 +225,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _forget(self, addresses: Collection[str]) -> None:
         self._registered = {address: status for address, status in self._registered.items() if address not in addresses}
 
-    def _registration(self, status: Status, known: Mapping[str, offsets.AgentOffset]) -> Register:
-        resumed = offsets.knows(known, status.agent, status.brokers)
+    def _registration(self, status: Status, agents: Mapping[str, offsets.AgentOffset]) -> Register:
+        resumed = offsets.knows(agents, status.agent, status.brokers)
         return Register(self._options.consumer, self._options.start_from, resumed, run=self._run)
 
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
@@ -282,9 +282,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
 
-def _arrived(agent: str, asked: Range, total: int) -> pa.Table:
+def _arrived(agent: str, request: Range, total: int) -> pa.Table:
     """The event that all of a range has arrived. An agent sends with it what did not arrive before: nothing before its end is missing."""
-    return events_table(agent, asked.journal, [(asked.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
+    return events_table(agent, request.journal, [(request.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
 
 
 def _hurry(plans: Collection[Plan], budget: int | None, *, met: bool) -> Hurry:

@@ -73,8 +73,7 @@ def command(
 def _read(
     settings: Settings, paths: tuple[Path, ...], by: str, most: int, tried: tuple[str, ...], free: int | None, at: int | None
 ) -> "DiskAnswer":
-    from streaming.broker.disk.finding_log_dirs import find_log_dirs
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.logdirs import find_log_dirs, open_log_dirs
     from streaming.cluster.usage.disk_answer import answer_of
     from streaming.terminal.offline.disk_reading import Asked, read_disk
 

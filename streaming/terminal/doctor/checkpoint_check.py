@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.spark.job.checkpoint import VERSION, Identity
+from streaming.spark.job.checkpoint import VERSION, JobIdentity
 from streaming.spark.job.repair import is_whole, newest
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
 from streaming.terminal.doctor.locks import holder_of
@@ -40,8 +40,8 @@ def job_id_of(directory: Path) -> str:
         return ""
 
 
-def _read(path: Path) -> Identity:
-    return Identity(**json.loads(path.read_text()))
+def _read(path: Path) -> JobIdentity:
+    return JobIdentity(**json.loads(path.read_text()))
 
 
 def _identity(directory: Path, asked: Subject) -> Iterator[Diagnosis]:

@@ -6,7 +6,7 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.broker.agent.permissions import Unreadable, find_unreadable, unreadable_file
+from streaming.broker.agent.permissions import UnreadablePath, find_unreadable, unreadable_file
 from streaming.broker.disk.identity import LogDir
 from streaming.common.formatting import format_count, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -40,7 +40,7 @@ def _of(log_dir: LogDir) -> Iterator[Diagnosis]:
         return
     if not found:
         yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"everything in {log_dir.path} can be read")
-    by_cost: dict[tuple[str, str], list[Unreadable]] = {}
+    by_cost: dict[tuple[str, str], list[UnreadablePath]] = {}
     for each in found:
         metadata = each.path.suffix == ".checkpoint" and each.path.parent.name == f"{METADATA_TOPIC}-0"
         by_cost.setdefault((_METADATA_COST if metadata else each.cost, each.why), []).append(each)
@@ -55,13 +55,13 @@ def _of(log_dir: LogDir) -> Iterator[Diagnosis]:
         )
 
 
-def _spelled(why: str, files: list[Unreadable]) -> str:
+def _spelled(why: str, files: list[UnreadablePath]) -> str:
     if files[0].may_not:
         return f"{why} by user {_name(os.geteuid())}"
     return f"{why}: Kafka has not made {'it' if len(files) == 1 else 'them'} so"
 
 
-def _unreadable_snapshots(path: Path) -> Iterator[Unreadable]:
+def _unreadable_snapshots(path: Path) -> Iterator[UnreadablePath]:
     """Producer snapshots, which `find_unreadable` leaves out: without them a log is read all the same."""
     for file in path.glob("*/*.snapshot"):
         yield from unreadable_file(file, _PRODUCERS_COST)

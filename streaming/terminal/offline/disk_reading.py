@@ -12,8 +12,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.dir_usage import DirUsage
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.offset_checkpoint import load_offset_checkpoint
+from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
 from streaming.broker.protocol.disk_json import LeftoverFiles
@@ -28,8 +27,8 @@ from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
-from streaming.rules.config_values import Source
-from streaming.rules.segment_columns import LogFacts, Logs
+from streaming.rules.config_values import ValueSource
+from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
 from streaming.terminal.offline.uncollected import uncollected
 
@@ -224,7 +223,7 @@ class _Reading:
         facts = self._facts(limits_of)
         return LogsThere(
             items=np.array(self._items, np.int64),
-            logs=Logs(facts),
+            logs=SegmentColumns(facts),
             limits=[each.limits for each in facts],
             first_ms=np.array([log.first_ms for log in self._logs], np.int64),
             active_first_ms=np.array([log.active_first_ms for log in self._logs], np.int64),
@@ -259,7 +258,7 @@ class _Reading:
         return log.log_end if log.checkpoint < 0 or log.checkpoint >= active else log.checkpoint
 
     def _doubts(self, logs: LogsThere) -> Iterator[str]:
-        if not self._cluster.known and any(each.source is Source.ASSUMED for each in logs.limits):
+        if not self._cluster.known and any(each.source is ValueSource.ASSUMED for each in logs.limits):
             yield (
                 "the cluster's metadata log cannot be read, so the limits of topics are assumed: run as the broker's user, "
                 "or name the log dir that has __cluster_metadata-0 too"

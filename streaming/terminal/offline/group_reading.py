@@ -37,9 +37,9 @@ from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
 from streaming.common.short_names import is_short_form, possible_names
+from streaming.kafka.formats.metadata_brokers import server_of
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.partitioning import coordinator_partition
-from streaming.kafka.formats.servers import server_of
 from streaming.kafka.groups.commit_table import CommitRows, Commits
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import ListedGroups

@@ -9,7 +9,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
-from streaming.kafka.formats.servers import server_of
+from streaming.kafka.formats.metadata_brokers import server_of
 from streaming.pages.api.judged import Judged
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.rates import MeanRates
