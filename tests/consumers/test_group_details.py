@@ -10,6 +10,7 @@ from streaming.broker.protocol.group_json import BatchCheck, GroupDetail, GroupP
 from streaming.cluster.consumers import group_details
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.errors import AgentError
+from streaming.pages.api.listed_groups import GroupResults
 from streaming.pages.api.paging import Asked
 from streaming.rules.transaction_verdicts import NEVER_MS
 from tests.consumers.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
@@ -439,6 +440,6 @@ def test_a_page_of_groups_counts_what_is_left_out() -> None:
     assert answers is not None
     page = answers.page(Asked(sort="group", order="asc", offset=1, limit=1))
     assert ([each.group for each in page.rows], page.total, page.matched, page.omitted) == (["b"], 3, 3, 4)
-    hidden = replace(answers, is_exported=lambda name: name != "b")
+    hidden = replace(answers, results=GroupResults(answers.snapshot, lambda name: name != "b"))
     assert [each.group for each in hidden.page(Asked(sort="group", order="asc")).rows] == ["a", "c"]
     assert hidden.named("b") is None

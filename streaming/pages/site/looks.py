@@ -11,7 +11,7 @@ from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from streaming.pages.api.judged import Judged
-from streaming.pages.api.listed_groups import ListedGroups, MakeDetails
+from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.seen import Seen
 from streaming.pages.api.views import Views
 
@@ -46,6 +46,7 @@ class Looks:
         self._lock = Lock()  # protects what follows
         self._last: Judged | None = None
         self._last_groups: JudgedGroups | None = None
+        self._results: GroupResults | None = None  # about the snapshot of the last groups
 
     def look(self) -> Judged:
         """The state as it was a few seconds ago, at most."""
@@ -57,9 +58,9 @@ class Looks:
             return self._last
 
     def forget(self) -> None:
-        """Keep the last look no longer."""
+        """Keep the last look, and what follows from it, no longer."""
         with self._lock:
-            self._last = None
+            self._last, self._last_groups, self._results = None, None, None
 
     def _judged(self, seen: Seen) -> Judged:
         now = seen.now_ms / 1000
@@ -105,9 +106,11 @@ class Looks:
         """The answers about consumer groups; None while nothing is known of any, and what is there is still on its way."""
         if groups is None or not (self._table.ready or len(groups.snapshot.rows) or groups.snapshot.groups or groups.snapshot.unread):
             return None
+        if self._results is None or self._results.snapshot is not groups.snapshot:
+            self._results = GroupResults(groups.snapshot, self._table.export.has_consumer)
         return ListedGroups(
             judged=groups,
-            is_exported=self._table.export.has_consumer,
+            results=self._results,
             messages=lambda: GroupPartitions(groups.snapshot, seen.shown, seen.snapshot.topic_names),
             details=self._details,
             commands=lambda _: commands,
