@@ -18,7 +18,7 @@ from streaming.cluster.verdicts.commands import Commands, GroupCommands
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
 from streaming.cluster.verdicts.group_judge import CALM, FINE, GroupBounds, JudgedGroups, Judgement, judge_groups
 from streaming.common.short_names import possible_names
-from streaming.pages.api.paging import Asked, Sheet, cut, number_of, ranks
+from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
 
 MOST_PARTITIONS = 10_000
 """The most partitions of an answer: those with the largest lag."""
@@ -119,20 +119,12 @@ class ListedGroups:
         worst = self._worst[item]
         return replace(self.totals.summary(item), verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
 
-    def page(self, asked: Asked) -> GroupPage:
+    def page(self, request: PageRequest) -> GroupPage:
         """Some groups. By ``verdict`` the worst come first, then those with the largest lag."""
-        some = cut(self._sheet, asked)
-        return GroupPage(
-            at_ms=self.judged.now_ms,
-            total=some.total,
-            matched=some.matched,
-            offset=asked.offset,
-            sort=asked.sort,
-            order=asked.order,
-            rows=[self.summary(item) for item in some.items],
-            omitted=self.snapshot.omitted,
-            unread=sum(self.snapshot.unread.values()),
-        )
+        some = cut(self._sheet, request)
+        rows = [self.summary(item) for item in some.items]
+        unread = sum(self.snapshot.unread.values())
+        return some.page(GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread)
 
     @cached_property
     def _sheet(self) -> Sheet:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.listing_json import PartitionPage, PartitionRow
 from streaming.cluster.verdicts.cases import RowVerdicts
 from streaming.pages.api.judged import with_verdicts
-from streaming.pages.api.paging import Asked, Sheet, cut, natural_order
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
 from streaming.pages.api.rates import NO_RATES, RateColumns
 from streaming.pages.api.seen import Seen
 from streaming.rules.retention_rule import BLOCKED
@@ -22,20 +22,13 @@ _COPIED = (
 """Fields that have the name of a column."""
 
 
-def partition_page(seen: Seen, asked: Asked, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
+def partition_page(seen: Seen, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
     """A page of partitions."""
     columns = partition_columns(seen, rates)
     sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers), topics=seen.topics)
-    found = cut(sheet, asked)
-    return PartitionPage(
-        at_ms=seen.now_ms,
-        total=found.total,
-        matched=found.matched,
-        offset=asked.offset,
-        sort=asked.sort,
-        order=asked.order,
-        rows=with_verdicts(partition_rows(seen, columns, found.items, rates), verdicts.of_rows(found.items)),
-    )
+    some = cut(sheet, request)
+    rows = with_verdicts(partition_rows(seen, columns, some.items, rates), verdicts.of_rows(some.items))
+    return some.page(PartitionPage, seen.now_ms, rows)
 
 
 def partition_columns(seen: Seen, rates: RateColumns = NO_RATES) -> dict[str, NDArray[Any]]:

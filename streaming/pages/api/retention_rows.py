@@ -10,7 +10,7 @@ from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
 from streaming.cluster.verdicts.cases import RowVerdicts
 from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
 from streaming.pages.api.judged import with_verdicts
-from streaming.pages.api.paging import Asked, Sheet, cut, natural_order
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
 from streaming.pages.api.seen import Seen
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.rules.config_values import Source
@@ -27,22 +27,15 @@ _COPIED = (
 """Fields that have the name of a column."""
 
 
-def retention_page(seen: Seen, asked: Asked, verdicts: RowVerdicts) -> RetentionPage:
+def retention_page(seen: Seen, request: PageRequest, verdicts: RowVerdicts) -> RetentionPage:
     """A page of what is kept."""
     logs = seen.shown.logs
     columns: dict[str, NDArray[Any]] = {name: logs[name] for name in RETENTION.sortable if name in _COPIED}
     columns["retention_blocked"] = logs["blocked"]
     sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers), topics=seen.topics)
-    found = cut(sheet, asked)
-    return RetentionPage(
-        at_ms=seen.now_ms,
-        total=found.total,
-        matched=found.matched,
-        offset=asked.offset,
-        sort=asked.sort,
-        order=asked.order,
-        rows=with_verdicts(retention_rows(seen, found.items), verdicts.of_rows(found.items)),
-    )
+    some = cut(sheet, request)
+    rows = with_verdicts(retention_rows(seen, some.items), verdicts.of_rows(some.items))
+    return some.page(RetentionPage, seen.now_ms, rows)
 
 
 def retention_rows(seen: Seen, items: Sequence[int]) -> list[RetentionRow]:

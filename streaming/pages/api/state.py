@@ -28,7 +28,7 @@ from streaming.pages.api import partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.count_page import count_page
 from streaming.pages.api.judged import Judged
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
-from streaming.pages.api.paging import asked_of
+from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
 from streaming.pages.api.problem_page import problem_page
 from streaming.pages.api.status_message import status_message
@@ -92,18 +92,18 @@ class State:
 
     def partitions(self, query: str = "") -> PartitionPage:
         """Partitions."""
-        asked, judged = asked_of(query, PARTITIONS, self._largest), self._look()
-        return _answered(partition_rows.partition_page(judged.seen, asked, judged.partition_verdicts, judged.rates), judged)
+        request, judged = page_request(query, PARTITIONS, self._largest), self._look()
+        return _answered(partition_rows.partition_page(judged.seen, request, judged.partition_verdicts, judged.rates), judged)
 
     def transactions(self, query: str = "") -> TransactionPage:
         """Open transactions."""
-        asked, judged = asked_of(query, TRANSACTIONS, self._largest), self._look()
-        return _answered(transaction_rows.transaction_page(judged.seen, judged.of, asked), judged)
+        request, judged = page_request(query, TRANSACTIONS, self._largest), self._look()
+        return _answered(transaction_rows.transaction_page(judged.seen, judged.of, request), judged)
 
     def retention(self, query: str = "") -> RetentionPage:
         """What is kept of partitions."""
-        asked, judged = asked_of(query, RETENTION, self._largest), self._look()
-        return _answered(retention_rows.retention_page(judged.seen, asked, judged.retention_verdicts), judged)
+        request, judged = page_request(query, RETENTION, self._largest), self._look()
+        return _answered(retention_rows.retention_page(judged.seen, request, judged.retention_verdicts), judged)
 
     def count(self, query: str = "") -> CountPage:
         """How many records there are."""
@@ -116,8 +116,8 @@ class State:
         Raises:
             NotYetError: nothing is known of them yet.
         """
-        asked, judged = asked_of(query, GROUPS, self._largest, JUDGED_BY), self._look()
-        return _answered(_groups(judged, query).page(asked), judged)
+        request, judged = page_request(query, GROUPS, self._largest, JUDGED_BY), self._look()
+        return _answered(_groups(judged, query).page(request), judged)
 
     def group(self, name: str, query: str = "") -> GroupDetail | None:
         """One consumer group with its partitions, None if there is none with this name, or nothing is known of any."""

@@ -11,27 +11,18 @@ from streaming.cluster.verdicts.transaction_problems import command_of
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged import with_verdicts
-from streaming.pages.api.paging import Asked, Sheet, cut, natural_order, ranks
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, ranks
 from streaming.pages.api.seen import Seen
 
 _NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
 _WORDS = ("transactional_id", "coordinator_state", "verdict")
 
 
-def transaction_page(seen: Seen, of: Circumstances, asked: Asked) -> TransactionPage:
+def transaction_page(seen: Seen, of: Circumstances, request: PageRequest) -> TransactionPage:
     """A page of open transactions: those that are open for longer than ``late_after``."""
     rows = transaction_rows(seen, of, seen.shown.logs.late)
-    found = cut(_sheet(rows), asked)
-    return TransactionPage(
-        at_ms=seen.now_ms,
-        total=found.total,
-        matched=found.matched,
-        offset=asked.offset,
-        sort=asked.sort,
-        order=asked.order,
-        rows=[rows[item] for item in found.items],
-        omitted=seen.shown.logs.late_omitted,
-    )
+    some = cut(_sheet(rows), request)
+    return some.page(TransactionPage, seen.now_ms, [rows[item] for item in some.items], omitted=seen.shown.logs.late_omitted)
 
 
 def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:

@@ -7,9 +7,8 @@ from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count, format_duration, format_name, format_size, format_time
 from streaming.pages.site.page_links import COST
 from streaming.pages.site.page_tables import Column, Drawn, draw
-from streaming.pages.site.page_views import PageView
+from streaming.pages.site.page_views import Fact, PageView
 from streaming.pages.site.page_words import NOTHING, Cell, number, size
-from streaming.pages.site.partition_view import Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,15 +49,7 @@ def home(status: Status, found: ProblemPage, query: Query) -> HomeView:
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", kept=tuple(query.kept("severity").items()))
         if found.total > len(found.rows) or query.filter
         else None,
-        paging=paging(
-            HOME,
-            kept,
-            offset=found.offset,
-            shown=len(found.rows),
-            matched=found.matched,
-            total=found.total,
-            limit=query.limit,
-        ),
+        paging=paging(HOME, kept, offset=found.offset, rows=len(found.rows), matched=found.matched, total=found.total),
         agents=draw(
             "agents",
             "Agents, one beside each broker",

@@ -45,7 +45,7 @@ class _Listing(Generic[Row]):
     def view(self, query: Query, status: Status, found: ListPage, rows: Sequence[Row], notes: tuple[str, ...] = ()) -> ListView:
         """The table of what was found."""
         kept = query.kept(*_KEPT)
-        page = paging(self.path, kept, offset=found.offset, shown=len(rows), matched=found.matched, total=found.total, limit=query.limit)
+        page = paging(self.path, kept, offset=found.offset, rows=len(rows), matched=found.matched, total=found.total)
         sorting = Sorting(path=self.path, sort=found.sort, order=found.order, others=query.kept("filter"))
         empty = "Nothing matches the filter." if query.filter and found.total else self.empty
         return ListView(

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
-from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.errors import UsageError
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
@@ -56,11 +55,6 @@ class Query:
     def text(self, *names: str) -> str:
         """The same as they are written in an address."""
         return urlencode(self.kept(*names))
-
-    @property
-    def limit(self) -> int:
-        """How many rows a page has."""
-        return DEFAULT_LIMIT
 
     def number(self, name: str) -> int:
         """A number from 0 on.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, Field, severity_of
 from streaming.pages.site.page_links import link
@@ -128,10 +129,10 @@ def choices(columns: Sequence[Column[Row]], sort: str) -> tuple[Choice, ...]:
     return tuple(Choice(value=each.sort, text=each.head, chosen=each.sort == sort) for each in columns if each.sort)
 
 
-def paging(path: str, kept: Mapping[str, str], *, offset: int, shown: int, matched: int, total: int, limit: int) -> Paging:
-    """Which rows a page shows, with the ways to its neighbours; ``kept``: the parameters that stay."""
-    of = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
-    words = f"{offset + 1:,} to {offset + shown:,} of {of}" if shown else f"none of {of}"
-    previous = link(path, {**kept, "offset": str(max(0, min(offset, matched) - limit))}) if offset and matched else ""
-    more = link(path, {**kept, "offset": str(offset + limit)}) if offset + shown < matched and shown else ""
+def paging(path: str, parameters: Mapping[str, str], *, offset: int, rows: int, matched: int, total: int) -> Paging:
+    """Which rows a page shows, with the ways to its neighbours; ``parameters``: those that stay."""
+    every = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
+    words = f"{offset + 1:,} to {offset + rows:,} of {every}" if rows else f"none of {every}"
+    previous = link(path, {**parameters, "offset": str(max(0, min(offset, matched) - DEFAULT_LIMIT))}) if offset and matched else ""
+    more = link(path, {**parameters, "offset": str(offset + DEFAULT_LIMIT)}) if offset + rows < matched and rows else ""
     return Paging(words=words, previous=previous, next=more)

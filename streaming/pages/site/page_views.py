@@ -1,13 +1,16 @@
 """What each view of the page shows, as values that its template only has to write down."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import place
+from streaming.pages.listings.listing import Listing
 from streaming.pages.site.page_links import group_link, link, partition_link
-from streaming.pages.site.page_tables import Choice, Drawn
+from streaming.pages.site.page_tables import Choice, Drawn, columns_of
 from streaming.pages.site.page_words import Cell, Link, moment
 
 _CALM = {"critical": "critical", "warning": "warning", "info": "note", "": "fine"}
@@ -39,6 +42,14 @@ class PageView:
         status = self.status
         numbers = ((status.critical, "critical"), (status.warning, "warning"), (status.info, "note"))
         return ", ".join(counted(count, word) for count, word in numbers if count) or "no problems"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name and a value."""
+
+    name: str
+    value: Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +112,14 @@ def shown_problems(problems: list[Problem], now_ms: int) -> tuple[ShownProblem, 
             about=tuple(_about(problem)),
         )
         for index, problem in enumerate(problems)
+    )
+
+
+def listed_facts(listing: Listing, row: PublicMessage, now_ms: int, *, without: Collection[str]) -> tuple[Fact, ...]:
+    """A row of a declared list as facts, with the list's headings and cells, but for some of its fields."""
+    return tuple(
+        Fact(name=column.head, value=column.cell(row, now_ms))
+        for column in columns_of([each for each in listing.columns if each.name not in without])
     )
 
 

@@ -6,28 +6,22 @@ from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionRow
 from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name
-from streaming.pages.listings.list_cells import Times, place
-from streaming.pages.listings.listing import severity_of
+from streaming.pages.listings.list_cells import place
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_charts import Chart
 from streaming.pages.site.page_links import PARTITIONS
 from streaming.pages.site.page_tables import Column, Drawn, columns_of, draw
-from streaming.pages.site.page_views import PageView, ShownProblem, shown_problems
-from streaming.pages.site.page_words import NOTHING, Cell, bytes_rate, drawn, moment, number, records_rate, size
+from streaming.pages.site.page_views import Fact, PageView, ShownProblem, listed_facts, shown_problems
+from streaming.pages.site.page_words import NOTHING, Cell, bytes_rate, moment, number, records_rate, size
 from streaming.pages.site.segment_strip import Strip, by_size, by_time
 
 _MOST_LISTED = 50
 """So many segments are listed below the drawing, the newest."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """A name and a value."""
-
-    name: str
-    value: Cell
+_ABOVE = ("topic", "broker", "size_bytes")
+"""What the facts above the retention have already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +52,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
         facts=_facts(row, now),
         charts=tuple(hour_charts(detail.minutes, now)),
         strips=tuple(each for each in strips if each is not None),
-        retention=_retention(detail, now),
+        retention=() if detail.retention is None else listed_facts(RETENTION, detail.retention, now, without=_ABOVE),
         transactions=draw(
             "transactions",
             "Open transactions",
@@ -87,22 +81,6 @@ def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
         Fact(name="Records on disk", value=number(row.records_data)),
         Fact(name="of these aborted", value=number(row.records_aborted)),
     )
-
-
-def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
-    kept = detail.retention
-    if kept is None:
-        return ()
-    times, tone = Times(now_ms), severity_of(kept)
-    return tuple(
-        Fact(name=each.heading, value=drawn(each.cell_in(kept, times), tone=tone if each.toned else ""))
-        for each in RETENTION.columns
-        if each.name not in _ABOVE
-    )
-
-
-_ABOVE = ("topic", "broker", "size_bytes")
-"""What the facts above the retention have already."""
 
 
 def _kind(row: SegmentRow, now_ms: int) -> Cell:
