@@ -13,9 +13,9 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.common.settings import Settings
 from streaming.pages.api import listed_groups
+from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
-from streaming.pages.api.views import Views
-from streaming.pages.site.looks import Looks
+from streaming.pages.site.judged_looks import JudgedLooks
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.rows import new_observer, new_table
@@ -52,9 +52,9 @@ def state() -> State:
     seconds = itertools.count(NOW // 1000, 5)
     table, board = new_table(), GroupBoard()
     board.publish(SNAPSHOT)
-    views = Views(table, lambda: next(seconds))
-    looks = Looks(table, new_observer(), views, board, lambda _: None, thresholds_of(Settings()), redacted=False)
-    return State(looks.look)
+    looks = Looks(table, lambda: next(seconds))
+    judged = JudgedLooks(table, new_observer(), looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
+    return State(judged.look)
 
 
 def test_what_is_judged_as_it_is_already_is_not_judged_again(calls: Counter[str], state: State) -> None:

@@ -20,15 +20,14 @@ from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemP
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.errors import NotYetError
 from streaming.pages.api.paging import page_request
-from streaming.pages.api.problem_page import problem_page
 from streaming.pages.api.state import State
+from streaming.pages.api.status_message import problem_page
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.listing import DESCENDING, Listing
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.page_source import PageSource
 
 NOW = 1_763_000_000_000
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -386,4 +385,4 @@ def _page(rows: Sequence[Any], query: str, listing: Listing) -> dict[str, Any]:
 
 def site_of(world: MadeUpJob) -> PageSite:
     """The page of a world, which stands in for a job's `State`."""
-    return PageSite(PageSource(state=cast(State, world), cost=world.cost))
+    return PageSite(cast(State, world), world.cost)

@@ -10,8 +10,8 @@ from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import place
 from streaming.pages.listings.listing import Listing
 from streaming.pages.site.page_links import group_link, link, partition_link
-from streaming.pages.site.page_tables import Choice, Drawn, columns_of
-from streaming.pages.site.page_words import Cell, Link, moment
+from streaming.pages.site.page_tables import FormChoice, PageTable, columns_of
+from streaming.pages.site.page_words import Link, PageCell, moment
 
 _CALM = {"critical": "critical", "warning": "warning", "info": "note", "": "fine"}
 """The word for a severity on a badge."""
@@ -27,9 +27,9 @@ class PageView:
     json: str = ""
 
     @property
-    def as_of(self) -> Cell:
+    def as_of(self) -> PageCell:
         """When this was so."""
-        return Cell(text=format_time(self.status.at_ms), time=format_time(self.status.at_ms))
+        return PageCell(text=format_time(self.status.at_ms), time=format_time(self.status.at_ms))
 
     @property
     def badge(self) -> str:
@@ -49,7 +49,7 @@ class Fact:
     """A name and a value."""
 
     name: str
-    value: Cell
+    value: PageCell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,19 +61,19 @@ class ShownProblem:
     head: str
     detail: str
     badge: str
-    since: Cell
+    since: PageCell
     about: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A form that filters a table. ``kept``: parameters that it does not change, as hidden fields; ``sorts``: its choices, may be empty."""
+    """A form that filters a table. ``parameters``: those that it does not change, as hidden fields; ``sorts``: its choices, if any."""
 
     path: str
     text: str
     label: str
-    kept: tuple[tuple[str, str], ...] = ()
-    sorts: tuple[Choice, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    sorts: tuple[FormChoice, ...] = ()
     order: str = ""
 
 
@@ -82,7 +82,7 @@ class ListView(PageView):
     """A table."""
 
     intro: str
-    table: Drawn
+    table: PageTable
     filter: Filter | None = None
     notes: tuple[str, ...] = ()
 
