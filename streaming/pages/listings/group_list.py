@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import is_finding
-from streaming.common.formatting import NONE, format_count, format_name
+from streaming.common.formatting import NONE, format_name
 from streaming.pages.listings.list_cells import Cell, Times, Unit, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
@@ -13,10 +13,6 @@ _PARTITIONS = "the partitions of which this is so"
 
 def _name(row: GroupSummary, _: Times) -> Cell:
     return Cell(text=format_name(row.group, 255), group=row.group)
-
-
-def _state(row: GroupSummary, _: Times) -> Cell:
-    return Cell(text=row.state or NONE, note=format_count(row.members, "member") if row.members >= 0 else "")
 
 
 def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
@@ -116,9 +112,7 @@ GROUPS = Listing(
             key="Y",
         ),
         Field(name="protocol", unit=Unit.WORD, meaning="of a classic group, as `consumer` or `connect`"),
-        Field(
-            name="state", unit=Unit.WORD, meaning="as Kafka's tools call it", heading="State", rank=9, sort=ASCENDING, key="S", cell=_state
-        ),
+        Field(name="state", unit=Unit.WORD, meaning="as Kafka's tools call it", heading="State", rank=9, sort=ASCENDING, key="S"),
         Field(
             name="members",
             unit=Unit.COUNT,

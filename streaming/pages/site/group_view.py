@@ -22,9 +22,6 @@ from streaming.pages.site.page_words import NOTHING, Link, PageCell
 _MOST_VERDICTS = 20
 _MOST_CLIENTS = 5
 
-_NOT_FACTS = ("group", "members")
-"""What the title of the view has already, and the state with its number of members."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownVerdict:
@@ -86,7 +83,7 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
 
 def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
     clients = ", ".join(map(format_name, detail.clients[:_MOST_CLIENTS])) or NOTHING
-    facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=_NOT_FACTS)
+    facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=("group",))
     return (*facts, Fact(name="Clients", value=PageCell(text=clients)))
 
 
