@@ -1,4 +1,4 @@
-"""One look at a table, judged: what is wrong in it, and how fresh it is."""
+"""One look at a table, judged: what is wrong in it, and up to when it is whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 class JudgedLook:
     """A look, with everything that its messages are made from. ``ready`` to ``started_ms``: as in `streaming.pages.api.status_message`.
 
-    ``unknown``: sentences about what else cannot be told. ``whole``: it is about a whole cluster, and not about some of its logs.
+    ``unknown``: sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
     """
 
     look: Look
@@ -65,5 +65,5 @@ class JudgedLook:
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """What cannot be told, in sentences: something may be wrong there that is no problem here."""
+        """What is not known, in sentences: something may be wrong there that is no problem here."""
         return (*(unknown(self.circumstances, self.problems) if self.whole else ()), *self.unknown)[:_MOST_DOUBTS]

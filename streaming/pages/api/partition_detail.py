@@ -56,7 +56,7 @@ def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
     count = last + 1 - first
     half = MOST_SEGMENTS // 2
     chosen = range(count) if count <= MOST_SEGMENTS else [*range(half), *range(count - half, count)]
-    found = [
+    segments = [
         SegmentRow(
             base_offset=int(listed.base[first + each]),
             size_bytes=int(listed.size[first + each]),
@@ -67,7 +67,7 @@ def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
         )
         for each in chosen
     ]
-    return found, count - len(found)
+    return segments, count - len(segments)
 
 
 def _deletion_ms(listed: Logs, place: int, segment: int, now_ms: int, *, is_deletable: bool) -> int:

@@ -73,7 +73,7 @@ class State:
         return None if make is None else make(query)
 
     def status(self) -> Status:
-        """What is wrong all in all, how fresh that is, and every agent."""
+        """What is wrong all in all, up to when that is whole, and every agent."""
         judged = self._look()
         return status_message(
             judged.circumstances,
@@ -144,5 +144,5 @@ P = TypeVar("P", ProblemPage, PartitionPage, TransactionPage, RetentionPage, Cou
 
 
 def _answered(page: P, judged: JudgedLook) -> P:
-    """A page as it is sent: with who says it, and what cannot be told."""
+    """A page as it is sent: with the version that made it, and what is not known."""
     return replace(page, version=streaming.__version__, doubts=list(judged.doubts))

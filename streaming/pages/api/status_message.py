@@ -33,7 +33,7 @@ def status_message(
         ready: everything that was on the disks at the start is in the numbers.
         newest_ms: everything up to then is in them, of all agents that are up.
         started_ms: when the process began.
-        doubts: sentences about what cannot be told.
+        doubts: sentences about what is not known.
     """
     agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
     return Status(

@@ -16,7 +16,7 @@ def _name(row: GroupSummary, _: Times) -> Cell:
 
 
 def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
-    """The worst that is to be said, and since when; what needs nothing has a question mark where limits are assumed."""
+    """The worst verdict, and since when it is so; what needs nothing has a question mark where limits are assumed."""
     cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed and not is_finding(row))
     return cell if row.since_ms < 0 else Cell(text=cell.text, note=times.of(row.since_ms), at_ms=row.since_ms)
 

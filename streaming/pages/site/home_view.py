@@ -1,4 +1,4 @@
-"""The first view: the verdict, what is wrong with the most severe first, and how fresh that is by agent."""
+"""The first view: the verdict, what is wrong with the most severe first, and up to when that is whole, by agent."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class HomeView(PageView):
 
 
 def home(status: Status, page: ProblemPage, query: Query) -> HomeView:
-    """The verdict, what is wrong, and how fresh that is."""
+    """The verdict, what is wrong, and up to when that is whole."""
     parameters = query.given("severity", "filter")
     counts = dict(zip(SEVERITIES, (page.critical, page.warning, page.info), strict=True))
     severities = [FormChoice(value=HOME, text=f"all {page.total:,}", chosen=not query.severity)]

@@ -69,7 +69,7 @@ class Paging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTable:
-    """A table as it is drawn. ``key``: its id on the page; ``empty``: what is said without rows."""
+    """A table as it is drawn. ``key``: its id on the page; ``empty``: the sentence in place of rows."""
 
     key: str
     caption: str

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.pages.listings.list_cells import Cell, place
+from streaming.common.formatting import NONE, format_age, format_duration, format_name, format_size, format_time
+from streaming.pages.listings.list_cells import Cell
 from streaming.pages.site.page_charts import ChartLine, spark
 from streaming.pages.site.page_links import group_link, partition_link
 
-UNKNOWN = "not known"
 NOTHING = NONE
 """Stands in a table where there is nothing to say."""
 
@@ -51,9 +50,9 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     return PageCell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)
 
 
-def number(value: int, noun: str = "") -> PageCell:
+def number(value: int) -> PageCell:
     """A count, or that it is not known."""
-    return PageCell(text=NOTHING if value < 0 else format_count(value, noun) if noun else f"{value:,}")
+    return PageCell(text=NOTHING if value < 0 else f"{value:,}")
 
 
 def size(value: int) -> PageCell:
@@ -79,11 +78,6 @@ def moment(ms: int, now_ms: int, otherwise: str = NOTHING) -> PageCell:
 def span(ms: int) -> str:
     """A length of time."""
     return NOTHING if ms < 0 else format_duration(ms / 1000)
-
-
-def partition_cell(topic: str, partition: int) -> PageCell:
-    """A partition, with the way to its view."""
-    return PageCell(text=place(topic, partition), href=partition_link(topic, partition), name=True)
 
 
 def group_reference(group: str) -> Link:
