@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.pages.api.history import MINUTE_MS, MINUTES, History
-from streaming.pages.api.seen import Seen
-from streaming.pages.api.views import KEEP_SECONDS, Views
+from streaming.pages.api.look import Look
+from streaming.pages.api.looks import KEEP_SECONDS, Looks
 from tests.view.rows import log, new_table, removed, states
 
 START = 1_700_000_040.0 // 60 * 60
 """The beginning of a minute, Unix seconds."""
 
 
-def seen(table: Table, at: float) -> Seen:
+def seen(table: Table, at: float) -> Look:
     snapshot = table.snapshot(at)
-    return Seen(view(snapshot), snapshot)
+    return Look(view(snapshot), snapshot)
 
 
-def looked(history: History, table: Table, at: float) -> Seen:
+def looked(history: History, table: Table, at: float) -> Look:
     found = seen(table, at)
     history.sample(found.snapshot)
     history.record(found)
@@ -121,27 +121,27 @@ def test_time_that_goes_back_begins_anew() -> None:
 
 def test_a_look_is_shared_for_two_seconds_and_kept_for_a_minute() -> None:
     now = [START]
-    views = Views(new_table(log()), lambda: now[0])
-    assert views.new() is not views.recent()
-    first = views.recent()
+    looks = Looks(new_table(log()), lambda: now[0])
+    assert looks.new() is not looks.recent()
+    first = looks.recent()
     now[0] += 2
-    assert views.recent() is first
+    assert looks.recent() is first
     now[0] += 0.1
-    assert views.recent() is not first
-    assert views.is_wanted
+    assert looks.recent() is not first
+    assert looks.is_wanted
     now[0] += KEEP_SECONDS + 1
-    views.remember()
-    assert not views.is_wanted
+    looks.remember()
+    assert not looks.is_wanted
 
 
 def test_what_nobody_looks_at_is_remembered_all_the_same() -> None:
     now, table = [START], new_table(log(appended_bytes=0))
-    views = Views(table, lambda: now[0])
+    looks = Looks(table, lambda: now[0])
     for step in range(1, 13):
-        views.remember()
+        looks.remember()
         now[0] += 10
         table.apply(states(log(appended_bytes=step * 100)))
-    views.remember()
-    assert not views.is_wanted
-    last = views.new()
-    assert views.history.hours(last, [0])[0][-3:] == [-1.0, 10.0, 10.0]
+    looks.remember()
+    assert not looks.is_wanted
+    last = looks.new()
+    assert looks.history.hours(last, [0])[0][-3:] == [-1.0, 10.0, 10.0]

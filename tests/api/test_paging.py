@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
 from streaming.errors import UsageError
-from streaming.pages.api.paging import Asked, Sheet, asked_of, cut, natural_order, parameters_of, ranks
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, page_request, parameters_of, ranks
 from streaming.pages.listings.list_cells import Unit
 from streaming.pages.listings.listing import Field, Listing
 from tests.tables import each_row
@@ -77,7 +77,7 @@ def expected(rows: list[Row], sort: str, order: str, text: str) -> list[Row]:
 def test_the_pages_one_after_the_other_are_the_sorted_rows(rows: list[Row], sort: str, order: str, text: str, limit: int) -> None:
     found, matched = [], set()
     for offset in range(0, len(rows) + limit, limit):
-        page = cut(sheet(rows), Asked(sort=sort, order=order, filter=text, offset=offset, limit=limit))
+        page = cut(sheet(rows), PageRequest(sort=sort, order=order, filter=text, offset=offset, limit=limit))
         assert (page.total, len(page.items) <= limit) == (len(rows), True)
         matched.add(page.matched)
         found += [rows[item] for item in page.items]
@@ -87,23 +87,23 @@ def test_the_pages_one_after_the_other_are_the_sorted_rows(rows: list[Row], sort
 
 def test_a_rate_that_is_no_number_is_not_known() -> None:
     rates = Sheet(columns={"r": np.array([np.nan, 2.0, -1.0, 3.0])}, texts=["t"] * 4, natural=np.arange(4))
-    assert cut(rates, Asked(sort="r", order="desc")).items == [1 + 2, 1, 0, 2]
-    assert cut(rates, Asked(sort="r", order="asc")).items == [1, 3, 0, 2]
+    assert cut(rates, PageRequest(sort="r", order="desc")).items == [1 + 2, 1, 0, 2]
+    assert cut(rates, PageRequest(sort="r", order="asc")).items == [1, 3, 0, 2]
 
 
 @each_row(
-    ("query", "asked"),
+    ("query", "expected"),
     [
-        ("", Asked(sort="size_bytes", order="desc", limit=DEFAULT_LIMIT)),
-        ("sort=topic", Asked(sort="topic", order="asc")),
-        ("sort=verdict&order=desc", Asked(sort="verdict", order="desc")),
-        ("filter=a%20b&offset=7&limit=1000", Asked(sort="size_bytes", order="desc", filter="a b", offset=7, limit=LARGEST_LIMIT)),
-        ("limit=1&limit=2", Asked(sort="size_bytes", order="desc", limit=2)),
-        ("filter=", Asked(sort="size_bytes", order="desc")),
+        ("", PageRequest(sort="size_bytes", order="desc", limit=DEFAULT_LIMIT)),
+        ("sort=topic", PageRequest(sort="topic", order="asc")),
+        ("sort=verdict&order=desc", PageRequest(sort="verdict", order="desc")),
+        ("filter=a%20b&offset=7&limit=1000", PageRequest(sort="size_bytes", order="desc", filter="a b", offset=7, limit=LARGEST_LIMIT)),
+        ("limit=1&limit=2", PageRequest(sort="size_bytes", order="desc", limit=2)),
+        ("filter=", PageRequest(sort="size_bytes", order="desc")),
     ],
 )
-def test_what_a_query_asks_for(query: str, asked: Asked) -> None:
-    assert asked_of(query, LISTING) == asked
+def test_what_a_query_asks_for(query: str, expected: PageRequest) -> None:
+    assert page_request(query, LISTING) == expected
 
 
 @each_row(
@@ -126,12 +126,12 @@ def test_what_a_query_asks_for(query: str, asked: Asked) -> None:
 )
 def test_a_bad_parameter_is_named(query: str, named: str) -> None:
     with pytest.raises(UsageError, match=named.replace("(", r"\(")):
-        asked_of(query, LISTING)
+        page_request(query, LISTING)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
 def test_a_filter_may_hold_anything(text: str) -> None:
-    assert asked_of(urlencode({"filter": text}), LISTING).filter == text
+    assert page_request(urlencode({"filter": text}), LISTING).filter == text
 
 
 @given(st.text(max_size=60))
@@ -141,12 +141,12 @@ def test_any_query_is_answered_or_refused(query: str) -> None:
 
 
 def test_a_filter_may_be_as_long_as_that() -> None:
-    assert asked_of(f"filter={'x' * 300}", LISTING).filter == "x" * 300
+    assert page_request(f"filter={'x' * 300}", LISTING).filter == "x" * 300
 
 
 def test_rows_of_some_topics_are_those_with_their_whole_names() -> None:
     whole = Sheet(columns={}, texts=["a-0", "ab-0", "b-0"], natural=np.arange(3), topics=["a", "ab", "b"])
-    asked = asked_of("topic=a&topic=b", LISTING)
-    assert asked.topics == {"a", "b"}
-    assert cut(whole, replace(asked, sort="topic", order="asc")).items == [0, 2]
-    assert cut(whole, Asked(sort="topic", order="asc", topics=frozenset({"nothing"}))).matched == 0
+    request = page_request("topic=a&topic=b", LISTING)
+    assert request.topics == {"a", "b"}
+    assert cut(whole, replace(request, sort="topic", order="asc")).items == [0, 2]
+    assert cut(whole, PageRequest(sort="topic", order="asc", topics=frozenset({"nothing"}))).matched == 0

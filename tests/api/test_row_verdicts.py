@@ -3,8 +3,8 @@
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
-from streaming.pages.api.judged import Judged
-from streaming.pages.api.seen import Seen
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.look import Look
 from streaming.pages.api.state import State
 from tests.view.rows import new_table
 from tests.view.test_retention_columns import BELOW, facts
@@ -16,7 +16,7 @@ from tests.view.test_transaction_columns import orders as opened
 def state(table: Table) -> State:
     snapshot = table.snapshot(MS / 1000)
     shown = view(snapshot)
-    judged = Judged(seen=Seen(shown, snapshot), of=Circumstances(shown=shown, topics=snapshot.topic_names, now_ms=MS))
+    judged = JudgedLook(look=Look(shown, snapshot), circumstances=Circumstances(shown=shown, topics=snapshot.topic_names, now_ms=MS))
     return State(lambda: judged)
 
 

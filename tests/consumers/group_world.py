@@ -17,7 +17,7 @@ from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.export import EVERYTHING
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
-from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from tests.consumers.group_agents import FakeAgent, Records
 from tests.exposition.reading import page, samples
 from tests.view.rows import log, new_observer, new_table, states
@@ -75,7 +75,7 @@ class GroupJob:
             return None
         return ListedGroups(
             judged=judge_groups(groups, groups.at_ms),
-            is_exported=EVERYTHING.has_consumer,
+            results=GroupResults(groups, EVERYTHING.has_consumer),
             messages=lambda: GroupPartitions(groups, view(seen), seen.topic_names),
             details=lambda messages: GroupDetails(messages, self.agents, ask_agents),
         )

@@ -10,7 +10,8 @@ from streaming.broker.protocol.group_json import BatchCheck, GroupDetail, GroupP
 from streaming.cluster.consumers import group_details
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.errors import AgentError
-from streaming.pages.api.paging import Asked
+from streaming.pages.api.listed_groups import GroupResults
+from streaming.pages.api.paging import PageRequest
 from streaming.rules.transaction_verdicts import NEVER_MS
 from tests.consumers.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
@@ -27,7 +28,7 @@ def details(job: GroupJob, name: str = "g") -> GroupDetail | None:
 def listed(job: GroupJob) -> list[GroupSummary]:
     answers = job.answers()
     assert answers is not None
-    return answers.page(Asked(sort="group", order="asc")).rows
+    return answers.page(PageRequest(sort="group", order="asc")).rows
 
 
 def partition(job: GroupJob) -> GroupPartition:
@@ -437,8 +438,8 @@ def test_a_page_of_groups_counts_what_is_left_out() -> None:
     job.board.publish(replace(job.round(), omitted=4))
     answers = job.answers()
     assert answers is not None
-    page = answers.page(Asked(sort="group", order="asc", offset=1, limit=1))
+    page = answers.page(PageRequest(sort="group", order="asc", offset=1, limit=1))
     assert ([each.group for each in page.rows], page.total, page.matched, page.omitted) == (["b"], 3, 3, 4)
-    hidden = replace(answers, is_exported=lambda name: name != "b")
-    assert [each.group for each in hidden.page(Asked(sort="group", order="asc")).rows] == ["a", "c"]
+    hidden = replace(answers, results=GroupResults(answers.snapshot, lambda name: name != "b"))
+    assert [each.group for each in hidden.page(PageRequest(sort="group", order="asc")).rows] == ["a", "c"]
     assert hidden.named("b") is None

@@ -33,7 +33,7 @@ from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.common.rows import pack_rows, unpack_rows
 from streaming.common.settings import Settings
 from streaming.common.state_row import STATES
-from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.simulator.batch_writer import Batch
@@ -112,7 +112,7 @@ def reported_by_job(path: Path, scratch: Path, now_ms: int) -> dict[str, GroupDe
     snapshot = table.snapshot(now_ms / 1000)
     answers = ListedGroups(
         judged=judge_groups(groups, now_ms),
-        is_exported=EVERYTHING.has_consumer,
+        results=GroupResults(groups, EVERYTHING.has_consumer),
         messages=lambda: GroupPartitions(groups, view(snapshot), snapshot.topic_names),
         details=lambda messages: GroupDetails(messages, {"a1": Client(agent)}, ask_agents),
     )

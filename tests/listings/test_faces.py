@@ -32,7 +32,6 @@ from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.page_source import PageSource
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.top.cells import plain
@@ -146,12 +145,11 @@ def in_command(listing: Listing, rows: Sequence[PublicMessage]) -> Table:
 def test_the_page_has_what_is_declared(name: str) -> None:
     listing = ON_PAGE[name]
     rows = some_rows(listing)
-    source = PageSource(state=cast(JobState, Shows(name, rows)), cost=Cost)
     wanted = [
         {each.heading: as_on_page(row[each.heading]) for each in listing.page_columns if each.unit is not Unit.CURVE}
         for row in declared(listing, rows)
     ]
-    table = on_page(PageSite(source), f"/{name}")
+    table = on_page(PageSite(cast(JobState, Shows(name, rows)), Cost), f"/{name}")
     assert [{head: text for head, text in row.items() if head in wanted[0]} for row in table] == wanted
 
 

@@ -14,7 +14,7 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
 from streaming.cluster.consumers.group_expiration import DEFAULT_MS
 from streaming.common.settings import Settings
 from streaming.common.short_names import short_name
-from streaming.pages.api.paging import Asked
+from streaming.pages.api.paging import PageRequest
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
@@ -242,7 +242,7 @@ def test_a_batch_that_is_damaged_is_named_with_its_file_and_place(cluster: Clust
     verdict = group.findings[0]
     assert verdict.verdict == "damaged"
     assert verdict.command.endswith("--reset-offsets --to-offset 7 --execute")
-    rows = cluster.read().reading.answers.page(Asked(sort="verdict", order="asc")).rows
+    rows = cluster.read().reading.answers.page(PageRequest(sort="verdict", order="asc")).rows
     assert [each.verdict for each in rows] == ["stopped"]  # a list of all groups does not read their batches
 
 
@@ -290,7 +290,7 @@ def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -
     assert not any("are no whole batch" in doubt for doubt in cluster.read().doubts)  # of what was written just now it may be a part
     os.utime(path, (0, 0))
     answer = cluster.read()
-    rows = {each.group: each.verdict for each in answer.reading.answers.page(Asked(sort="group", order="asc")).rows}
+    rows = {each.group: each.verdict for each in answer.reading.answers.page(PageRequest(sort="group", order="asc")).rows}
     assert (rows["at"], rows["beyond"]) == ("unknown", "unknown")  # a list does not look what is there
     assert {group.summary.group: group.summary.verdict for group in answer.groups if group.summary.group != "before"} == {
         "at": "damaged",

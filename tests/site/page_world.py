@@ -19,16 +19,15 @@ from streaming.broker.protocol.partition_json import Minute, PartitionDetail, Re
 from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.errors import NotYetError
-from streaming.pages.api.paging import asked_of
-from streaming.pages.api.problem_page import problem_page
+from streaming.pages.api.paging import page_request
 from streaming.pages.api.state import State
+from streaming.pages.api.status_message import problem_page
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.listing import DESCENDING, Listing
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.page_source import PageSource
 
 NOW = 1_763_000_000_000
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -305,17 +304,17 @@ class MadeUpJob:
     def groups(self, query: str) -> GroupPage:
         if self.group_rows is None:
             raise NotYetError("nothing is known of consumer groups yet")
-        asked = asked_of(query, GROUPS)
-        found = [each for each in self.group_rows if asked.filter.casefold() in each.group.casefold()]
+        request = page_request(query, GROUPS)
+        found = [each for each in self.group_rows if request.filter.casefold() in each.group.casefold()]
         severities = [*SEVERITIES, ""]
-        known = [each for each in found if getattr(each, asked.sort) != -1]
+        known = [each for each in found if getattr(each, request.sort) != -1]
         known.sort(
-            key=lambda each: severities.index(each.severity) if asked.sort == "verdict" else getattr(each, asked.sort),
-            reverse=asked.order == DESCENDING,
+            key=lambda each: severities.index(each.severity) if request.sort == "verdict" else getattr(each, request.sort),
+            reverse=request.order == DESCENDING,
         )
-        rows = [*known, *(each for each in found if each not in known)][asked.offset : asked.offset + asked.limit]
-        page = {"at_ms": NOW, "total": len(self.group_rows), "matched": len(found), "offset": asked.offset}
-        return GroupPage(**page, sort=asked.sort, order=asked.order, rows=rows)
+        rows = [*known, *(each for each in found if each not in known)][request.offset : request.offset + request.limit]
+        page = {"at_ms": NOW, "total": len(self.group_rows), "matched": len(found), "offset": request.offset}
+        return GroupPage(**page, sort=request.sort, order=request.order, rows=rows)
 
     def group(self, name: str) -> GroupDetail | None:
         summary = next((each for each in self.group_rows or () if each.group == name), None)
@@ -375,15 +374,15 @@ class MadeUpJob:
 
 
 def _page(rows: Sequence[Any], query: str, listing: Listing) -> dict[str, Any]:
-    asked = asked_of(query, listing)
-    found = [each for each in rows if asked.filter.casefold() in f"{each.topic}-{each.partition}".casefold()]
-    ordered = sorted(found, key=lambda each: (getattr(each, asked.sort), each.topic, each.partition), reverse=asked.order == DESCENDING)
+    request = page_request(query, listing)
+    found = [each for each in rows if request.filter.casefold() in f"{each.topic}-{each.partition}".casefold()]
+    ordered = sorted(found, key=lambda each: (getattr(each, request.sort), each.topic, each.partition), reverse=request.order == DESCENDING)
     return {
-        **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": asked.offset, "sort": asked.sort, "order": asked.order},
-        "rows": ordered[asked.offset : asked.offset + asked.limit],
+        **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": request.offset, "sort": request.sort, "order": request.order},
+        "rows": ordered[request.offset : request.offset + request.limit],
     }
 
 
 def site_of(world: MadeUpJob) -> PageSite:
     """The page of a world, which stands in for a job's `State`."""
-    return PageSite(PageSource(state=cast(State, world), cost=world.cost))
+    return PageSite(cast(State, world), world.cost)

@@ -6,7 +6,6 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.cost_json import Cost
 from streaming.common.settings import Settings
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.page_source import PageSource
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
 from streaming.terminal.offline.everything import read_everything
 
@@ -27,4 +26,4 @@ def simulated_site(directory: Path) -> PageSite:
     log_dirs = simulated_broker(directory)
     settings = Settings(server_properties=(directory / "server.properties",))
     read = read_everything(open_log_dirs(log_dirs), settings, START + BUSY_MS)
-    return PageSite(PageSource(state=read.state, cost=lambda: Cost(at_ms=-1)))
+    return PageSite(read.state, lambda: Cost(at_ms=-1))

@@ -6,6 +6,7 @@ from typing import Any
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.problem_json import WARNING
 from streaming.broker.protocol.status_json import Status
+from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.site.group_view import GroupView, group_view
 from streaming.pages.site.page_query import Query
 
@@ -23,7 +24,16 @@ def viewed(*, summary: dict[str, Any] | None = None, findings: Sequence[GroupFin
 def test_times_of_a_group_are_each_its_own() -> None:
     times = {"oldest_append_ms": NOW_MS - HOUR, "loss_ms": NOW_MS + 2 * HOUR, "last_commit_ms": NOW_MS - 3 * HOUR}
     facts = {each.name: each.value.text for each in viewed(summary=times).facts}
-    assert [facts[head] for head in ("Oldest unread", "First loss", "Last commit")] == ["1h ago", "in 2h", "3h ago"]
+    assert [facts[head] for head in ("Oldest", "Lost from", "Last commit")] == ["1h ago", "in 2h", "3h ago"]
+
+
+def test_the_facts_of_a_group_are_the_cells_of_its_row() -> None:
+    row = {"lag_records_read_committed": 12_000, "unknown": 1, "verdict": "held", "severity": WARNING, "state": "Stable"}
+    facts = {each.name: each.value for each in viewed(summary=row).facts}
+    assert [*facts] == [*(each.heading for each in GROUPS.columns if each.name != "group"), "Clients"]
+    assert facts["Records left"].text == "12,000+"
+    assert (facts["State"].text, facts["Members"].text) == ("Stable", "1")
+    assert (facts["Verdict"].text, facts["Verdict"].tone) == ("held", WARNING)
 
 
 def test_findings_are_shown_as_severe_as_they_are_and_what_needs_nothing_is_not() -> None:

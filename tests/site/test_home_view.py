@@ -9,7 +9,7 @@ from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.pages.site.home_view import HomeView, home
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_views import shown_problems
-from streaming.pages.site.page_words import Cell
+from streaming.pages.site.page_words import PageCell
 
 NOW_MS = 1_700_000_000_000
 
@@ -26,7 +26,7 @@ def agent(**values: Any) -> AgentState:
     return AgentState(**{"name": "a1", "up": True} | values)
 
 
-def cell(head: str, **values: Any) -> Cell:
+def cell(head: str, **values: Any) -> PageCell:
     drawn = viewed(agents=(agent(**values),)).agents
     heads = [each.text for each in drawn.heads]
     return drawn.rows[0][heads.index(head)]

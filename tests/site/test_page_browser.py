@@ -139,6 +139,8 @@ def test_nothing_has_to_be_scrolled_sideways_at_any_width(browser: Browser, path
         browser.resize(width)
         wide, there = browser.run("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert wide <= there, f"{wide} of {there} pixels at a width of {width}"
+        reaching = browser.run("return [...document.querySelectorAll('.around')].filter(t => t.scrollWidth > t.clientWidth).map(t => t.id)")
+        assert reaching == [], f"tables reach beyond their place at a width of {width}"
     assert [each for each in browser.console() if "404" not in each] == []
 
 

@@ -30,7 +30,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.common.web.messages import SECURED
 from streaming.errors import UsageError
 from streaming.pages.site.exporter import Exporter
-from streaming.pages.site.json_answers import JSON_TYPE
+from streaming.pages.site.state_routes import JSON_TYPE
 from streaming.terminal.cli.job_disk import ask_disk
 from tests.limits import SECONDS
 from tests.view.rows import log, new_observer, new_table, states

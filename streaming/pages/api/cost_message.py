@@ -42,14 +42,14 @@ def _by_topic(families: Iterable[Family]) -> list[Share]:
     for family in families:
         if not family.series:
             continue
-        found = pc.struct_field(pc.extract_regex(family.labels, _TOPIC), "topic").dictionary_encode()
-        named = np.asarray(pc.is_valid(found.indices))
+        names = pc.struct_field(pc.extract_regex(family.labels, _TOPIC), "topic").dictionary_encode()
+        named = np.asarray(pc.is_valid(names.indices))
         if not named.any():
             continue
-        codes = pc.fill_null(found.indices, 0).to_numpy(zero_copy_only=False)[named]
+        codes = pc.fill_null(names.indices, 0).to_numpy(zero_copy_only=False)[named]
         lengths = pc.binary_length(lines_of(family)).to_numpy(zero_copy_only=False)[named]
-        count, size = np.bincount(codes, minlength=len(found.dictionary)), np.bincount(codes, lengths, len(found.dictionary))
-        for name, many, length in zip(found.dictionary.to_pylist(), count.tolist(), size.tolist(), strict=True):
+        count, size = np.bincount(codes, minlength=len(names.dictionary)), np.bincount(codes, lengths, len(names.dictionary))
+        for name, many, length in zip(names.dictionary.to_pylist(), count.tolist(), size.tolist(), strict=True):
             if many:
                 topic = name.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
                 series[topic] += many * len(family.samples)

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from streaming.broker.protocol.count_json import BY, BY_PARTITION, BY_TOPIC, CountPage, CountRow
 from streaming.errors import UsageError
+from streaming.pages.api.look import Look
 from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of
 from streaming.pages.api.partition_rows import partition_columns
-from streaming.pages.api.seen import Seen
 from streaming.pages.listings.count_list import by_topic
 
 
-def count_page(seen: Seen, query: str, largest: int) -> CountPage:
+def count_page(look: Look, query: str, largest: int) -> CountPage:
     """What a job knows of the logs that it follows: they are counted whole, from their starts to their ends."""
-    return page_of(_rows(seen), query, seen.now_ms, largest)
+    return page_of(_rows(look), query, look.now_ms, largest)
 
 
 def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> CountPage:
@@ -42,12 +42,12 @@ def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> C
     )
 
 
-def _rows(seen: Seen) -> list[CountRow]:
-    columns = {name: column.tolist() for name, column in partition_columns(seen).items()}
-    leaders = (seen.shown.logs["leader"] > 0).tolist()
+def _rows(look: Look) -> list[CountRow]:
+    columns = {name: column.tolist() for name, column in partition_columns(look).items()}
+    leaders = (look.view.logs["leader"] > 0).tolist()
     return [
         CountRow(
-            topic=seen.topics[item],
+            topic=look.topics[item],
             partition=partition,
             broker=columns["broker"][item],
             leader=leaders[item],

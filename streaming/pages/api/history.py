@@ -15,8 +15,8 @@ from streaming.broker.protocol.partition_json import Minute
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs
+from streaming.pages.api.look import Look
 from streaming.pages.api.rates import RateColumns
-from streaming.pages.api.seen import Seen
 
 MINUTES = 60
 """So many minutes are kept."""
@@ -69,30 +69,30 @@ class History(RateColumns):
         with self._lock:
             return self._minute
 
-    def record(self, seen: Seen) -> None:
+    def record(self, look: Look) -> None:
         """Record the minute that has ended, if it is not recorded yet."""
-        minute = seen.now_ms // MINUTE_MS
+        minute = look.now_ms // MINUTE_MS
         with self._lock:
             if minute <= self._minute and self._minute - minute < MINUTES:
                 return
-            before, now = self._last, _sampled(seen.snapshot)
-            self._assign(seen)
+            before, now = self._last, _sampled(look.snapshot)
+            self._assign(look)
             self._advance(minute)
-            slots = seen.shown.logs.columns["slot"]
+            slots = look.view.logs.columns["slot"]
             slots = slots[slots < self._ends.shape[1]]
-            shown = np.isin(seen.shown.logs.columns["slot"], slots)
+            shown = np.isin(look.view.logs.columns["slot"], slots)
             place = minute % MINUTES
             if before is not None and now.at_ms - before.at_ms < 2 * MINUTE_MS:  # else it is not known when in between it was
                 rates = _rates(before, now)
                 self._rates[:, place, slots] = np.where(rates[:, slots] < 0, np.nan, rates[:, slots])
-            self._ends[place, slots] = seen.shown.logs["log_end_offset"][shown]
-            last_stable = seen.shown.logs["last_stable_offset"][shown]
+            self._ends[place, slots] = look.view.logs["log_end_offset"][shown]
+            last_stable = look.view.logs["last_stable_offset"][shown]
             self._lags[place, slots] = np.where(last_stable < 0, np.nan, self._ends[place, slots] - last_stable)
             self._last = now
 
-    def _assign(self, seen: Seen) -> None:
+    def _assign(self, look: Look) -> None:
         """Make room for the logs, and forget what other logs left in their slots."""
-        slots = seen.shown.logs.columns["slot"].tolist()
+        slots = look.view.logs.columns["slot"].tolist()
         room = min(MOST_LOGS, max(slots, default=-1) + 1)
         more = room - self._ends.shape[1]
         if more > 0:
@@ -100,7 +100,7 @@ class History(RateColumns):
             self._ends = np.pad(self._ends, ((0, 0), (0, more)), constant_values=-1)
             self._lags = np.pad(self._lags, ((0, 0), (0, more)), constant_values=np.nan)
             self._owners += [None] * more
-        owners = zip(seen.topics, seen.shown.logs.topic_ids, seen.partitions.tolist(), strict=True)
+        owners = zip(look.topics, look.view.logs.topic_ids, look.partitions.tolist(), strict=True)
         for slot, owner in zip(slots, owners, strict=True):
             if slot < room and self._owners[slot] != owner:
                 self._owners[slot] = owner
@@ -114,40 +114,40 @@ class History(RateColumns):
             self._rates[:, place], self._ends[place], self._lags[place] = np.nan, -1, np.nan
         self._minute = minute
 
-    def bytes_rate(self, seen: Seen) -> NDArray[np.float64]:
+    def bytes_rate(self, look: Look) -> NDArray[np.float64]:
         """See `RateColumns`: over the last minute, or a little more."""
-        return self._now(seen, 0)
+        return self._now(look, 0)
 
-    def records_rate(self, seen: Seen) -> NDArray[np.float64]:
+    def records_rate(self, look: Look) -> NDArray[np.float64]:
         """See `RateColumns`: over the last minute, or a little more."""
-        return self._now(seen, 1)
+        return self._now(look, 1)
 
-    def _now(self, seen: Seen, row: int) -> NDArray[np.float64]:
+    def _now(self, look: Look, row: int) -> NDArray[np.float64]:
         with self._lock:
             samples = self._samples
-        now = _sampled(seen.snapshot)
+        now = _sampled(look.snapshot)
         before = next((each for each in samples if _LEAST_MS <= now.at_ms - each.at_ms <= (_SAMPLES + 1) * SAMPLE_MS), None)
-        slots = seen.shown.logs.columns["slot"]
+        slots = look.view.logs.columns["slot"]
         if before is None:
             return np.full(len(slots), -1.0)
         rates: NDArray[np.float64] = _rates(before, now)[row, slots]
         return rates
 
-    def hours(self, seen: Seen, items: Sequence[int]) -> list[list[float]]:
+    def hours(self, look: Look, items: Sequence[int]) -> list[list[float]]:
         """See `RateColumns`."""
-        slots = seen.shown.logs.columns["slot"][list(items)].tolist()
+        slots = look.view.logs.columns["slot"][list(items)].tolist()
         with self._lock:
             found = [
-                self._rates[0, self._order(), slot] if self._is_of(seen, item, slot) else None
+                self._rates[0, self._order(), slot] if self._is_of(look, item, slot) else None
                 for item, slot in zip(items, slots, strict=True)
             ]
         return [[] if each is None or np.isnan(each).all() else np.where(np.isnan(each), -1.0, each).tolist() for each in found]
 
-    def minutes(self, seen: Seen, item: int) -> list[Minute]:
+    def minutes(self, look: Look, item: int) -> list[Minute]:
         """See `RateColumns`."""
-        slot = int(seen.shown.logs.columns["slot"][item])
+        slot = int(look.view.logs.columns["slot"][item])
         with self._lock:
-            if not self._is_of(seen, item, slot):
+            if not self._is_of(look, item, slot):
                 return []
             order, minute = self._order(), self._minute
             rates, ends, lags = self._rates[:, order, slot], self._ends[order, slot].tolist(), self._lags[order, slot]
@@ -169,8 +169,8 @@ class History(RateColumns):
         """The places of the minutes, the oldest first."""
         return [(self._minute + 1 + each) % MINUTES for each in range(MINUTES)]
 
-    def _is_of(self, seen: Seen, item: int, slot: int) -> bool:
-        owner = seen.topics[item], seen.shown.logs.topic_ids[item], int(seen.partitions[item])
+    def _is_of(self, look: Look, item: int, slot: int) -> bool:
+        owner = look.topics[item], look.view.logs.topic_ids[item], int(look.partitions[item])
         return slot < len(self._owners) and self._owners[slot] == owner
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -15,9 +16,9 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
 from streaming.cluster.verdicts.commands import Commands, GroupCommands
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
-from streaming.cluster.verdicts.group_judge import CALM, FINE, JudgedGroups, Judgement, judge_groups
+from streaming.cluster.verdicts.group_judge import CALM, FINE, GroupBounds, JudgedGroups, Judgement, judge_groups
 from streaming.common.short_names import possible_names
-from streaming.pages.api.paging import Asked, Sheet, cut, number_of, ranks
+from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
 
 MOST_PARTITIONS = 10_000
 """The most partitions of an answer: those with the largest lag."""
@@ -36,15 +37,44 @@ MakeDetails = Callable[[GroupPartitions], GroupDetails | None]
 """Who asks agents for what only they know; None if nobody does."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: totals are computed once
+class GroupResults:
+    """What is computed once for a snapshot, however many looks and requests show it: pages of one command share it. For several threads.
+
+    Of judgements by parameters the last one stays: it is as large as the snapshot's own.
+    """
+
+    def __init__(self, snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> None:
+        self.snapshot = snapshot
+        self._is_exported = is_exported
+        self._lock = Lock()  # protects what follows
+        self._totals: GroupTotals | None = None
+        self._rejudged: JudgedGroups | None = None
+
+    @property
+    def totals(self) -> GroupTotals:
+        """The sums of all groups that are exported, which do not depend on how they are judged."""
+        with self._lock:
+            if self._totals is None:
+                self._totals = group_totals(self.snapshot, self._is_exported)
+            return self._totals
+
+    def rejudged(self, at_ms: int, bounds: GroupBounds) -> JudgedGroups:
+        """The groups, judged as of another time or by other bounds."""
+        with self._lock:
+            if self._rejudged is None or (self._rejudged.now_ms, self._rejudged.bounds) != (at_ms, bounds):
+                self._rejudged = judge_groups(self.snapshot, at_ms, bounds)
+            return self._rejudged
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
 class ListedGroups:
     """Makes the messages about the groups of one snapshot.
 
-    ``messages``: those of partitions. ``commands``: for the cluster of a group.
+    ``messages``: those of partitions. ``results``: shared by all that are about the snapshot. ``commands``: for the cluster of a group.
     """
 
     judged: JudgedGroups
-    is_exported: Callable[[str], bool]
+    results: GroupResults
     messages: Callable[[], GroupPartitions]
     details: MakeDetails = lambda _: None
     commands: Callable[[GroupSummary], Commands] = lambda _: Commands()
@@ -56,22 +86,22 @@ class ListedGroups:
             UsageError: one of them is not understood.
         """
         given = {name: value for name, value in parse_qsl(query, keep_blank_values=True) if name in JUDGED_BY}
-        if not given:
+        present = self.judged
+        at_ms = number_of(given, "at_ms", present.now_ms, 0, _LARGEST)
+        bounds = replace(present.bounds, fetch_bytes=number_of(given, "fetch_bytes", present.bounds.fetch_bytes, 1, _LARGEST))
+        if (at_ms, bounds) == (present.now_ms, present.bounds):
             return self
-        at_ms = number_of(given, "at_ms", self.judged.now_ms, 0, _LARGEST)
-        fetch_bytes = number_of(given, "fetch_bytes", self.judged.bounds.fetch_bytes, 1, _LARGEST)
-        bounds = replace(self.judged.bounds, fetch_bytes=fetch_bytes)
-        return replace(self, judged=judge_groups(self.snapshot, at_ms, bounds))
+        return replace(self, judged=self.results.rejudged(at_ms, bounds))
 
     @property
     def snapshot(self) -> GroupSnapshot:
         """What it is about."""
         return self.judged.snapshot
 
-    @cached_property
+    @property
     def totals(self) -> GroupTotals:
         """The sums of all groups."""
-        return group_totals(self.snapshot, self.is_exported)
+        return self.results.totals
 
     @cached_property
     def _worst(self) -> list[Judgement]:
@@ -89,20 +119,12 @@ class ListedGroups:
         worst = self._worst[item]
         return replace(self.totals.summary(item), verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
 
-    def page(self, asked: Asked) -> GroupPage:
+    def page(self, request: PageRequest) -> GroupPage:
         """Some groups. By ``verdict`` the worst come first, then those with the largest lag."""
-        some = cut(self._sheet, asked)
-        return GroupPage(
-            at_ms=self.judged.now_ms,
-            total=some.total,
-            matched=some.matched,
-            offset=asked.offset,
-            sort=asked.sort,
-            order=asked.order,
-            rows=[self.summary(item) for item in some.items],
-            omitted=self.snapshot.omitted,
-            unread=sum(self.snapshot.unread.values()),
-        )
+        some = cut(self._sheet, request)
+        rows = [self.summary(item) for item in some.items]
+        unread = sum(self.snapshot.unread.values())
+        return some.page(GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread)
 
     @cached_property
     def _sheet(self) -> Sheet:

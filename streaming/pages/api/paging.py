@@ -1,17 +1,20 @@
 """What a listing is asked for, and which rows that is: sorted, filtered and cut on columns, so that ten thousand rows cost little."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT, ListPage
 from streaming.common.arrays import Longs
 from streaming.errors import UsageError
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, Listing
+
+P = TypeVar("P", bound=ListPage)
 
 TOPIC = "topic"
 _MOST_PARAMETERS = 1000
@@ -23,8 +26,8 @@ _LARGEST_OFFSET = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is asked of a listing: see `streaming.broker.protocol.listing_json`."""
+class PageRequest:
+    """The rows that somebody wants of a listing: see `streaming.broker.protocol.listing_json`."""
 
     sort: str
     order: str
@@ -49,12 +52,19 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cut:
-    """The rows of a page, of ``matched`` that hold the filter's text, of ``total``."""
+class PageRows:
+    """The rows of a page, as it was requested: of ``matched`` that hold the filter's text, of ``total``."""
 
+    request: PageRequest
     items: list[int]
     matched: int
     total: int
+
+    def page(self, kind: Callable[..., P], at_ms: int, rows: Sequence[PublicMessage], **others: int) -> P:
+        """The message with these rows; ``others``: the fields that only this kind has."""
+        request = self.request
+        place = {"total": self.total, "matched": self.matched, "offset": request.offset}
+        return kind(at_ms=at_ms, **place, sort=request.sort, order=request.order, rows=rows, **others)
 
 
 def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
@@ -80,8 +90,8 @@ def topics_of(query: str) -> frozenset[str]:
     return frozenset(parse_qs(query, keep_blank_values=True).get(TOPIC, ()))
 
 
-def asked_of(query: str, listing: Listing, largest: int = LARGEST_LIMIT, others: Collection[str] = ()) -> Asked:
-    """What a query string asks of a listing.
+def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, others: Collection[str] = ()) -> PageRequest:
+    """The rows of a listing that a query string asks for.
 
     Args:
         others: parameters that are there, and are read elsewhere.
@@ -96,7 +106,7 @@ def asked_of(query: str, listing: Listing, largest: int = LARGEST_LIMIT, others:
     order = given.get("order", listing.order(sort))
     if order not in (ASCENDING, DESCENDING):
         raise UsageError("order is neither asc nor desc")
-    return Asked(
+    return PageRequest(
         sort=sort,
         order=order,
         filter=filter_of(given),
@@ -133,23 +143,24 @@ def number_of(given: Mapping[str, str], name: str, default: int, least: int, mos
     return int(digits)
 
 
-def cut(sheet: Sheet, asked: Asked) -> Cut:
+def cut(sheet: Sheet, request: PageRequest) -> PageRows:
     """The rows of a page, in their order. What is not known comes last in either order."""
     rows = sheet.natural
-    if asked.topics:
-        rows = rows[np.fromiter((topic in asked.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]
-    if asked.filter:
-        wanted = asked.filter.casefold()
+    if request.topics:
+        rows = rows[np.fromiter((topic in request.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]
+    if request.filter:
+        wanted = request.filter.casefold()
         matching = np.fromiter((wanted in text.casefold() for text in sheet.texts), np.bool_, len(sheet.texts))
         rows = rows[matching[rows]]
-    if asked.sort in sheet.columns:
-        values = sheet.columns[asked.sort][rows]
+    if request.sort in sheet.columns:
+        values = sheet.columns[request.sort][rows]
         known = ~(values < 0) & ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
-        keys = np.where(known, -values if asked.order == DESCENDING else values, 0)
+        keys = np.where(known, -values if request.order == DESCENDING else values, 0)
         rows = rows[np.lexsort((keys, ~known))]  # a stable order, the last key first
-    elif asked.order == DESCENDING:  # by topic and partition, which is the natural order
+    elif request.order == DESCENDING:  # by topic and partition, which is the natural order
         rows = rows[::-1]
-    return Cut(items=rows[asked.offset : asked.offset + asked.limit].tolist(), matched=len(rows), total=len(sheet.natural))
+    items = rows[request.offset : request.offset + request.limit].tolist()
+    return PageRows(request=request, items=items, matched=len(rows), total=len(sheet.natural))
 
 
 def ranks(texts: Sequence[str]) -> Longs:

@@ -4,10 +4,10 @@ import numpy as np
 
 from streaming.broker.protocol.partition_json import MOST_SEGMENTS, PartitionDetail, ReplicaRow, SegmentRow
 from streaming.cluster.view.replica_health import role_of
-from streaming.pages.api.judged import Judged, with_verdicts
+from streaming.pages.api.judged_look import JudgedLook, with_verdicts
+from streaming.pages.api.look import Look
 from streaming.pages.api.partition_rows import partition_columns, partition_rows
 from streaming.pages.api.retention_rows import retention_rows
-from streaming.pages.api.seen import Seen
 from streaming.pages.api.transaction_rows import transaction_rows
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import SegmentColumns
@@ -15,59 +15,59 @@ from streaming.rules.segment_columns import SegmentColumns
 _MOST_TRANSACTIONS = 1000
 
 
-def partition_detail(judged: Judged, topic: str, partition: int) -> PartitionDetail | None:
+def partition_detail(judged: JudgedLook, topic: str, partition: int) -> PartitionDetail | None:
     """One partition, None if none is shown with this name and number."""
-    seen, rates = judged.seen, judged.rates
-    item = _item(seen, topic, partition)
+    look, rates = judged.look, judged.rates
+    item = _item(look, topic, partition)
     if item is None:
         return None
-    late = [each for each in seen.shown.logs.late if each.log == item][:_MOST_TRANSACTIONS]
-    segments, omitted = _segments(seen, item)
+    late = [each for each in look.view.logs.late if each.log == item][:_MOST_TRANSACTIONS]
+    segments, omitted = _segments(look, item)
     return PartitionDetail(
-        at_ms=seen.now_ms,
-        row=with_verdicts(partition_rows(seen, partition_columns(seen, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
+        at_ms=look.now_ms,
+        row=with_verdicts(partition_rows(look, partition_columns(look, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
             0
         ],
-        retention=with_verdicts(retention_rows(seen, [item]), judged.retention_verdicts.of_rows([item]))[0],
-        transactions=transaction_rows(seen, judged.of, sorted(late, key=lambda each: each.first_offset)),
+        retention=with_verdicts(retention_rows(look, [item]), judged.retention_verdicts.of_rows([item]))[0],
+        transactions=transaction_rows(look, judged.circumstances, sorted(late, key=lambda each: each.first_offset)),
         problems=[each for each in judged.problems if each.topic == topic and each.partition in (partition, -1)],
         segments=segments,
         omitted=omitted,
-        minutes=rates.minutes(seen, item),
-        replicas=_replicas(seen, item),
+        minutes=rates.minutes(look, item),
+        replicas=_replicas(look, item),
     )
 
 
-def _item(seen: Seen, topic: str, partition: int) -> int | None:
+def _item(look: Look, topic: str, partition: int) -> int | None:
     """The exported log of a partition: that of the leader, if all replicas are exported."""
-    items = [each for each in np.flatnonzero(seen.partitions == partition).tolist() if seen.topics[each] == topic]
-    return max(items, key=lambda each: int(seen.shown.logs["leader"][each]), default=None)
+    items = [each for each in np.flatnonzero(look.partitions == partition).tolist() if look.topics[each] == topic]
+    return max(items, key=lambda each: int(look.view.logs["leader"][each]), default=None)
 
 
-def _segments(seen: Seen, item: int) -> tuple[list[SegmentRow], int]:
-    kept, slot = seen.shown.kept, int(seen.shown.logs.columns["slot"][item])
-    slots = seen.shown.observed.columns["slot"][kept.items[kept.listed.items]]
+def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
+    kept, slot = look.view.kept, int(look.view.logs.columns["slot"][item])
+    slots = look.view.observed.columns["slot"][kept.items[kept.listed.items]]
     rows = np.flatnonzero(slots == slot)
     if not len(rows):
         return [], 0
     place, listed = int(rows[0]), kept.listed.logs
     first, last = int(listed.first[place]), int(listed.last[place])
-    deletable = int(RetentionRule(listed).at(seen.now_ms).deletable[place])
+    deletable = int(RetentionRule(listed).at(look.now_ms).deletable[place])
     count = last + 1 - first
     half = MOST_SEGMENTS // 2
     chosen = range(count) if count <= MOST_SEGMENTS else [*range(half), *range(count - half, count)]
-    found = [
+    segments = [
         SegmentRow(
             base_offset=int(listed.base[first + each]),
             size_bytes=int(listed.size[first + each]),
             max_timestamp_ms=max(int(listed.recorded[first + each]), -1),
             active=first + each == last,
             deletable=each < deletable,
-            deletion_ms=_deletion_ms(listed, place, first + each, seen.now_ms, is_deletable=each < deletable),
+            deletion_ms=_deletion_ms(listed, place, first + each, look.now_ms, is_deletable=each < deletable),
         )
         for each in chosen
     ]
-    return found, count - len(found)
+    return segments, count - len(segments)
 
 
 def _deletion_ms(listed: SegmentColumns, place: int, segment: int, now_ms: int, *, is_deletable: bool) -> int:
@@ -80,11 +80,11 @@ def _deletion_ms(listed: SegmentColumns, place: int, segment: int, now_ms: int, 
     return int(listed.largest[segment]) + limit
 
 
-def _replicas(seen: Seen, item: int) -> list[ReplicaRow]:
-    observed = seen.shown.observed
+def _replicas(look: Look, item: int) -> list[ReplicaRow]:
+    observed = look.view.observed
     columns, sizes = observed.columns, observed.replica_offsets["size_bytes"]
     known = observed.replica_offsets["in_sync_replicas"]
-    own = seen.shown.logs.columns
+    own = look.view.logs.columns
     rows = []
     for each in np.flatnonzero(columns["replicas_of"] == own["replicas_of"][item]).tolist():
         in_sync = "unknown" if known[each] < 0 else "yes" if observed.replica_offsets["in_sync"][each] else "no"

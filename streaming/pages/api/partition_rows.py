@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.listing_json import PartitionPage, PartitionRow
 from streaming.cluster.verdicts.cases import RowVerdicts
-from streaming.pages.api.judged import with_verdicts
-from streaming.pages.api.paging import Asked, Sheet, cut, natural_order
+from streaming.pages.api.judged_look import with_verdicts
+from streaming.pages.api.look import Look
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
 from streaming.pages.api.rates import NO_RATES, RateColumns
-from streaming.pages.api.seen import Seen
 from streaming.rules.retention_rule import BLOCKED
 
 _COPIED = (
@@ -22,45 +22,38 @@ _COPIED = (
 """Fields that have the name of a column."""
 
 
-def partition_page(seen: Seen, asked: Asked, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
+def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
     """A page of partitions."""
-    columns = partition_columns(seen, rates)
-    sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers), topics=seen.topics)
-    found = cut(sheet, asked)
-    return PartitionPage(
-        at_ms=seen.now_ms,
-        total=found.total,
-        matched=found.matched,
-        offset=asked.offset,
-        sort=asked.sort,
-        order=asked.order,
-        rows=with_verdicts(partition_rows(seen, columns, found.items, rates), verdicts.of_rows(found.items)),
-    )
+    columns = partition_columns(look, rates)
+    sheet = Sheet(columns=columns, texts=look.texts, natural=natural_order(look.topics, look.partitions, look.brokers), topics=look.topics)
+    some = cut(sheet, request)
+    rows = with_verdicts(partition_rows(look, columns, some.items, rates), verdicts.of_rows(some.items))
+    return some.page(PartitionPage, look.now_ms, rows)
 
 
-def partition_columns(seen: Seen, rates: RateColumns = NO_RATES) -> dict[str, NDArray[Any]]:
+def partition_columns(look: Look, rates: RateColumns = NO_RATES) -> dict[str, NDArray[Any]]:
     """All numbers of the listing, by field: a column for each that the list can be sorted by, but the topic."""
-    logs = seen.shown.logs
+    logs = look.view.logs
     slots = logs.columns["slot"]
     columns: dict[str, NDArray[Any]] = {name: logs[name] for name in _COPIED}
     for name in ("appended_bytes", "appended_records"):  # they are exported once the backlog is read
         columns[name] = np.where((logs["settled"] == 1) & rates.counts, columns[name], -1)
     columns["unread_offsets"] = logs["last_stable_offset_lag"]
     columns["retention_blocked"] = logs["blocked"]
-    columns["records_data"], columns["records_aborted"], columns["records_control"] = seen.shown.records[:, slots]
-    columns["bytes_rate"], columns["records_rate"] = rates.bytes_rate(seen), rates.records_rate(seen)
+    columns["records_data"], columns["records_aborted"], columns["records_control"] = look.view.records[:, slots]
+    columns["bytes_rate"], columns["records_rate"] = rates.bytes_rate(look), rates.records_rate(look)
     return columns
 
 
-def partition_rows(seen: Seen, columns: dict[str, NDArray[Any]], items: Sequence[int], rates: RateColumns = NO_RATES) -> list[PartitionRow]:
+def partition_rows(look: Look, columns: dict[str, NDArray[Any]], items: Sequence[int], rates: RateColumns = NO_RATES) -> list[PartitionRow]:
     """Some of the rows."""
     numbers = {name: column[list(items)].tolist() for name, column in columns.items() if name != "retention_blocked"}
     blocked = columns["retention_blocked"][list(items)].tolist()
-    hours = rates.hours(seen, items)
+    hours = rates.hours(look, items)
     return [
         PartitionRow(
             **{name: values[place] for name, values in numbers.items()},
-            topic=seen.topics[item],
+            topic=look.topics[item],
             retention_blocked=BLOCKED[blocked[place]] if blocked[place] >= 0 else "",
             rates=hours[place],
         )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.partition_json import Minute
-from streaming.pages.api.seen import Seen
+from streaming.pages.api.look import Look
 from streaming.rules.growth import growth_of
 
 
@@ -16,19 +16,19 @@ class RateColumns:
     counts = True
     """Whether appends are counted from the beginning of the watching; what is read once has counted its last segments alone."""
 
-    def bytes_rate(self, seen: Seen) -> NDArray[np.float64]:
+    def bytes_rate(self, look: Look) -> NDArray[np.float64]:
         """Bytes a second of each exported log; -1 not known."""
-        return np.full(len(seen.brokers), -1.0)
+        return np.full(len(look.brokers), -1.0)
 
-    def records_rate(self, seen: Seen) -> NDArray[np.float64]:
+    def records_rate(self, look: Look) -> NDArray[np.float64]:
         """Records a second of each exported log; -1 not known."""
-        return np.full(len(seen.brokers), -1.0)
+        return np.full(len(look.brokers), -1.0)
 
-    def hours(self, seen: Seen, items: Sequence[int]) -> list[list[float]]:
+    def hours(self, look: Look, items: Sequence[int]) -> list[list[float]]:
         """The bytes a second of some exported logs in each minute of the last hour, -1 not known; an empty list if none is known."""
         return [[] for _ in items]
 
-    def minutes(self, seen: Seen, item: int) -> list[Minute]:
+    def minutes(self, look: Look, item: int) -> list[Minute]:
         """The last hour of an exported log, as far as it is known."""
         return []
 
@@ -41,13 +41,13 @@ class MeanRates(RateColumns):
 
     counts = False
 
-    def bytes_rate(self, seen: Seen) -> NDArray[np.float64]:
+    def bytes_rate(self, look: Look) -> NDArray[np.float64]:
         """See `RateColumns`."""
-        kept = seen.shown.kept
-        rates = np.full(len(seen.shown.observed.columns), -1.0)
+        kept = look.view.kept
+        rates = np.full(len(look.view.observed.columns), -1.0)
         if len(kept.listed.items):
             logs = kept.listed.logs
-            growth = growth_of(logs, logs.oldest_record, seen.now_ms)
+            growth = growth_of(logs, logs.oldest_record, look.now_ms)
             rates[kept.items[kept.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
-        by_slot = dict(zip(seen.shown.observed.columns["slot"].tolist(), rates.tolist(), strict=True))
-        return np.array([by_slot[slot] for slot in seen.shown.logs.columns["slot"].tolist()], np.float64)
+        by_slot = dict(zip(look.view.observed.columns["slot"].tolist(), rates.tolist(), strict=True))
+        return np.array([by_slot[slot] for slot in look.view.logs.columns["slot"].tolist()], np.float64)

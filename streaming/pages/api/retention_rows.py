@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
 from streaming.cluster.verdicts.cases import RowVerdicts
 from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
-from streaming.pages.api.judged import with_verdicts
-from streaming.pages.api.paging import Asked, Sheet, cut, natural_order
-from streaming.pages.api.seen import Seen
+from streaming.pages.api.judged_look import with_verdicts
+from streaming.pages.api.look import Look
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.rules.config_values import ValueSource
 from streaming.rules.limits import Limits
@@ -27,46 +27,39 @@ _COPIED = (
 """Fields that have the name of a column."""
 
 
-def retention_page(seen: Seen, asked: Asked, verdicts: RowVerdicts) -> RetentionPage:
+def retention_page(look: Look, request: PageRequest, verdicts: RowVerdicts) -> RetentionPage:
     """A page of what is kept."""
-    logs = seen.shown.logs
+    logs = look.view.logs
     columns: dict[str, NDArray[Any]] = {name: logs[name] for name in RETENTION.sortable if name in _COPIED}
     columns["retention_blocked"] = logs["blocked"]
-    sheet = Sheet(columns=columns, texts=seen.texts, natural=natural_order(seen.topics, seen.partitions, seen.brokers), topics=seen.topics)
-    found = cut(sheet, asked)
-    return RetentionPage(
-        at_ms=seen.now_ms,
-        total=found.total,
-        matched=found.matched,
-        offset=asked.offset,
-        sort=asked.sort,
-        order=asked.order,
-        rows=with_verdicts(retention_rows(seen, found.items), verdicts.of_rows(found.items)),
-    )
+    sheet = Sheet(columns=columns, texts=look.texts, natural=natural_order(look.topics, look.partitions, look.brokers), topics=look.topics)
+    some = cut(sheet, request)
+    rows = with_verdicts(retention_rows(look, some.items), verdicts.of_rows(some.items))
+    return some.page(RetentionPage, look.now_ms, rows)
 
 
-def retention_rows(seen: Seen, items: Sequence[int]) -> list[RetentionRow]:
+def retention_rows(look: Look, items: Sequence[int]) -> list[RetentionRow]:
     """Some of the rows."""
-    logs, chosen = seen.shown.logs, np.array(items, np.int64)
+    logs, chosen = look.view.logs, np.array(items, np.int64)
     copied = {name: logs[name][chosen].tolist() for name in _COPIED}
-    return [_row(seen, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
+    return [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
 
 
-def _row(seen: Seen, item: int, copied: dict[str, Any]) -> RetentionRow:
-    logs, limits = seen.shown.logs, seen.shown.logs.limits[item]
+def _row(look: Look, item: int, copied: dict[str, Any]) -> RetentionRow:
+    logs, limits = look.view.logs, look.view.logs.limits[item]
     code, directory, millionths = (int(logs[name][item]) for name in ("blocked", "log_dir", "dirty_millionths"))
     reason = BLOCKED[code] if code >= 0 else ""
     return RetentionRow(
         **copied,
-        topic=seen.topics[item],
+        topic=look.topics[item],
         topic_id=logs.topic_ids[item],
-        log_dir=seen.shown.observed.log_dirs[directory][1] if directory >= 0 else "",
+        log_dir=look.view.observed.log_dirs[directory][1] if directory >= 0 else "",
         leader=bool(logs["leader"][item] > 0),
         retention_blocked=reason,
         retention_blocked_why=WHY_BLOCKED.get(reason, ""),
         dirty_ratio=-1.0 if millionths < 0 else millionths / 1e6,
         **_of_limits(limits),
-        **({} if limits is None or not limits.compacts else _of_compacted(seen, item)),
+        **({} if limits is None or not limits.compacts else _of_compacted(look, item)),
     )
 
 
@@ -80,9 +73,9 @@ def _of_limits(limits: Limits | None) -> dict[str, Any]:
     }
 
 
-def _of_compacted(seen: Seen, item: int) -> dict[str, Any]:
+def _of_compacted(look: Look, item: int) -> dict[str, Any]:
     """What holds back the cleaner. Open transactions hold back no deletion: from log dirs nobody looks for those of other topics."""
-    logs = seen.shown.logs
+    logs = look.view.logs
     stable = {"last_stable_offset": int(logs["last_stable_offset"][item])}
     if logs["dirty_bytes"][item] < 0:
         return stable

@@ -26,12 +26,11 @@ from streaming.cluster.view.disk_message import disk_message
 from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.count_page import count_page
-from streaming.pages.api.judged import Judged
+from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
-from streaming.pages.api.paging import asked_of
+from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
-from streaming.pages.api.problem_page import problem_page
-from streaming.pages.api.status_message import status_message
+from streaming.pages.api.status_message import problem_page, status_message
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.retention_list import RETENTION
@@ -49,7 +48,7 @@ class State:
         UsageError: a parameter is not understood; the sentence names it.
     """
 
-    def __init__(self, look: Callable[[], Judged], largest_limit: int = LARGEST_LIMIT) -> None:
+    def __init__(self, look: Callable[[], JudgedLook], largest_limit: int = LARGEST_LIMIT) -> None:
         self._look = look
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
@@ -64,7 +63,7 @@ class State:
         }
 
     @classmethod
-    def of_log_dirs(cls, judged: Judged) -> Self:
+    def of_log_dirs(cls, judged: JudgedLook) -> Self:
         """That of one reading of log dirs. A command may print all rows."""
         return cls(lambda: judged, ALL_ROWS)
 
@@ -74,10 +73,10 @@ class State:
         return None if make is None else make(query)
 
     def status(self) -> Status:
-        """What is wrong all in all, how fresh that is, and every agent."""
+        """What is wrong all in all, up to when that is whole, and every agent."""
         judged = self._look()
         return status_message(
-            judged.of,
+            judged.circumstances,
             judged.problems,
             ready=judged.ready,
             newest_ms=judged.newest_ms,
@@ -88,27 +87,27 @@ class State:
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""
         judged = self._look()
-        return _answered(problem_page(judged.problems, query, judged.seen.now_ms, self._largest), judged)
+        return _answered(problem_page(judged.problems, query, judged.look.now_ms, self._largest), judged)
 
     def partitions(self, query: str = "") -> PartitionPage:
         """Partitions."""
-        asked, judged = asked_of(query, PARTITIONS, self._largest), self._look()
-        return _answered(partition_rows.partition_page(judged.seen, asked, judged.partition_verdicts, judged.rates), judged)
+        request, judged = page_request(query, PARTITIONS, self._largest), self._look()
+        return _answered(partition_rows.partition_page(judged.look, request, judged.partition_verdicts, judged.rates), judged)
 
     def transactions(self, query: str = "") -> TransactionPage:
         """Open transactions."""
-        asked, judged = asked_of(query, TRANSACTIONS, self._largest), self._look()
-        return _answered(transaction_rows.transaction_page(judged.seen, judged.of, asked), judged)
+        request, judged = page_request(query, TRANSACTIONS, self._largest), self._look()
+        return _answered(transaction_rows.transaction_page(judged.look, judged.circumstances, request), judged)
 
     def retention(self, query: str = "") -> RetentionPage:
         """What is kept of partitions."""
-        asked, judged = asked_of(query, RETENTION, self._largest), self._look()
-        return _answered(retention_rows.retention_page(judged.seen, asked, judged.retention_verdicts), judged)
+        request, judged = page_request(query, RETENTION, self._largest), self._look()
+        return _answered(retention_rows.retention_page(judged.look, request, judged.retention_verdicts), judged)
 
     def count(self, query: str = "") -> CountPage:
         """How many records there are."""
         judged = self._look()
-        return _answered(count_page(judged.seen, query, self._largest), judged)
+        return _answered(count_page(judged.look, query, self._largest), judged)
 
     def groups(self, query: str = "") -> GroupPage:
         """Consumer groups.
@@ -116,8 +115,8 @@ class State:
         Raises:
             NotYetError: nothing is known of them yet.
         """
-        asked, judged = asked_of(query, GROUPS, self._largest, JUDGED_BY), self._look()
-        return _answered(_groups(judged, query).page(asked), judged)
+        request, judged = page_request(query, GROUPS, self._largest, JUDGED_BY), self._look()
+        return _answered(_groups(judged, query).page(request), judged)
 
     def group(self, name: str, query: str = "") -> GroupDetail | None:
         """One consumer group with its partitions, None if there is none with this name, or nothing is known of any."""
@@ -127,7 +126,7 @@ class State:
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""
         judged = self._look()
-        return disk_message(query, judged.seen.shown, judged.of.agents, judged.seen.now_ms)
+        return disk_message(query, judged.look.view, judged.circumstances.agents, judged.look.now_ms)
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
         """One partition, None if there is none with this name and number."""
@@ -135,7 +134,7 @@ class State:
         return partition_detail(judged, topic, partition)
 
 
-def _groups(judged: Judged, query: str) -> ListedGroups:
+def _groups(judged: JudgedLook, query: str) -> ListedGroups:
     if judged.groups is None:
         raise NotYetError("nothing is known of consumer groups yet")
     return judged.groups.rejudged(query)
@@ -144,6 +143,6 @@ def _groups(judged: Judged, query: str) -> ListedGroups:
 P = TypeVar("P", ProblemPage, PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage)
 
 
-def _answered(page: P, judged: Judged) -> P:
-    """A page as it is sent: with who says it, and what cannot be told."""
+def _answered(page: P, judged: JudgedLook) -> P:
+    """A page as it is sent: with the version that made it, and what is not known."""
     return replace(page, version=streaming.__version__, doubts=list(judged.doubts))

@@ -1,21 +1,30 @@
-"""The status: the first two sentences of page and terminal, and every agent."""
+"""What is wrong: the status, with the first two sentences of page and terminal and every agent, and the page of problems."""
 
 from collections.abc import Sequence
 
 import streaming
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.listing_json import LARGEST_LIMIT
+from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.cluster.verdicts.all_problems import count
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, verdict
 from streaming.cluster.view.observer import AgentStatus
+from streaming.errors import UsageError
+from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
 
 MOST_AGENTS = 1000
 """The most agents of an answer: those that are down first."""
 
 
 def status_message(
-    of: Circumstances, every: Sequence[Problem], *, ready: bool, newest_ms: int = -1, started_ms: int = -1, doubts: Sequence[str] = ()
+    circumstances: Circumstances,
+    every: Sequence[Problem],
+    *,
+    ready: bool,
+    newest_ms: int = -1,
+    started_ms: int = -1,
+    doubts: Sequence[str] = (),
 ) -> Status:
     """The status.
 
@@ -24,31 +33,31 @@ def status_message(
         ready: everything that was on the disks at the start is in the numbers.
         newest_ms: everything up to then is in them, of all agents that are up.
         started_ms: when the process began.
-        doubts: sentences about what cannot be told.
+        doubts: sentences about what is not known.
     """
-    agents = sorted(of.agents, key=lambda each: (each.up, each.name))
+    agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
     return Status(
-        at_ms=of.now_ms,
+        at_ms=circumstances.now_ms,
         version=streaming.__version__,
         ready=ready,
-        verdict=verdict(of, every, ready=ready),
-        freshness=freshness(of, newest_ms),
+        verdict=verdict(circumstances, every, ready=ready),
+        freshness=freshness(circumstances, newest_ms),
         severity=every[0].severity if every else "",
         **count(every),
         newest_ms=newest_ms,
-        agents=[_agent(of, each) for each in agents[:MOST_AGENTS]],
+        agents=[_agent(circumstances, each) for each in agents[:MOST_AGENTS]],
         omitted_agents=max(len(agents) - MOST_AGENTS, 0),
-        partitions=len(of.shown.logs.columns),
-        logs=len(of.shown.observed.columns),
+        partitions=len(circumstances.shown.logs.columns),
+        logs=len(circumstances.shown.observed.columns),
         started_ms=started_ms,
-        cluster_id=next((each.cluster_id for each in of.agents if each.cluster_id), ""),
-        redacted=of.commands.redacted,
+        cluster_id=next((each.cluster_id for each in circumstances.agents if each.cluster_id), ""),
+        redacted=circumstances.commands.redacted,
         doubts=list(doubts),
     )
 
 
-def _agent(of: Circumstances, agent: AgentStatus) -> AgentState:
-    size, seconds = of.lags.get(agent.name, (None, -1.0))
+def _agent(circumstances: Circumstances, agent: AgentStatus) -> AgentState:
+    size, seconds = circumstances.lags.get(agent.name, (None, -1.0))
     return AgentState(
         name=agent.name,
         up=agent.up,
@@ -58,3 +67,33 @@ def _agent(of: Circumstances, agent: AgentStatus) -> AgentState:
         problems=[str(each) for each in agent.problems],
         explanation=agent.explanation,
     )
+
+
+def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int = LARGEST_LIMIT) -> ProblemPage:
+    """The problems that a query string asks for.
+
+    Raises:
+        UsageError: a parameter is not understood; the sentence names it.
+    """
+    given = parameters_of(query, ("severity", "filter", "offset", "limit"))
+    severity, wanted = given.get("severity", ""), filter_of(given).casefold()
+    if severity and severity not in SEVERITIES:
+        raise UsageError(f"severity is not one of {', '.join(SEVERITIES)}")
+    offset, counts = offset_of(given), count(every)
+    matched = [each for each in every if (not severity or each.severity == severity) and (not wanted or wanted in _text(each).casefold())]
+    return ProblemPage(
+        at_ms=at_ms,
+        total=len(every),
+        matched=len(matched),
+        offset=offset,
+        rows=matched[offset : offset + limit_of(given, largest=largest)],
+        critical=counts["critical"],
+        warning=counts["warning"],
+        info=counts["info"],
+    )
+
+
+def _text(problem: Problem) -> str:
+    """What a filter is looked for in."""
+    place = f"{problem.topic}-{problem.partition}" if problem.partition >= 0 else problem.topic
+    return " ".join((problem.kind, problem.what, place, problem.group, problem.log_dir, problem.agent, problem.holds_back))

@@ -10,40 +10,31 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.transaction_problems import command_of
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
-from streaming.pages.api.judged import with_verdicts
-from streaming.pages.api.paging import Asked, Sheet, cut, natural_order, ranks
-from streaming.pages.api.seen import Seen
+from streaming.pages.api.judged_look import with_verdicts
+from streaming.pages.api.look import Look
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, ranks
 
 _NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
 _WORDS = ("transactional_id", "coordinator_state", "verdict")
 
 
-def transaction_page(seen: Seen, of: Circumstances, asked: Asked) -> TransactionPage:
+def transaction_page(look: Look, circumstances: Circumstances, request: PageRequest) -> TransactionPage:
     """A page of open transactions: those that are open for longer than ``late_after``."""
-    rows = transaction_rows(seen, of, seen.shown.logs.late)
-    found = cut(_sheet(rows), asked)
-    return TransactionPage(
-        at_ms=seen.now_ms,
-        total=found.total,
-        matched=found.matched,
-        offset=asked.offset,
-        sort=asked.sort,
-        order=asked.order,
-        rows=[rows[item] for item in found.items],
-        omitted=seen.shown.logs.late_omitted,
-    )
+    rows = transaction_rows(look, circumstances, look.view.logs.late)
+    some = cut(_sheet(rows), request)
+    return some.page(TransactionPage, look.now_ms, [rows[item] for item in some.items], omitted=look.view.logs.late_omitted)
 
 
-def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
+def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
     """Some of the rows."""
     rows = []
     for late in some:
-        command = command_of(of, late)
+        command = command_of(circumstances, late)
         rows.append(
             TransactionRow(
-                broker=int(seen.brokers[late.log]),
-                topic=seen.topics[late.log],
-                partition=int(seen.partitions[late.log]),
+                broker=int(look.brokers[late.log]),
+                topic=look.topics[late.log],
+                partition=int(look.partitions[late.log]),
                 producer_id=late.producer_id,
                 producer_epoch=late.producer_epoch,
                 first_offset=late.first_offset,
@@ -53,13 +44,13 @@ def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> lis
                 coordinator_state=late.state,
                 verdict=late.verdict,
                 stuck=late.stuck,
-                holds_offsets=of.shown.logs.held_by(late),
+                holds_offsets=circumstances.shown.logs.held_by(late),
                 groups=list(late.groups),
                 command=command.line,
                 no_command=command.reason,
             )
         )
-    return with_verdicts(rows, [transaction_verdict(of, late) for late in some])
+    return with_verdicts(rows, [transaction_verdict(circumstances, late) for late in some])
 
 
 def _sheet(rows: Sequence[TransactionRow]) -> Sheet:

@@ -47,31 +47,32 @@ def shown_groups(snapshot: GroupSnapshot | None, listing: Listing, export: Expor
 
 def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[Family]:
     """The families by group and topic."""
-    sums, counters, shown = snapshot.pairs, snapshot.counters, snapshot.labels
-    numbers = sums.number[shown.shown]
+    sums, counters, pair_labels = snapshot.pairs, snapshot.counters, snapshot.labels
+    numbers = sums.number[pair_labels.shown]
 
     def plain(metric: Metric, values: Longs) -> Family:
-        return _family(metric, shown.labels, values[shown.shown])
+        return _family(metric, pair_labels.labels, values[pair_labels.shown])
 
-    share = snapshot.rows.share[sums.first][shown.shown] if len(snapshot.rows) else np.empty(0, np.bool_)
-    committed, uncommitted = sums.read_committed[shown.shown], sums.read_uncommitted[shown.shown]
-    known = sums.known[shown.shown] > 0
+    share = snapshot.rows.share[sums.first][pair_labels.shown] if len(snapshot.rows) else np.empty(0, np.bool_)
+    committed, uncommitted = sums.read_committed[pair_labels.shown], sums.read_uncommitted[pair_labels.shown]
+    known = sums.known[pair_labels.shown] > 0
     yield plain(group_metrics.LAG_OFFSETS, sums.lag_offsets)
-    yield _labelled(group_metrics.LAG_RECORDS, shown.labels, "isolation", _records(committed, uncommitted, share))
+    yield _labelled(group_metrics.LAG_RECORDS, pair_labels.labels, "isolation", _records(committed, uncommitted, share))
     yield plain(group_metrics.LAG_BYTES, sums.bytes)
-    oldest = (sums.oldest_append_ms[shown.shown], sums.oldest_timestamp_ms[shown.shown])
-    yield _labelled(group_metrics.LAG_SECONDS, shown.labels, "clock", _ages(*oldest, known, now_ms))
+    oldest = (sums.oldest_append_ms[pair_labels.shown], sums.oldest_timestamp_ms[pair_labels.shown])
+    yield _labelled(group_metrics.LAG_SECONDS, pair_labels.labels, "clock", _ages(*oldest, known, now_ms))
     yield plain(group_metrics.LOSS, sums.loss_ms)
-    yield _family(group_metrics.LOST_RECORDS, shown.labels, counters.lost_records[numbers])
-    yield _family(group_metrics.LOST_OFFSETS, shown.labels, counters.lost_offsets[numbers])
-    yield _family(group_metrics.COMMITTED_RECORDS, shown.labels, counters.committed_records[numbers])
+    yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
+    yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
+    yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
     yield plain(group_metrics.LAST_COMMIT, sums.last_commit_ms)
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)
-    yield _pending(snapshot, shown, export)
+    yield _pending(snapshot, pair_labels, export)
     yield plain(group_metrics.STOPPED, sums.stopped)
     yield plain(group_metrics.HELD, sums.held)
-    unknown = [(str(reason), counts[shown.shown], counts[shown.shown] > 0) for reason, counts in zip(REASONS, sums.unknown, strict=True)]
-    yield _labelled(group_metrics.UNKNOWN, shown.labels, "reason", unknown)
+    reasons = zip(REASONS, sums.unknown[:, pair_labels.shown], strict=True)
+    unknown = [(str(reason), counts, counts > 0) for reason, counts in reasons]
+    yield _labelled(group_metrics.UNKNOWN, pair_labels.labels, "reason", unknown)
 
 
 def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
@@ -79,8 +80,9 @@ def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Ite
     groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
     yield family_of(group_metrics.MEMBERS, [(labels(group=each.group), max(each.members, 0)) for each in groups])
     infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
-    shown = snapshot.labels
-    simple = {snapshot.rows.group_names[number] for number in np.unique(snapshot.rows.group[snapshot.pairs.first[shown.shown]]).tolist()}
+    pair_labels = snapshot.labels
+    numbers = np.unique(snapshot.rows.group[snapshot.pairs.first[pair_labels.shown]])
+    simple = {snapshot.rows.group_names[number] for number in numbers.tolist()}
     infos |= {name: labels(group=name, type="Classic", protocol="") for name in simple - infos.keys()}
     yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
     yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
@@ -92,31 +94,31 @@ def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Ite
 
 def by_partition(snapshot: GroupSnapshot, listing: Listing, now_ms: int) -> Iterator[Family]:
     """The families of the partitions that are listed."""
-    shown = snapshot.labels
-    rows, omitted = _listed(snapshot, shown, listing, now_ms)
+    pair_labels = snapshot.labels
+    rows, omitted = _listed(snapshot, pair_labels, listing, now_ms)
     lags = snapshot.found.lags
     pair_of = np.searchsorted(snapshot.pairs.first, rows, side="right") - 1
-    of = partition_labels(shown, pair_of, snapshot.rows.partition[rows].astype(np.int64))
+    series_labels = partition_labels(pair_labels, pair_of, snapshot.rows.partition[rows].astype(np.int64))
     share = snapshot.rows.share[rows]
     known = lags.bytes[rows] >= 0
-    yield _family(group_metrics.PARTITION_COMMITTED, of, snapshot.rows.offset[rows])
-    yield _family(group_metrics.PARTITION_LAG_OFFSETS, of, lags.offsets[rows])
+    yield _family(group_metrics.PARTITION_COMMITTED, series_labels, snapshot.rows.offset[rows])
+    yield _family(group_metrics.PARTITION_LAG_OFFSETS, series_labels, lags.offsets[rows])
     records = _records(lags.read_committed[rows], lags.read_uncommitted[rows], share)
-    yield _labelled(group_metrics.PARTITION_LAG_RECORDS, of, "isolation", records)
-    yield _family(group_metrics.PARTITION_LAG_BYTES, of, lags.bytes[rows])
+    yield _labelled(group_metrics.PARTITION_LAG_RECORDS, series_labels, "isolation", records)
+    yield _family(group_metrics.PARTITION_LAG_BYTES, series_labels, lags.bytes[rows])
     unread = lags.next_offset[rows] >= 0
     append_ms, timestamp_ms = (
         np.where(unread & (column[rows] < 0), UNTIMED, column[rows]) for column in (lags.next_append_ms, lags.next_timestamp_ms)
     )
-    yield _labelled(group_metrics.PARTITION_LAG_SECONDS, of, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
-    yield _family(group_metrics.PARTITION_LOSS, of, snapshot.found.loss_ms[rows])
+    yield _labelled(group_metrics.PARTITION_LAG_SECONDS, series_labels, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
+    yield _family(group_metrics.PARTITION_LOSS, series_labels, snapshot.found.loss_ms[rows])
     yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
 
 
-def _listed(snapshot: GroupSnapshot, shown: PairLabels, listing: Listing, now_ms: int) -> tuple[Longs, int]:
+def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: Listing, now_ms: int) -> tuple[Longs, int]:
     """The indexes of the partitions, and how many late ones are left out."""
     pairs = snapshot.pairs
-    exported = np.repeat(shown.rank >= 0, pairs.partitions) if len(pairs) else np.empty(0, np.bool_)
+    exported = np.repeat(pair_labels.rank >= 0, pairs.partitions) if len(pairs) else np.empty(0, np.bool_)
     if listing.partitions:
         return np.flatnonzero(exported), 0
     lags = snapshot.found.lags
@@ -128,11 +130,11 @@ def _listed(snapshot: GroupSnapshot, shown: PairLabels, listing: Listing, now_ms
     return np.sort(late[latest]), len(late) - listing.late_limit
 
 
-def _pending(snapshot: GroupSnapshot, shown: PairLabels, export: Export) -> Family:
+def _pending(snapshot: GroupSnapshot, pair_labels: PairLabels, export: Export) -> Family:
     """Open commits are few: those of groups without any other offset have a series too."""
     wanted = (each for each in snapshot.pending if export.has_consumer(each.group) and export.has_topic(each.topic))
     counts = Counter(labels(group=each.group, topic=each.topic) for each in wanted)
-    rows = dict.fromkeys(shown.labels.to_pylist(), 0)
+    rows = dict.fromkeys(pair_labels.labels.to_pylist(), 0)
     return family_of(group_metrics.PENDING_COMMITS, (rows | counts).items())
 
 
@@ -145,26 +147,26 @@ def _records(committed: Longs, uncommitted: Longs, share: Flags) -> Labelled:
     ]
 
 
-def _ages(append_ms: Longs, timestamp_ms: Longs, known: Flags, now_ms: int) -> Labelled:
+def _ages(append_ms: Longs, timestamp_ms: Longs, counted: Flags, now_ms: int) -> Labelled:
     """Ages in milliseconds: 0 where nothing is unread, and none where the time of an unread record is not known."""
-    found = []
+    ages = []
     for clock, times in ((APPEND, append_ms), (RECORD, timestamp_ms)):
         age = np.where(times == ABSENT, 0, np.maximum(now_ms - times, 0))
-        found.append((clock, age, known & (times != UNTIMED)))
-    return found
+        ages.append((clock, age, counted & (times != UNTIMED)))
+    return ages
 
 
-def _labelled(metric: Metric, of: pa.LargeStringArray, name: str, values: Labelled) -> Family:
+def _labelled(metric: Metric, series_labels: pa.LargeStringArray, name: str, values: Labelled) -> Family:
     """A family with a label more, whose value may be empty."""
     parts, numbers = [], []
     for value, column, there in values:
-        some = of.filter(pa.array(there))
+        some = series_labels.filter(pa.array(there))
         parts.append(with_label(some, name, value))
         numbers.append(column[there])
     return Family(metric=metric, labels=pa.concat_arrays(parts), samples=(Samples(values=np.concatenate(numbers)),))
 
 
-def _family(metric: Metric, of: pa.LargeStringArray, values: Longs) -> Family:
+def _family(metric: Metric, series_labels: pa.LargeStringArray, values: Longs) -> Family:
     """A family of the values that are there."""
     there = values >= 0
-    return Family(metric=metric, labels=of.filter(pa.array(there)), samples=(Samples(values=values[there]),))
+    return Family(metric=metric, labels=series_labels.filter(pa.array(there)), samples=(Samples(values=values[there]),))

@@ -1,4 +1,4 @@
-"""Families with other labels than those of a partition: reasons, infos, late transactions, coordinators, log dirs."""
+"""Families with other labels than those of a partition: records by kind, reasons, infos, late transactions, coordinators, log dirs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,9 @@ import pyarrow.compute as pc
 from streaming.cluster.view.exported import Followers, Logs, Observed
 from streaming.cluster.view.family import TEXT, Family, Samples, family_of, labels, text
 from streaming.cluster.view.open_list import Late
+from streaming.cluster.view.table import RECORD_KINDS
 from streaming.cluster.view.transaction_columns import CoordinatorView, states_of
+from streaming.cluster.view.view import View, sum_by
 from streaming.common.arrays import Longs
 from streaming.common.definitions import broker_metrics, log_dir_metrics, offset_metrics, retention_metrics, transaction_metrics
 from streaming.common.definitions.metric import Metric
@@ -24,6 +26,27 @@ def of_partitions(logs: Logs) -> Iterator[Family]:
     yield _uncleanable(logs)
     known = [item for item, limits in enumerate(logs.limits) if limits is not None]
     yield _ones(retention_metrics.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
+
+
+def records_of_partitions(view: View) -> Family:
+    """The family of records on disk: a series for each partition and kind, where they are counted."""
+    counts = view.records[:, view.logs.columns["slot"]]
+    known = counts[0] >= 0
+    return Family(metric=offset_metrics.RECORDS, labels=view.logs.labels.filter(pa.array(known)), samples=_kinds_of(counts[:, known]))
+
+
+def records_of_topics(view: View) -> Family:
+    """Their sums by topic on a broker."""
+    topics, logs = view.topics, view.logs.columns
+    counts = view.records[:, logs["slot"]]
+    known = counts[0] >= 0
+    sums = sum_by(logs["topic"][known], counts[:, known], len(topics.labels))
+    order = topics.order[np.isin(topics.order, logs["topic"][known])]
+    return Family(metric=offset_metrics.RECORDS, labels=topics.labels.take(pa.array(order)), samples=_kinds_of(sums[:, order]))
+
+
+def _kinds_of(counts: Longs) -> tuple[Samples, ...]:
+    return tuple(Samples(label=labels(kind=kind), values=values) for kind, values in zip(RECORD_KINDS, counts, strict=True))
 
 
 def of_late(logs: Logs) -> Iterator[Family]:
@@ -99,9 +122,9 @@ def _uncleanable(logs: Logs) -> Family:
     return Family(metric=retention_metrics.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
 
 
-def _infos(logs: Logs, known: Sequence[int]) -> Iterator[str]:
+def _infos(logs: Logs, items: Sequence[int]) -> Iterator[str]:
     spelled: dict[tuple[str, int], str] = {}  # the logs of a topic share their limits
-    for item in known:
+    for item in items:
         limits, topic_id = logs.limits[item], logs.topic_ids[item]
         assert limits is not None
         key = topic_id, id(limits)

@@ -50,9 +50,9 @@ def render(
         look: makes the view of the table; None for one that nobody else needs.
         costs: where it is noted what the page costs.
     """
-    found = NO_GROUPS if groups is None else shown_groups_of(groups, table, round(now * 1000), GROUPS_WAIT_SECONDS)
-    shown = view(table.snapshot(now)) if look is None else look()
-    choice = choose(shown, table.series_limit, table.export, found, label_limit=table.label_limit)
+    group_part = NO_GROUPS if groups is None else shown_groups_of(groups, table, round(now * 1000), GROUPS_WAIT_SECONDS)
+    current = view(table.snapshot(now)) if look is None else look()
+    choice = choose(current, table.series_limit, table.export, group_part, label_limit=table.label_limit)
     observer.dropped(
         partition_series=choice.partition_series_dropped,
         topic_series=choice.topic_series_dropped,
@@ -62,9 +62,9 @@ def render(
     now_ms = round(now * 1000)
 
     def full(up: Sequence[AgentStatus]) -> ByDir:
-        return table.full_times.of(lambda: full_by_dir(shown, up, now_ms), now_ms)
+        return table.full_times.of(lambda: full_by_dir(current, up, now_ms), now_ms)
 
-    own = observer.families(shown.skipped_bytes, now, table.export, table.min_isr, full)
+    own = observer.families(current.skipped_bytes, now, table.export, table.min_isr, full)
     pieces: list[bytes | memoryview] = []
     for family in choice.families:
         pieces += (_head(family.metric, openmetrics), _text(lines_of(family)))

@@ -26,7 +26,7 @@ from streaming.common.definitions.transaction_metrics import (
     TRANSACTION_DURATION,
 )
 from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
-from streaming.pages.exposition import labelled, record_families
+from streaming.pages.exposition import labelled
 from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups
 
 _LED = {
@@ -82,18 +82,18 @@ _NEVER = (HANGING, STUCK, STALLED)
 _WAKING = _ALERTED.union(_LAST, _NEVER)
 
 
-def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGroups = NO_GROUPS, *, label_limit: int = NO_LIMIT) -> Choice:
+def choose(view: View, limit: int, export: Export = EVERYTHING, groups: ShownGroups = NO_GROUPS, *, label_limit: int = NO_LIMIT) -> Choice:
     """Choose at most ``limit`` series of those that are wanted, with at most ``label_limit`` bytes of labels.
 
     Elections, reassignments and the health of replicas come on top of ``limit``.
     """
-    choice = _choose(shown, limit, export, groups)
+    choice = _choose(view, limit, export, groups)
     always = _wanted(
         export,
         (
-            *elections.families(shown.elected),
-            *moves.families(shown.moves),
-            *replica_health.families(shown, export),
+            *elections.families(view.elected),
+            *moves.families(view.moves),
+            *replica_health.families(view, export),
         ),
     )
     last = _WAKING.union(family.metric for family in always)
@@ -101,22 +101,22 @@ def choose(shown: View, limit: int, export: Export = EVERYTHING, groups: ShownGr
     return replace(choice, families=fitting.families, label_series_dropped=fitting.series_dropped, label_dropped=fitting.dropped)
 
 
-def _choose(shown: View, limit: int, export: Export, groups: ShownGroups) -> Choice:
+def _choose(view: View, limit: int, export: Export, groups: ShownGroups) -> Choice:
     """Choose by the number of series. Those of partitions of consumer groups are left out before those of partitions."""
     metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
-    own = (_partition_family(metric, shown.logs) for metric in metrics)
+    own = (_partition_family(metric, view.logs) for metric in metrics)
     partitions = _wanted(
-        export, (*own, *labelled.of_partitions(shown.logs), record_families.of_partitions(shown), labelled.of_followers(shown.followers))
+        export, (*own, *labelled.of_partitions(view.logs), labelled.records_of_partitions(view), labelled.of_followers(view.followers))
     )
-    topics = _wanted(export, (_codecs(shown.topics), *_histograms(shown.topics), *groups.families))
+    topics = _wanted(export, (_codecs(view.topics), *_histograms(view.topics), *groups.families))
     group_partitions = _wanted(export, groups.partitions)
     others = _wanted(
         export,
         (
-            *labelled.of_late(shown.logs),
-            *labelled.of_coordinators(shown.observed.coordinators),
-            *labelled.of_brokers(shown.logs),
-            *labelled.of_log_dirs(shown.observed),
+            *labelled.of_late(view.logs),
+            *labelled.of_coordinators(view.observed.coordinators),
+            *labelled.of_brokers(view.logs),
+            *labelled.of_log_dirs(view.observed),
         ),
     )
     series = _series(topics) + _series(others) + (_series(partitions) if export.partitions else 0)
@@ -127,13 +127,13 @@ def _choose(shown: View, limit: int, export: Export, groups: ShownGroups) -> Cho
             families=partitions + topics + others,
             partition_series_dropped=group_series_dropped,
             topic_series_dropped=0,
-            largest_topic=_largest_topic(shown) if group_series_dropped else "",
+            largest_topic=_largest_topic(view) if group_series_dropped else "",
         )
     summed = [metric for metric in metrics if metric.total != Total.NONE]
-    kept = _present(_total_family(metric, shown) for metric in summed if metric in _NEVER)
+    kept = _present(_total_family(metric, view) for metric in summed if metric in _NEVER)
     kept += tuple(family for family in topics if family.metric in _ALERTED)
-    records = _wanted(export, (record_families.of_topics(shown),))
-    totals = _present(_total_family(metric, shown) for metric in summed if metric not in _NEVER) + records
+    records = _wanted(export, (labelled.records_of_topics(view),))
+    totals = _present(_total_family(metric, view) for metric in summed if metric not in _NEVER) + records
     totals += tuple(family for family in topics if family.metric not in _ALERTED)
     own_last = tuple(family for family in partitions if family.metric in _LAST)
     last = own_last + others
@@ -146,15 +146,15 @@ def _choose(shown: View, limit: int, export: Export, groups: ShownGroups) -> Cho
         families=kept + of_topics + fitting,
         partition_series_dropped=partition_series_dropped,
         topic_series_dropped=topic_series_dropped,
-        largest_topic=_largest_topic(shown) if partition_series_dropped + topic_series_dropped else "",
+        largest_topic=_largest_topic(view) if partition_series_dropped + topic_series_dropped else "",
     )
 
 
-def _largest_topic(shown: View) -> str:
+def _largest_topic(view: View) -> str:
     """The labels of the topic with most partitions, "" where there is none."""
-    if not len(shown.logs.columns):
+    if not len(view.logs.columns):
         return ""
-    return str(shown.topics.labels[int(np.bincount(shown.logs.columns["topic"]).argmax())])
+    return str(view.topics.labels[int(np.bincount(view.logs.columns["topic"]).argmax())])
 
 
 def _series(families: Iterable[Family]) -> int:
@@ -191,18 +191,18 @@ def _present_in(metric: Metric, logs: Logs) -> Flags:
     return present & (logs["transactional"] > 0) if metric in _TRANSACTIONAL else present
 
 
-def _total_family(metric: Metric, shown: View) -> Family:
+def _total_family(metric: Metric, view: View) -> Family:
     """The metric with one series per topic on a broker: the same name, without the label ``partition``."""
-    topics = shown.topics
+    topics = view.topics
     if metric.total == Total.LARGEST:
         largest = np.full(len(topics.labels), -1, np.int64)
-        np.maximum.at(largest, shown.logs.columns["topic"], shown.logs[metric.column])
+        np.maximum.at(largest, view.logs.columns["topic"], view.logs[metric.column])
         order = topics.order[largest[topics.order] >= 0]
         return _topic_family(metric, topics, order, Samples(values=largest))
     if metric.total == Total.SHOWN:
-        known = _present_in(metric, shown.logs)
-        sums = sum_by(shown.logs["topic"][known], shown.logs[metric.column][known], len(topics.labels))
-        there = np.isin(topics.order, shown.logs["topic"][known])
+        known = _present_in(metric, view.logs)
+        sums = sum_by(view.logs["topic"][known], view.logs[metric.column][known], len(topics.labels))
+        there = np.isin(topics.order, view.logs["topic"][known])
         return _topic_family(metric, topics, topics.order[there], Samples(values=sums))
     values = topics.sums[_LED[metric.column] if metric.total == Total.LED else metric.column]
     return _topic_family(metric, topics, topics.order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))

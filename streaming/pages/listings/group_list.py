@@ -1,8 +1,10 @@
 """The list of consumer groups."""
 
+from dataclasses import replace
+
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import is_finding
-from streaming.common.formatting import NONE, format_count, format_name
+from streaming.common.formatting import NONE, format_name
 from streaming.pages.listings.list_cells import Cell, Times, Unit, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
@@ -13,12 +15,8 @@ def _name(row: GroupSummary, _: Times) -> Cell:
     return Cell(text=format_name(row.group, 255), group=row.group)
 
 
-def _state(row: GroupSummary, _: Times) -> Cell:
-    return Cell(text=row.state or NONE, note=format_count(row.members, "member") if row.members >= 0 else "")
-
-
 def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
-    """The worst that is to be said, and since when; what needs nothing has a question mark where limits are assumed."""
+    """The worst verdict, and since when it is so; what needs nothing has a question mark where limits are assumed."""
     cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed and not is_finding(row))
     return cell if row.since_ms < 0 else Cell(text=cell.text, note=times.of(row.since_ms), at_ms=row.since_ms)
 
@@ -41,6 +39,62 @@ def _counted(name: str, meaning: str) -> Field:
     return Field(name=name, unit=Unit.COUNT, meaning=meaning, sort=DESCENDING)
 
 
+LAG_OFFSETS = Field(
+    name="lag_offsets",
+    unit=Unit.COUNT,
+    meaning="what `kafka-consumer-groups` calls LAG",
+    heading="Offsets",
+    rank=7,
+    sort=DESCENDING,
+    key="F",
+)
+LAG_RECORDS = Field(
+    name="lag_records_read_committed",
+    unit=Unit.COUNT,
+    meaning="the records that a consumer with `read_committed` will get",
+    heading="Records left",
+    rank=3,
+    sort=DESCENDING,
+    key="R",
+)
+LAG_RECORDS_UNCOMMITTED = Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get")
+LAG_BYTES = Field(
+    name="lag_bytes",
+    unit=Unit.BYTES,
+    meaning="of the whole batches that the records are in",
+    heading="Bytes",
+    rank=6,
+    sort=DESCENDING,
+    key="B",
+)
+LOSS = Field(
+    name="loss_ms",
+    unit=Unit.MOMENT,
+    meaning="when retention may delete the first unread record",
+    heading="Lost from",
+    rank=5,
+    sort=ASCENDING,
+    key="L",
+    cell=loss_cell,
+)
+JUDGEMENT = (
+    Field(
+        name="verdict",
+        unit=Unit.WORD,
+        meaning="the worst of its findings, as in [groups.md](groups.md)",
+        heading="Verdict",
+        rank=2,
+        sort=ASCENDING,
+        key="V",
+        toned=True,
+        least=8,
+        cell=verdict_cell,
+    ),
+    Field(name="severity", unit=Unit.WORD, meaning="of that finding; `null` for what needs no look"),
+    Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
+)
+"""The last fields of groups and of their partitions."""
+
 GROUPS = Listing(
     name="groups",
     noun="consumer group",
@@ -58,9 +112,7 @@ GROUPS = Listing(
             key="Y",
         ),
         Field(name="protocol", unit=Unit.WORD, meaning="of a classic group, as `consumer` or `connect`"),
-        Field(
-            name="state", unit=Unit.WORD, meaning="as Kafka's tools call it", heading="State", rank=9, sort=ASCENDING, key="S", cell=_state
-        ),
+        Field(name="state", unit=Unit.WORD, meaning="as Kafka's tools call it", heading="State", rank=9, sort=ASCENDING, key="S"),
         Field(
             name="members",
             unit=Unit.COUNT,
@@ -88,35 +140,10 @@ GROUPS = Listing(
         Field(name="below_start", unit=Unit.COUNT, meaning=_PARTITIONS),
         _counted("pending", "commits that wait in open transactions"),
         Field(name="oldest_pending_ms", unit=Unit.MOMENT, meaning="when the first of those was committed, by the coordinator's clock"),
-        Field(
-            name="lag_offsets",
-            unit=Unit.COUNT,
-            meaning="what `kafka-consumer-groups` calls LAG",
-            heading="Offsets",
-            rank=8,
-            sort=DESCENDING,
-            key="F",
-        ),
-        Field(
-            name="lag_records_read_committed",
-            unit=Unit.COUNT,
-            meaning="the records that a consumer with `read_committed` will get",
-            heading="Records left",
-            rank=3,
-            sort=DESCENDING,
-            key="R",
-            cell=_left,
-        ),
-        Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get"),
-        Field(
-            name="lag_bytes",
-            unit=Unit.BYTES,
-            meaning="of the whole batches that the records are in",
-            heading="Bytes",
-            rank=6,
-            sort=DESCENDING,
-            key="B",
-        ),
+        replace(LAG_OFFSETS, rank=8),
+        replace(LAG_RECORDS, cell=_left),
+        LAG_RECORDS_UNCOMMITTED,
+        LAG_BYTES,
         Field(
             name="oldest_append_ms",
             unit=Unit.MOMENT,
@@ -128,16 +155,7 @@ GROUPS = Listing(
             cell=_oldest,
         ),
         Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),
-        Field(
-            name="loss_ms",
-            unit=Unit.MOMENT,
-            meaning="when retention may delete the first unread record",
-            heading="Lost from",
-            rank=5,
-            sort=ASCENDING,
-            key="L",
-            cell=loss_cell,
-        ),
+        LOSS,
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of some partition are Kafka's defaults or weaker ones"),
         Field(
             name="last_commit_ms",
@@ -149,19 +167,6 @@ GROUPS = Listing(
             key="C",
         ),
         Field(name="expiration_ms", unit=Unit.MOMENT, meaning="when its coordinator may first delete an offset"),
-        Field(
-            name="verdict",
-            unit=Unit.WORD,
-            meaning="the worst of its findings, as in [groups.md](groups.md)",
-            heading="Verdict",
-            rank=2,
-            sort=ASCENDING,
-            key="V",
-            toned=True,
-            least=8,
-            cell=verdict_cell,
-        ),
-        Field(name="severity", unit=Unit.WORD, meaning="of that finding; `null` for what needs no look"),
-        Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
+        *JUDGEMENT,
     ),
 )

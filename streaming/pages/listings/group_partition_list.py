@@ -1,7 +1,9 @@
 """The list of a consumer group's partitions."""
 
+from dataclasses import replace
+
 from streaming.broker.protocol.group_json import GroupPartition
-from streaming.pages.listings.group_list import loss_cell, verdict_cell
+from streaming.pages.listings.group_list import JUDGEMENT, LAG_BYTES, LAG_OFFSETS, LAG_RECORDS, LAG_RECORDS_UNCOMMITTED, LOSS
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, partition_field
@@ -50,35 +52,10 @@ GROUP_PARTITIONS = Listing(
         Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own", heading="High watermark", rank=9, sort=DESCENDING, key="H"),
         Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own"),
         Field(name="unknown", unit=Unit.WORD, meaning="why the lag is not known, `null` if it is"),
-        Field(
-            name="lag_offsets",
-            unit=Unit.COUNT,
-            meaning="what `kafka-consumer-groups` calls LAG",
-            heading="Offsets",
-            rank=7,
-            sort=DESCENDING,
-            key="F",
-        ),
-        Field(
-            name="lag_records_read_committed",
-            unit=Unit.COUNT,
-            meaning="the records that a consumer with `read_committed` will get",
-            heading="Records left",
-            rank=3,
-            sort=DESCENDING,
-            key="R",
-            cell=_left,
-        ),
-        Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get"),
-        Field(
-            name="lag_bytes",
-            unit=Unit.BYTES,
-            meaning="of the whole batches that the records are in",
-            heading="Bytes",
-            rank=6,
-            sort=DESCENDING,
-            key="B",
-        ),
+        LAG_OFFSETS,
+        replace(LAG_RECORDS, cell=_left),
+        LAG_RECORDS_UNCOMMITTED,
+        LAG_BYTES,
         Field(name="next_offset", unit=Unit.ID, meaning="of the next record that the group will get"),
         Field(name="next_timestamp_ms", unit=Unit.MOMENT, meaning="its own timestamp"),
         Field(
@@ -96,16 +73,7 @@ GROUP_PARTITIONS = Listing(
         Field(name="next_position", unit=Unit.COUNT, meaning="the position of that batch in its segment"),
         Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
         Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets"),
-        Field(
-            name="loss_ms",
-            unit=Unit.MOMENT,
-            meaning="when retention may delete the next record",
-            heading="Lost from",
-            rank=5,
-            sort=ASCENDING,
-            key="L",
-            cell=loss_cell,
-        ),
+        replace(LOSS, meaning="when retention may delete the next record"),
         Field(name="loss_records", unit=Unit.COUNT, meaning=f"how many go {_STAKE}"),
         Field(name="loss_bytes", unit=Unit.BYTES, meaning=f"how many go {_STAKE}"),
         Field(name="loss_by_size", unit=Unit.FLAG, meaning="`retention.bytes` deletes it, not `retention.ms`"),
@@ -128,19 +96,6 @@ GROUP_PARTITIONS = Listing(
         Field(name="held_by", unit=Unit.MESSAGE, meaning="that transaction, a `HoldingTransaction`; `null` if it is not known"),
         Field(name="pending", unit=Unit.MESSAGE, meaning="list of `PendingOffset`: commits that wait in open transactions"),
         Field(name="batch", unit=Unit.MESSAGE, meaning="a `BatchCheck` of the next record's batch; `null` if it was not checked"),
-        Field(
-            name="verdict",
-            unit=Unit.WORD,
-            meaning="the worst of its findings, as in [groups.md](groups.md)",
-            heading="Verdict",
-            rank=2,
-            sort=ASCENDING,
-            key="V",
-            toned=True,
-            least=8,
-            cell=verdict_cell,
-        ),
-        Field(name="severity", unit=Unit.WORD, meaning="of that finding; `null` for what needs no look"),
-        Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
+        *JUDGEMENT,
     ),
 )

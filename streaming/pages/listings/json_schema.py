@@ -102,11 +102,11 @@ def _of_kind(kind: Any) -> dict[str, object]:
 
 
 def _of_field(kind: type[PublicMessage], field: Field[Any], hint: Any) -> dict[str, object]:
-    found = _of_hint(hint)
+    described = _of_hint(hint)
     if field.default is not MISSING and is_absent(field.default):
-        found = {"type": [found["type"], "null"]}
+        described = {"type": [described["type"], "null"]}
     meaning = meaning_of(kind, field.name)
-    return found | ({"description": meaning} if meaning else {})
+    return described | ({"description": meaning} if meaning else {})
 
 
 def _of_hint(hint: Any) -> dict[str, object]:

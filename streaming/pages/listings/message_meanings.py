@@ -33,42 +33,19 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("verdict",), "a sentence: what is wrong, all in all"),
         (("freshness",), "a sentence: up to when what is known is whole"),
         (("severity",), "of the most severe problem, `null` for none"),
-        (
-            (
-                "critical",
-                "warning",
-                "info",
-            ),
-            "numbers of problems",
-        ),
+        (("critical", "warning", "info"), "numbers of problems"),
         (("newest_ms",), "everything up to then is in the numbers, of all agents that are up"),
         (("agents",), "list of `AgentState`, those that are down first"),
         (("omitted_agents",), "so many are left out"),
-        (
-            (
-                "partitions",
-                "logs",
-            ),
-            "partitions that are shown; replicas that are watched",
-        ),
+        (("partitions", "logs"), "partitions that are shown; replicas that are watched"),
         (("started_ms",), "when the job began"),
         (("cluster_id",), "of the Kafka cluster"),
         (("redacted",), "names of groups and transactional ids are not the ones that Kafka knows"),
     ),
     AgentState: (
+        (("name", "up", "brokers"), "whether it answers, and the brokers whose log dirs it watches"),
         (
-            (
-                "name",
-                "up",
-                "brokers",
-            ),
-            "whether it answers, and the brokers whose log dirs it watches",
-        ),
-        (
-            (
-                "behind_bytes",
-                "behind_ms",
-            ),
+            ("behind_bytes", "behind_ms"),
             "what it has published and the numbers do not hold yet, and for how long the oldest of it has waited",
         ),
         (("problems",), "words for what keeps it away, or needs somebody's care"),
@@ -77,28 +54,15 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     ProblemPage: (
         *_PAGE[:-1],
         (("rows",), "list of `Problem`, the most severe first, then the oldest"),
-        (
-            (
-                "critical",
-                "warning",
-                "info",
-            ),
-            "numbers of all problems",
-        ),
+        (("critical", "warning", "info"), "numbers of all problems"),
     ),
-    PartitionPage: (
-        *_PAGE,
-        (("rows",), "list of `PartitionRow`"),
-    ),
+    PartitionPage: (*_PAGE, (("rows",), "list of `PartitionRow`")),
     TransactionPage: (
         *_PAGE,
         (("rows",), "list of `TransactionRow`: what is open for longer than `late_after`"),
         (("omitted",), "so many are not listed, because of `late_limit`"),
     ),
-    RetentionPage: (
-        *_PAGE,
-        (("rows",), "list of `RetentionRow`"),
-    ),
+    RetentionPage: (*_PAGE, (("rows",), "list of `RetentionRow`")),
     CountPage: (
         *_ANSWER,
         (("by",), "what a row is: `topic` or `partition`"),
@@ -109,10 +73,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         *_PAGE,
         (("rows",), "list of `GroupSummary`"),
         (("omitted",), "so many are not followed, because of `groups_limit`"),
-        (
-            ("unread",),
-            "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing",
-        ),
+        (("unread",), "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing"),
     ),
     GroupDetail: (
         (("at_ms",), "as of when"),
@@ -149,221 +110,56 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     ),
     PartitionDetail: (
         (("at_ms",), "as of when"),
-        (
-            (
-                "row",
-                "retention",
-            ),
-            "a `PartitionRow`, a `RetentionRow`",
-        ),
-        (
-            (
-                "transactions",
-                "problems",
-            ),
-            "lists of `TransactionRow` and `Problem`; problems of the whole topic are among them",
-        ),
-        (
-            (
-                "segments",
-                "omitted",
-            ),
-            "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle",
-        ),
+        (("row", "retention"), "a `PartitionRow`, a `RetentionRow`"),
+        (("transactions", "problems"), "lists of `TransactionRow` and `Problem`; problems of the whole topic are among them"),
+        (("segments", "omitted"), "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle"),
         (("minutes",), "the last hour, list of `Minute`, the oldest first"),
         (("replicas",), "list of `ReplicaRow`, the one that is shown first"),
     ),
     SegmentRow: (
-        (
-            (
-                "base_offset",
-                "size_bytes",
-                "max_timestamp_ms",
-            ),
-            "of the segment",
-        ),
+        (("base_offset", "size_bytes", "max_timestamp_ms"), "of the segment"),
         (("active",), "it takes appends"),
-        (
-            (
-                "deletable",
-                "deletion_ms",
-            ),
-            "whether it is beyond a limit, and when its age lets it be deleted",
-        ),
+        (("deletable", "deletion_ms"), "whether it is beyond a limit, and when its age lets it be deleted"),
     ),
     Minute: (
         (("at_ms",), "the minute of the clock that begins then"),
-        (
-            (
-                "bytes_rate",
-                "records_rate",
-            ),
-            "appended until this minute, since the one before",
-        ),
-        (
-            (
-                "log_end_offset",
-                "last_stable_offset",
-            ),
-            "as they were",
-        ),
+        (("bytes_rate", "records_rate"), "appended until this minute, since the one before"),
+        (("log_end_offset", "last_stable_offset"), "as they were"),
     ),
     ReplicaRow: (
-        (
-            (
-                "broker",
-                "role",
-                "in_sync",
-            ),
-            "`leader`, `follower` or `unknown`; `yes`, `no` or `unknown`",
-        ),
+        (("broker", "role", "in_sync"), "`leader`, `follower` or `unknown`; `yes`, `no` or `unknown`"),
         (("shown",), "the rest of the answer is about this one"),
-        (
-            (
-                "log_dir",
-                "size_bytes",
-                "log_start_offset",
-                "log_end_offset",
-                "last_append_ms",
-            ),
-            "as it is there",
-        ),
+        (("log_dir", "size_bytes", "log_start_offset", "log_end_offset", "last_append_ms"), "as it is there"),
     ),
     Cost: (
         (("at_ms",), "when the last scrape was answered, `null` if none was"),
-        (
-            (
-                "series",
-                "bytes",
-                "duration_ms",
-            ),
-            "of that page, before compression, and how long it took to make",
-        ),
+        (("series", "bytes", "duration_ms"), "of that page, before compression, and how long it took to make"),
         (("series_dropped",), "left out because of `series_limit` or `label_limit`"),
-        (
-            (
-                "metrics",
-                "topics",
-            ),
-            "lists of `Share`, the largest first; topics are counted as the table has them now, 100 at most",
-        ),
+        (("metrics", "topics"), "lists of `Share`, the largest first; topics are counted as the table has them now, 100 at most"),
         (("omitted_topics",), "so many are left out"),
     ),
-    Share: (
-        (
-            (
-                "name",
-                "series",
-                "bytes",
-            ),
-            "the part of one metric, or of one topic, in the page",
-        ),
-    ),
+    Share: ((("name", "series", "bytes"), "the part of one metric, or of one topic, in the page"),),
     DiskAnswer: (
         *_ANSWER,
-        (
-            (
-                "by",
-                "total",
-            ),
-            "what a row is; how many rows there are, also of those that `limit` leaves out",
-        ),
-        (
-            (
-                "log_dirs",
-                "rows",
-            ),
-            "`LogDirUse` of each log dir; `DiskRow`, the largest first",
-        ),
+        (("by", "total"), "what a row is; how many rows there are, also of those that `limit` leaves out"),
+        (("log_dirs", "rows"), "`LogDirUse` of each log dir; `DiskRow`, the largest first"),
         (("leftovers",), "`LeftoverFiles`, only from `segtail disk`"),
-        (
-            (
-                "what_if",
-                "in_force",
-            ),
-            "what was tried, and the log dirs without it; only from `segtail disk`",
-        ),
+        (("what_if", "in_force"), "what was tried, and the log dirs without it; only from `segtail disk`"),
     ),
     LogDirUse: (
-        (
-            (
-                "broker",
-                "log_dir",
-                "up",
-                "problem",
-            ),
-            "which; whether it can be read, and why not",
-        ),
-        (
-            (
-                "file_system",
-                "free",
-                "capacity",
-            ),
-            "log dirs with the same number share both, and are full together",
-        ),
-        (
-            (
-                "taken",
-                "apparent",
-                "kinds",
-            ),
-            "on the disk; the length of all files; `KindUse` of each kind",
-        ),
+        (("broker", "log_dir", "up", "problem"), "which; whether it can be read, and why not"),
+        (("file_system", "free", "capacity"), "log dirs with the same number share both, and are full together"),
+        (("taken", "apparent", "kinds"), "on the disk; the length of all files; `KindUse` of each kind"),
         (("replicas",), "live ones, without that of the metadata log"),
-        (
-            (
-                "growth_day",
-                "growth_unknown",
-            ),
-            "bytes a day; of how many replicas it is not known",
-        ),
-        (
-            (
-                "frees_now",
-                "frees_day",
-                "next_ms",
-            ),
-            "what the next check deletes; what is free in 24 hours; when the next space is free",
-        ),
+        (("growth_day", "growth_unknown"), "bytes a day; of how many replicas it is not known"),
+        (("frees_now", "frees_day", "next_ms"), "what the next check deletes; what is free in 24 hours; when the next space is free"),
         (("outlook",), "`full`, `never` (not within a year), `unknown`"),
-        (
-            (
-                "full_ms",
-                "full_uncleaned_ms",
-            ),
-            "when it is full; if compaction frees nothing",
-        ),
+        (("full_ms", "full_uncleaned_ms"), "when it is full; if compaction frees nothing"),
         (("checkpoint_ms",), "when its broker last wrote here"),
-        (
-            (
-                "unread",
-                "unread_of",
-            ),
-            "how many files could not be read; some of them",
-        ),
+        (("unread", "unread_of"), "how many files could not be read; some of them"),
     ),
-    KindUse: (
-        (
-            (
-                "kind",
-                "taken",
-                "apparent",
-            ),
-            "the kind of files, what they take on the disk, their length",
-        ),
-    ),
-    LeftoverFiles: (
-        (
-            (
-                "path",
-                "kind",
-                "taken",
-                "since_ms",
-            ),
-            "where, what it is, bytes, since when nothing of it has changed",
-        ),
-    ),
+    KindUse: ((("kind", "taken", "apparent"), "the kind of files, what they take on the disk, their length"),),
+    LeftoverFiles: ((("path", "kind", "taken", "since_ms"), "where, what it is, bytes, since when nothing of it has changed"),),
 }
 """The fields of each message, in the order in which documents have them."""
 

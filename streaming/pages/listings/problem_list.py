@@ -21,14 +21,7 @@ PROBLEMS = Listing(
     row=Problem,
     fields=(
         Field(name="kind", unit=Unit.WORD, meaning="such as `transaction_hanging` or `log_dir_full`"),
-        Field(
-            name="severity",
-            unit=Unit.WORD,
-            meaning="`critical`, `warning` or `info`",
-            heading="Severity",
-            rank=1,
-            toned=True,
-        ),
+        Field(name="severity", unit=Unit.WORD, meaning="`critical`, `warning` or `info`", heading="Severity", rank=1, toned=True),
         Field(name="what", unit=Unit.SENTENCE, meaning="a sentence", heading="What", rank=2, least=40),
         Field(name="summary", unit=Unit.SENTENCE, meaning="the beginning of it, enough for a heading; the rest follows after `: `"),
         Field(name="broker", unit=Unit.ID, meaning="what it is about"),

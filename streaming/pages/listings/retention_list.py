@@ -44,11 +44,7 @@ RETENTION = Listing(
         ),
         Field(name="cleanup_policy", unit=Unit.WORD, meaning="`delete`, `compact` or both", heading="Policy", rank=12),
         Field(name="limit_source", unit=Unit.WORD, meaning="the level that sets the limit"),
-        Field(
-            name="limits_assumed",
-            unit=Unit.FLAG,
-            meaning="the limits are Kafka's defaults, because the real ones are not known",
-        ),
+        Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits are Kafka's defaults, because the real ones are not known"),
         Field(
             name="retention_limit_ms",
             unit=Unit.DURATION,
@@ -118,13 +114,7 @@ RETENTION = Listing(
             toned=True,
             least=8,
         ),
-        Field(
-            name="retention_blocked_why",
-            unit=Unit.SENTENCE,
-            meaning="the same as a sentence",
-            heading="Why",
-            rank=WIDE,
-        ),
+        Field(name="retention_blocked_why", unit=Unit.SENTENCE, meaning="the same as a sentence", heading="Why", rank=WIDE),
         Field(name="max_timestamp_ahead_ms", unit=Unit.DURATION, meaning="how far the largest time of its records is ahead of the clock"),
         Field(name="dirty_bytes", unit=Unit.BYTES, meaning="of a compacted topic: what the cleaner has before it"),
         Field(name="dirty_ratio", unit=Unit.RATIO, meaning="the share of them in what may be cleaned"),

@@ -49,13 +49,7 @@ TRANSACTIONS = Listing(
         ),
         Field(name="producer_epoch", unit=Unit.ID, meaning="likewise", sort=DESCENDING),
         Field(
-            name="first_offset",
-            unit=Unit.ID,
-            meaning="of the transaction there",
-            heading="First offset",
-            rank=8,
-            sort=DESCENDING,
-            key="F",
+            name="first_offset", unit=Unit.ID, meaning="of the transaction there", heading="First offset", rank=8, sort=DESCENDING, key="F"
         ),
         Field(name="start_ms", unit=Unit.MOMENT, meaning="when it began", heading="Open since", rank=3, sort=ASCENDING, key="S"),
         Field(name="last_append_ms", unit=Unit.MOMENT, meaning="its last append", heading="Last append", rank=6, sort=DESCENDING, key="L"),
@@ -70,15 +64,7 @@ TRANSACTIONS = Listing(
             least=12,
             cell=lambda row, _: Cell(text=format_word(row.transactional_id) if row.transactional_id else NONE),
         ),
-        Field(
-            name="coordinator_state",
-            unit=Unit.WORD,
-            meaning="likewise",
-            heading="Coordinator",
-            rank=9,
-            sort=ASCENDING,
-            key="C",
-        ),
+        Field(name="coordinator_state", unit=Unit.WORD, meaning="likewise", heading="Coordinator", rank=9, sort=ASCENDING, key="C"),
         Field(
             name="verdict",
             unit=Unit.WORD,

@@ -6,10 +6,9 @@ from streaming.broker.protocol.cost_json import COST_PATH, Cost, Share
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count, format_duration, format_name, format_size, format_time
 from streaming.pages.site.page_links import COST
-from streaming.pages.site.page_tables import Column, Drawn, draw
-from streaming.pages.site.page_views import PageView
-from streaming.pages.site.page_words import NOTHING, Cell, number, size
-from streaming.pages.site.partition_view import Fact
+from streaming.pages.site.page_tables import Column, PageTable, draw
+from streaming.pages.site.page_views import Fact, PageView
+from streaming.pages.site.page_words import NOTHING, PageCell, number, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +17,8 @@ class CostView(PageView):
 
     facts: tuple[Fact, ...]
     notes: tuple[str, ...]
-    metrics: Drawn
-    topics: Drawn
+    metrics: PageTable
+    topics: PageTable
 
 
 def cost_view(cost: Cost, status: Status) -> CostView:
@@ -39,10 +38,12 @@ def cost_view(cost: Cost, status: Status) -> CostView:
         facts=(
             Fact(name="Series", value=number(cost.series if cost.at_ms >= 0 else -1)),
             Fact(name="Size before compression", value=size(cost.bytes if cost.at_ms >= 0 else -1)),
-            Fact(name="Time to make it", value=Cell(text=format_duration(cost.duration_ms / 1000) if cost.duration_ms >= 0 else NOTHING)),
+            Fact(
+                name="Time to make it", value=PageCell(text=format_duration(cost.duration_ms / 1000) if cost.duration_ms >= 0 else NOTHING)
+            ),
             Fact(
                 name="Last scrape",
-                value=Cell(text=format_time(cost.at_ms), time=format_time(cost.at_ms)) if cost.at_ms >= 0 else Cell(text=NOTHING),
+                value=PageCell(text=format_time(cost.at_ms), time=format_time(cost.at_ms)) if cost.at_ms >= 0 else PageCell(text=NOTHING),
             ),
         ),
         notes=tuple(note for note in notes if note),
@@ -52,12 +53,12 @@ def cost_view(cost: Cost, status: Status) -> CostView:
 
 
 def _columns(head: str, cost: Cost) -> tuple[Column[Share], ...]:
-    def share(row: Share, now_ms: int) -> Cell:
-        return Cell(text=f"{row.bytes / cost.bytes:.1%}" if cost.bytes else NOTHING)
+    def share(row: Share, now_ms: int) -> PageCell:
+        return PageCell(text=f"{row.bytes / cost.bytes:.1%}" if cost.bytes else NOTHING)
 
     return (
-        Column(head=head, cell=lambda row, _: Cell(text=format_name(row.name, 255), name=True)),
+        Column(head=head, cell=lambda row, _: PageCell(text=format_name(row.name, 255), name=True)),
         Column(head="Series", cell=lambda row, _: number(row.series), numbers=True),
-        Column(head="Bytes", cell=lambda row, _: Cell(text=format_size(row.bytes)), numbers=True),
+        Column(head="Bytes", cell=lambda row, _: PageCell(text=format_size(row.bytes)), numbers=True),
         Column(head="Share of bytes", cell=share, numbers=True),
     )

@@ -23,15 +23,14 @@ from streaming.common.web.server import Server
 from streaming.errors import UsageError
 from streaming.pages.api.cost_message import cost_message
 from streaming.pages.api.listed_groups import MakeDetails
+from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
-from streaming.pages.api.views import Views
 from streaming.pages.exposition.costs import Costs
 from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.render import render, shown_groups_of
 from streaming.pages.exposition.series import choose
-from streaming.pages.site.looks import Looks
+from streaming.pages.site.judged_looks import JudgedLooks
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.page_source import PageSource
 from streaming.pages.site.single_flight import Shared
 from streaming.pages.site.state_routes import API, StateAnswers
 
@@ -82,14 +81,14 @@ class Exporter:
         self._gate = Gate(web_config)
         self._table = table
         self._groups = groups
-        self._views = Views(table, clock)
+        self._looks = Looks(table, clock)
         judged_by = thresholds or thresholds_of(Settings())
-        self._looks = Looks(table, observer, self._views, groups, details, judged_by, redacted=redacted)
-        self.state = State(self._looks.look)
+        self._judged_looks = JudgedLooks(table, observer, self._looks, groups, details, judged_by, redacted=redacted)
+        self.state = State(self._judged_looks.look)
         """What the page shows and `/api/v1/` answers."""
         self._costs = Costs()
         self._state_answers = StateAnswers(self.state, self._cost)
-        self._page_site = PageSite(PageSource(state=self.state, cost=self._cost))
+        self._page_site = PageSite(self.state, self._cost)
         self._observer = observer
         self._clock = clock
         self._monotonic = monotonic
@@ -155,18 +154,18 @@ class Exporter:
         """Keep the last hour, whether somebody looks or not."""
         while not self._ends.wait(_REMEMBER_SECONDS):
             try:
-                self._views.remember()
+                self._looks.remember()
             except Exception:
                 log.exception("the last hour has a gap")
-            if not self._views.is_wanted:
-                self._looks.forget()
+            if not self._looks.is_wanted:
+                self._judged_looks.forget()
 
     def _cost(self) -> Cost:
-        seen = self._views.recent()
+        look = self._looks.recent()
         with self._rendering:
-            groups = NO_GROUPS if self._groups is None else shown_groups_of(self._groups, self._table, seen.now_ms)
+            groups = NO_GROUPS if self._groups is None else shown_groups_of(self._groups, self._table, look.now_ms)
             limit, label_limit = self._table.series_limit, self._table.label_limit
-            choice = choose(seen.shown, limit, self._table.export, groups, label_limit=label_limit)
+            choice = choose(look.view, limit, self._table.export, groups, label_limit=label_limit)
             return cost_message(self._costs, choice.families)
 
     def _page(self, openmetrics: bool) -> bytes:
@@ -179,9 +178,9 @@ class Exporter:
     def _render(self, openmetrics: bool) -> bytes:
         with self._rendering:
             began = self._monotonic()
-            seen = self._views.new()
-            now = seen.now_ms / 1000
-            page = render(self._table, self._observer, now, openmetrics, self._groups, look=lambda: seen.shown, costs=self._costs)
+            look = self._looks.new()
+            now = look.now_ms / 1000
+            page = render(self._table, self._observer, now, openmetrics, self._groups, look=lambda: look.view, costs=self._costs)
             self._costs.took(self._monotonic() - began)
             return page
 

@@ -5,20 +5,22 @@ from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
 from streaming.broker.protocol.group_verdicts import is_finding
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.group_list import GROUPS as GROUP_LIST
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import place
 from streaming.pages.listings.listing import ASCENDING
 from streaming.pages.site.listing_views import by_key
 from streaming.pages.site.page_links import GROUPS, group_link, partition_link
 from streaming.pages.site.page_query import Query
-from streaming.pages.site.page_tables import Drawn, Sorting, columns_of, draw, paging
-from streaming.pages.site.page_views import PageView
-from streaming.pages.site.page_words import Cell, Link, moment, number, size
-from streaming.pages.site.partition_view import Fact
+from streaming.pages.site.page_tables import PageTable, Sorting, columns_of, draw, paging
+from streaming.pages.site.page_views import Fact, PageView, listed_facts
+from streaming.pages.site.page_words import NOTHING, Link, PageCell
 
 _MOST_VERDICTS = 20
+_MOST_CLIENTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class GroupView(PageView):
     verdicts: tuple[ShownVerdict, ...]
     more: str
     facts: tuple[Fact, ...]
-    table: Drawn
+    table: PageTable
 
 
 def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
@@ -50,72 +52,63 @@ def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
     Raises:
         UsageError: the query asks for what is not there.
     """
-    name, now = detail.summary.group, detail.at_ms
-    found = [each for each in detail.findings if is_finding(each)]
+    name = detail.summary.group
+    findings = [each for each in detail.findings if is_finding(each)]
+    omitted = len(findings) - _MOST_VERDICTS
     return GroupView(
         title=format_name(name, 255),
         here=GROUPS,
         status=status,
         json=path_of(name) if name not in ("", ".", "..") else GROUPS_PATH,
-        verdicts=tuple(_verdict(f"verdict-{index}", each) for index, each in enumerate(found[:_MOST_VERDICTS])),
-        more=f"{format_count(len(found) - _MOST_VERDICTS, 'more reason')} below, by partition." if len(found) > _MOST_VERDICTS else "",
-        facts=_facts(detail, now),
+        verdicts=tuple(_verdict(f"verdict-{index}", each) for index, each in enumerate(findings[:_MOST_VERDICTS])),
+        more=f"{format_count(omitted, 'more reason')} below, by partition." if omitted > 0 else "",
+        facts=_facts(detail),
         table=_table(detail, query),
     )
 
 
-def _verdict(key: str, of: GroupFinding) -> ShownVerdict:
-    about = Link(text=f"partition {place(of.topic, of.partition)}", href=partition_link(of.topic, of.partition)) if of.topic else None
+def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
+    log = finding.topic, finding.partition
+    about = Link(text=f"partition {place(*log)}", href=partition_link(*log)) if finding.topic else None
     return ShownVerdict(
         key=key,
-        tone=of.severity,
-        badge=of.verdict.replace("_", " "),
-        text=f"{of.text[:1].upper()}{of.text[1:]}",
+        tone=finding.severity,
+        badge=finding.verdict.replace("_", " "),
+        text=f"{finding.text[:1].upper()}{finding.text[1:]}",
         about=about,
-        command=of.command,
-        no_command=of.no_command,
+        command=finding.command,
+        no_command=finding.no_command,
     )
 
 
-def _facts(detail: GroupDetail, now_ms: int) -> tuple[Fact, ...]:
-    of = detail.summary
-    clients = ", ".join(map(format_name, detail.clients[:5]))
-    return (
-        Fact(name="State", value=Cell(text=of.state or "not known", note=of.type)),
-        Fact(name="Members", value=Cell(text=number(of.members).text, note=clients)),
-        Fact(name="Partitions", value=number(of.partitions)),
-        Fact(name="Records left", value=number(of.lag_records_read_committed)),
-        Fact(name="Offsets left", value=number(of.lag_offsets)),
-        Fact(name="Bytes left", value=size(of.lag_bytes)),
-        Fact(name="Oldest unread", value=moment(of.oldest_append_ms, now_ms)),
-        Fact(name="First loss", value=moment(of.loss_ms, now_ms)),
-        Fact(name="Last commit", value=moment(of.last_commit_ms, now_ms)),
-    )
+def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
+    clients = ", ".join(map(format_name, detail.clients[:_MOST_CLIENTS])) or NOTHING
+    facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=("group",))
+    return (*facts, Fact(name="Clients", value=PageCell(text=clients)))
 
 
-def _table(detail: GroupDetail, query: Query) -> Drawn:
+def _table(detail: GroupDetail, query: Query) -> PageTable:
     path, name = group_link(detail.summary.group).partition("?")[0], detail.summary.group
-    kept = {"group": name} if path == GROUPS else {}
+    parameters = {"group": name} if path == GROUPS else {}
     sort = query.word("sort", GROUP_PARTITIONS.sortable, GROUP_PARTITIONS.default)
     order = query.order(GROUP_PARTITIONS.order(sort))
     rows = _ordered(detail.partitions, sort, order)
-    shown = rows[query.offset : query.offset + query.limit]
+    page = rows[query.offset : query.offset + DEFAULT_LIMIT]
     return draw(
         "rows",
         "Partitions of the group",
         columns_of(GROUP_PARTITIONS.page_columns),
-        shown,
+        page,
         detail.at_ms,
         empty="It has no committed offsets, or none any more.",
-        sorting=Sorting(path=path, sort=sort, order=order, others=kept),
+        sorting=Sorting(path=path, sort=sort, order=order, others=parameters),
         paging=paging(
             path,
-            {**kept, **query.kept("sort", "order")},
+            {**parameters, **query.given("sort", "order")},
             offset=query.offset,
-            shown=len(shown),
+            rows=len(page),
             matched=len(rows),
             total=len(rows) + detail.omitted,
-            limit=query.limit,
         ),
     )
 

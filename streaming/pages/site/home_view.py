@@ -1,4 +1,4 @@
-"""The first view: the verdict, what is wrong with the most severe first, and how fresh that is by agent."""
+"""The first view: the verdict, what is wrong with the most severe first, and up to when that is whole, by agent."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.site.page_links import HOME, link
 from streaming.pages.site.page_query import Query
-from streaming.pages.site.page_tables import Choice, Column, Drawn, Paging, draw, paging
+from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
 from streaming.pages.site.page_views import Filter, PageView, ShownProblem, badge, counted, shown_problems
-from streaming.pages.site.page_words import NOTHING, Cell, size, span
+from streaming.pages.site.page_words import NOTHING, PageCell, size, span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +17,10 @@ class HomeView(PageView):
     """The first view."""
 
     problems: tuple[ShownProblem, ...]
-    severities: tuple[Choice, ...]
+    severities: tuple[FormChoice, ...]
     filter: Filter | None
     paging: Paging
-    agents: Drawn
+    agents: PageTable
     more_agents: str
     filtered: bool
 
@@ -30,34 +30,26 @@ class HomeView(PageView):
         return self.status.verdict.partition(". ")
 
 
-def home(status: Status, found: ProblemPage, query: Query) -> HomeView:
-    """The verdict, what is wrong, and how fresh that is."""
-    kept = query.kept("severity", "filter")
-    counts = dict(zip(SEVERITIES, (found.critical, found.warning, found.info), strict=True))
-    severities = [Choice(value=HOME, text=f"all {found.total:,}", chosen=not query.severity)]
+def home(status: Status, page: ProblemPage, query: Query) -> HomeView:
+    """The verdict, what is wrong, and up to when that is whole."""
+    parameters = query.given("severity", "filter")
+    counts = dict(zip(SEVERITIES, (page.critical, page.warning, page.info), strict=True))
+    severities = [FormChoice(value=HOME, text=f"all {page.total:,}", chosen=not query.severity)]
     for severity, count in counts.items():
         if count:
-            href = link(HOME, {**query.kept("filter"), "severity": severity})
-            severities.append(Choice(value=href, text=counted(count, badge(severity)), chosen=query.severity == severity))
+            href = link(HOME, {**query.given("filter"), "severity": severity})
+            severities.append(FormChoice(value=href, text=counted(count, badge(severity)), chosen=query.severity == severity))
     return HomeView(
         title=status.verdict,
         here=HOME,
         status=status,
-        json=link("/api/v1/problems", kept),
-        problems=shown_problems(found.rows, status.at_ms),
-        severities=tuple(severities) if found.total > 1 else (),
-        filter=Filter(path=HOME, text=query.filter, label="Find in problems", kept=tuple(query.kept("severity").items()))
-        if found.total > len(found.rows) or query.filter
+        json=link("/api/v1/problems", parameters),
+        problems=shown_problems(page.rows, status.at_ms),
+        severities=tuple(severities) if page.total > 1 else (),
+        filter=Filter(path=HOME, text=query.filter, label="Find in problems", parameters=tuple(query.given("severity").items()))
+        if page.total > len(page.rows) or query.filter
         else None,
-        paging=paging(
-            HOME,
-            kept,
-            offset=found.offset,
-            shown=len(found.rows),
-            matched=found.matched,
-            total=found.total,
-            limit=query.limit,
-        ),
+        paging=paging(HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total),
         agents=draw(
             "agents",
             "Agents, one beside each broker",
@@ -71,25 +63,25 @@ def home(status: Status, found: ProblemPage, query: Query) -> HomeView:
     )
 
 
-def _state(agent: AgentState, now_ms: int) -> Cell:
+def _state(agent: AgentState, now_ms: int) -> PageCell:
     words = ", ".join(each.replace("_", " ") for each in agent.problems)
     note = agent.explanation or words
-    return Cell(
+    return PageCell(
         text="up" if agent.up else "down", note=note, tone="" if agent.up and not agent.problems else "warning" if agent.up else "critical"
     )
 
 
-def _lag(agent: AgentState, now_ms: int) -> Cell:
+def _lag(agent: AgentState, now_ms: int) -> PageCell:
     if agent.behind_ms < 0:
-        return Cell(text=NOTHING)
+        return PageCell(text=NOTHING)
     if agent.behind_bytes == 0:
-        return Cell(text="nothing")
-    return Cell(text=span(agent.behind_ms), note=size(agent.behind_bytes).text if agent.behind_bytes > 0 else "")
+        return PageCell(text="nothing")
+    return PageCell(text=span(agent.behind_ms), note=size(agent.behind_bytes).text if agent.behind_bytes > 0 else "")
 
 
 _AGENT_COLUMNS: tuple[Column[AgentState], ...] = (
-    Column(head="Agent", cell=lambda agent, _: Cell(text=format_name(agent.name), name=True)),
+    Column(head="Agent", cell=lambda agent, _: PageCell(text=format_name(agent.name), name=True)),
     Column(head="State", cell=_state),
-    Column(head="Brokers", cell=lambda agent, _: Cell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
+    Column(head="Brokers", cell=lambda agent, _: PageCell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
     Column(head="Behind", cell=_lag),
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from streaming.broker.protocol.partition_json import Minute
 from streaming.common.formatting import format_age
-from streaming.pages.site.page_charts import Chart, Line, area_path, bounds, line_path
+from streaming.pages.site.page_charts import Chart, ChartLine, area_path, bounds, line_path
 from streaming.pages.site.page_words import bytes_rate, records_rate
 
 
@@ -28,7 +28,7 @@ def _rate(key: str, heading: str, values: list[float], words: Callable[[float], 
         key=key,
         heading=heading,
         title=title if last >= 0 else f"{heading}: not known",
-        lines=(Line(path=line_path(values, 0.0, high), title=heading, name=""),),
+        lines=(ChartLine(path=line_path(values, 0.0, high), title=heading, name=""),),
         top=words(high),
         bottom="0",
         left=left,
@@ -48,8 +48,8 @@ def _offsets(minutes: Sequence[Minute], left: str) -> Chart:
         heading="Last stable offset against the end",
         title=title,
         lines=(
-            Line(path=line_path(ends, low, high), title="log end offset", name="end"),
-            Line(path=line_path(stable, low, high), title="last stable offset", name="stable"),
+            ChartLine(path=line_path(ends, low, high), title="log end offset", name="end"),
+            ChartLine(path=line_path(stable, low, high), title="last stable offset", name="stable"),
         ),
         top=f"{high:,.0f}",
         bottom=f"{low:,.0f}",

@@ -17,22 +17,22 @@ from streaming.broker.protocol.listing_json import (
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count
 from streaming.errors import NotYetError
+from streaming.pages.api.state import State
 from streaming.pages.listings import group_list, partition_list, retention_list, transaction_list
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
 from streaming.pages.site.page_links import GROUPS, PARTITIONS, RETENTION, TRANSACTIONS, link
 from streaming.pages.site.page_query import Query
-from streaming.pages.site.page_source import PageSource
 from streaming.pages.site.page_tables import Column, Sorting, choices, columns_of, draw, paging
 from streaming.pages.site.page_views import Filter, ListView
 
 Row = TypeVar("Row")
 
-_KEPT = ("sort", "order", "filter")
-_ASKED = (*_KEPT, "offset")
+_STAYING = ("sort", "order", "filter")
+_API_PARAMETERS = (*_STAYING, "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listing(Generic[Row]):
+class _ListKind(Generic[Row]):
     """One kind of table."""
 
     path: str
@@ -42,31 +42,30 @@ class _Listing(Generic[Row]):
     empty: str
     columns: Sequence[Column[Row]]
 
-    def view(self, query: Query, status: Status, found: ListPage, rows: Sequence[Row], notes: tuple[str, ...] = ()) -> ListView:
-        """The table of what was found."""
-        kept = query.kept(*_KEPT)
-        page = paging(self.path, kept, offset=found.offset, shown=len(rows), matched=found.matched, total=found.total, limit=query.limit)
-        sorting = Sorting(path=self.path, sort=found.sort, order=found.order, others=query.kept("filter"))
-        empty = "Nothing matches the filter." if query.filter and found.total else self.empty
+    def view(self, query: Query, status: Status, page: ListPage, rows: Sequence[Row], notes: tuple[str, ...] = ()) -> ListView:
+        """The table of a page of the list."""
+        steps = paging(self.path, query.given(*_STAYING), offset=page.offset, rows=len(rows), matched=page.matched, total=page.total)
+        sorting = Sorting(path=self.path, sort=page.sort, order=page.order, others=query.given("filter"))
+        empty = "Nothing matches the filter." if query.filter and page.total else self.empty
         return ListView(
             title=self.title,
             here=self.path,
             status=status,
-            json=link(self.api, query.kept(*_ASKED)),
+            json=link(self.api, query.given(*_API_PARAMETERS)),
             intro=self.intro,
-            table=draw("rows", self.title, self.columns, rows, found.at_ms, empty=empty, sorting=sorting, paging=page),
+            table=draw("rows", self.title, self.columns, rows, page.at_ms, empty=empty, sorting=sorting, paging=steps),
             filter=Filter(
                 path=self.path,
                 text=query.filter,
                 label=f"Filter {self.title.lower()}",
-                sorts=choices(self.columns, found.sort),
-                order=found.order,
+                sorts=choices(self.columns, page.sort),
+                order=page.order,
             ),
             notes=notes,
         )
 
 
-_PARTITIONS: _Listing[PartitionRow] = _Listing(
+_PARTITIONS: _ListKind[PartitionRow] = _ListKind(
     path=PARTITIONS,
     api=PARTITIONS_PATH,
     title="Partitions",
@@ -74,7 +73,7 @@ _PARTITIONS: _Listing[PartitionRow] = _Listing(
     empty="No partition is watched yet.",
     columns=columns_of(partition_list.PARTITIONS.page_columns),
 )
-_TRANSACTIONS: _Listing[TransactionRow] = _Listing(
+_TRANSACTIONS: _ListKind[TransactionRow] = _ListKind(
     path=TRANSACTIONS,
     api=TRANSACTIONS_PATH,
     title="Open transactions",
@@ -82,7 +81,7 @@ _TRANSACTIONS: _Listing[TransactionRow] = _Listing(
     empty="No transaction has been open for long.",
     columns=columns_of(transaction_list.TRANSACTIONS.page_columns),
 )
-_RETENTION: _Listing[RetentionRow] = _Listing(
+_RETENTION: _ListKind[RetentionRow] = _ListKind(
     path=RETENTION,
     api=RETENTION_PATH,
     title="Retention",
@@ -90,7 +89,7 @@ _RETENTION: _Listing[RetentionRow] = _Listing(
     empty="No partition is watched yet.",
     columns=columns_of(retention_list.RETENTION.page_columns),
 )
-_GROUPS: _Listing[GroupSummary] = _Listing(
+_GROUPS: _ListKind[GroupSummary] = _ListKind(
     path=GROUPS,
     api="/api/v1/groups",
     title="Consumer groups",
@@ -100,37 +99,37 @@ _GROUPS: _Listing[GroupSummary] = _Listing(
 )
 
 
-def partitions(source: PageSource, query: Query, status: Status) -> ListView:
+def partitions(state: State, query: Query, status: Status) -> ListView:
     """All partitions."""
-    found = source.state.partitions(query.text(*_ASKED))
-    return _PARTITIONS.view(query, status, found, found.rows)
+    page = state.partitions(query.text(*_API_PARAMETERS))
+    return _PARTITIONS.view(query, status, page, page.rows)
 
 
-def transactions(source: PageSource, query: Query, status: Status) -> ListView:
+def transactions(state: State, query: Query, status: Status) -> ListView:
     """All open transactions."""
-    found = source.state.transactions(query.text(*_ASKED))
+    page = state.transactions(query.text(*_API_PARAMETERS))
     omitted = (
-        f"{format_count(found.omitted, 'more transaction')} that {'is' if found.omitted == 1 else 'are'} only counted."
-        if found.omitted
+        f"{format_count(page.omitted, 'more transaction')} that {'is' if page.omitted == 1 else 'are'} only counted."
+        if page.omitted
         else ""
     )
-    return _TRANSACTIONS.view(query, status, found, found.rows, (omitted,) if omitted else ())
+    return _TRANSACTIONS.view(query, status, page, page.rows, (omitted,) if omitted else ())
 
 
-def retention(source: PageSource, query: Query, status: Status) -> ListView:
+def retention(state: State, query: Query, status: Status) -> ListView:
     """What is kept of all partitions."""
-    found = source.state.retention(query.text(*_ASKED))
-    return _RETENTION.view(query, status, found, found.rows)
+    page = state.retention(query.text(*_API_PARAMETERS))
+    return _RETENTION.view(query, status, page, page.rows)
 
 
-def groups(source: PageSource, query: Query, status: Status) -> ListView:
+def groups(state: State, query: Query, status: Status) -> ListView:
     """All consumer groups."""
     try:
-        found = source.state.groups(query.text(*_ASKED))
+        page = state.groups(query.text(*_API_PARAMETERS))
     except NotYetError:
         nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
         return _GROUPS.view(query, status, nothing, (), ("Nothing is known of consumer groups yet.",))
-    return _GROUPS.view(query, status, found, found.rows)
+    return _GROUPS.view(query, status, page, page.rows)
 
 
 def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -> list[Row]:

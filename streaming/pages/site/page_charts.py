@@ -9,7 +9,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 59, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ChartLine:
     """One line; ``path`` is an SVG path, "" if there are not two numbers next to each other. ``title`` says it in words."""
 
     path: str
@@ -24,7 +24,7 @@ class Chart:
     key: str
     heading: str
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     top: str
     bottom: str
     left: str
@@ -32,7 +32,7 @@ class Chart:
     area: str = ""
 
 
-def spark(values: Sequence[float], title: str) -> Line:
+def spark(values: Sequence[float], title: str) -> ChartLine:
     """A small line from zero up to its largest value; -1 is a gap. One unit to the right is one value: fifty of these are on a page."""
     values = values[-1 - SPARK_WIDTH :]
     high, pieces, before = max(values, default=0.0), [], -1
@@ -43,7 +43,7 @@ def spark(values: Sequence[float], title: str) -> Line:
             continue
         pieces.append(f"M{index} {height}h.1" if before < 0 else f"l1 {height - before}".replace(" -", "-"))
         before = height
-    return Line(path="".join(pieces).replace("h.1l1", "l1"), title=title)
+    return ChartLine(path="".join(pieces).replace("h.1l1", "l1"), title=title)
 
 
 def line_path(values: Sequence[float], low: float, high: float, width: int = WIDTH, height: int = HEIGHT) -> str:

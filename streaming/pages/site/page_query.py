@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
-from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.errors import UsageError
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
@@ -29,15 +28,15 @@ class Query:
         """The number of the first row."""
         return self._number("offset", 0)
 
-    def word(self, name: str, known: Collection[str], otherwise: str) -> str:
+    def word(self, name: str, words: Collection[str], otherwise: str) -> str:
         """One of some words.
 
         Raises:
             UsageError: it is another one.
         """
         value = self.values.get(name, "") or otherwise
-        if value not in known:
-            raise UsageError(f"{name} is not one of {', '.join(known)}")
+        if value not in words:
+            raise UsageError(f"{name} is not one of {', '.join(words)}")
         return value
 
     def order(self, otherwise: str) -> str:
@@ -49,18 +48,13 @@ class Query:
         """A severity, "" for all."""
         return self.word("severity", ("", *SEVERITIES), "")
 
-    def kept(self, *names: str) -> dict[str, str]:
+    def given(self, *names: str) -> dict[str, str]:
         """Those of some parameters that are given."""
         return {name: self.values[name] for name in names if self.values.get(name)}
 
     def text(self, *names: str) -> str:
         """The same as they are written in an address."""
-        return urlencode(self.kept(*names))
-
-    @property
-    def limit(self) -> int:
-        """How many rows a page has."""
-        return DEFAULT_LIMIT
+        return urlencode(self.given(*names))
 
     def number(self, name: str) -> int:
         """A number from 0 on.

@@ -1,30 +1,41 @@
-"""The page: the answer to a request for one of its views or assets. Everything is made here, so that it works without a script."""
+"""The page: the answer to a request for one of its views or assets, as HTML in which every value is escaped, whatever it holds.
 
+Everything is made here, so that it works without a script.
+"""
+
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from http import HTTPStatus
 from urllib.parse import unquote
 
 import cramjam
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from streaming.broker.protocol.cost_json import Cost
 from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import format_name
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import UsageError
+from streaming.pages.api.state import State
 from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import home
-from streaming.pages.site.page_assets import PAGE_SECURED, asset
-from streaming.pages.site.page_html import render
+from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
 from streaming.pages.site.page_links import COST, GROUPS, HOME, PARTITIONS, RETENTION, STATIC, TRANSACTIONS
 from streaming.pages.site.page_query import Query, parse_query
-from streaming.pages.site.page_source import PageSource
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
 
 HTML_TYPE = "text/html; charset=utf-8"
 
-_LISTS: dict[str, Callable[[PageSource, Query, Status], PageView]] = {
+REFRESH_SECONDS = 10
+"""A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
+
+_LISTS: dict[str, Callable[[State, Query, Status], PageView]] = {
     PARTITIONS: listing_views.partitions,
     TRANSACTIONS: listing_views.transactions,
     RETENTION: listing_views.retention,
@@ -40,10 +51,15 @@ class NotThereError(Exception):
 
 
 class PageSite:
-    """For several threads, if ``source`` is."""
+    """For several threads.
 
-    def __init__(self, source: PageSource) -> None:
-        self._source = source
+    Args:
+        cost: makes the message about what a scrape costs.
+    """
+
+    def __init__(self, state: State, cost: Callable[[], Cost]) -> None:
+        self._state = state
+        self._cost = cost
 
     def answer(self, request: HttpRequest) -> Response | None:
         """The answer to a request, None if its path is none of the page's."""
@@ -55,7 +71,7 @@ class PageSite:
         return _packed(self._html(request, segments), request)
 
     def _html(self, request: HttpRequest, segments: list[str]) -> Response:
-        status = self._source.state.status()
+        status = self._state.status()
         try:
             return _html(self._view(request.path, segments, parse_query(request.query), status))
         except UsageError as error:
@@ -65,13 +81,13 @@ class PageSite:
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
-            return home(status, self._source.state.problems(query.text("severity", "filter", "offset")), query)
+            return home(status, self._state.problems(query.text("severity", "filter", "offset")), query)
         if path == COST:
-            return cost_view(self._source.cost(), status)
+            return cost_view(self._cost(), status)
         if path in (PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
             return self._named(query, status)
         if path in _LISTS:
-            return _LISTS[path](self._source, query, status)
+            return _LISTS[path](self._state, query, status)
         return self._one(segments, query, status)
 
     def _one(self, segments: list[str], query: Query, status: Status) -> PageView:
@@ -89,13 +105,13 @@ class PageSite:
         return self._partition(query.values["topic"], query.number("partition"), status)
 
     def _partition(self, topic: str, partition: int, status: Status) -> PageView:
-        detail = self._source.state.partition(topic, partition)
+        detail = self._state.partition(topic, partition)
         if detail is None:
             raise NotThereError(words="No such partition is watched: its topic may be deleted, or its broker's agent not be asked.")
         return partition_view(detail, status)
 
     def _group(self, name: str, query: Query, status: Status) -> PageView:
-        detail = self._source.state.group(name)
+        detail = self._state.group(name)
         if detail is None:
             raise NotThereError(words="No such consumer group is known: its offsets may have expired.")
         return group_view(detail, query, status)
@@ -109,7 +125,7 @@ def _decoded(segment: str) -> str:
 
 
 def _html(view: PageView, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    return Response(status=status, content_type=HTML_TYPE, body=render(view), headers=PAGE_SECURED)
+    return Response(status=status, content_type=HTML_TYPE, body=_rendered(view), headers=PAGE_SECURED)
 
 
 def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response:
@@ -120,3 +136,32 @@ def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
     if answer is None or not request.gzip:
         return answer
     return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)
+
+
+def _rendered(view: PageView) -> bytes:
+    """A view as HTML in UTF-8."""
+    name = type(view).__name__.removesuffix("View").lower()
+    return _environment().get_template(f"{name}.html").render(view=view, refresh=REFRESH_SECONDS).encode()
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("streaming.pages.site"),
+        autoescape=True,  # everything, whatever a template is called
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        finalize=_visible,
+    )
+    made.filters["name"] = format_name
+    made.globals["assets"] = {name: static_path(name) for name in ASSETS}
+    return made
+
+
+def _visible(value: object) -> object:
+    """The net below the escaping of names: nothing that cannot be seen, or turns a line around, is sent."""
+    if isinstance(value, Markup) or not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in value)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, Field, severity_of
 from streaming.pages.site.page_links import link
-from streaming.pages.site.page_words import Cell, drawn
+from streaming.pages.site.page_words import PageCell, drawn
 
 Row = TypeVar("Row")
 
@@ -18,7 +19,7 @@ class Column(Generic[Row]):
     """One column. ``sort``: the field that it is sorted by, "" if it is not; ``cell`` makes a value as of a time in Unix milliseconds."""
 
     head: str
-    cell: Callable[[Row, int], Cell]
+    cell: Callable[[Row, int], PageCell]
     sort: str = ""
     numbers: bool = False
     first: str = DESCENDING
@@ -30,7 +31,7 @@ def columns_of(fields: Sequence[Field]) -> tuple[Column[Any], ...]:
 
 
 def _column(field: Field) -> Column[Any]:
-    def cell(row: PublicMessage, now_ms: int) -> Cell:
+    def cell(row: PublicMessage, now_ms: int) -> PageCell:
         tone = severity_of(row) if field.toned else ""
         return drawn(field.cell_in(row, Times(now_ms)), tone, name=field.unit is Unit.NAME)
 
@@ -49,7 +50,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class FormChoice:
     """One choice of a form."""
 
     value: str
@@ -67,13 +68,13 @@ class Paging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """A table as it is drawn. ``key``: its id on the page; ``empty``: what is said without rows."""
+class PageTable:
+    """A table as it is drawn. ``key``: its id on the page; ``empty``: the sentence in place of rows."""
 
     key: str
     caption: str
     heads: tuple[Head, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[PageCell, ...], ...]
     empty: str
     paging: Paging | None = None
 
@@ -98,9 +99,9 @@ def draw(
     empty: str,
     sorting: Sorting | None = None,
     paging: Paging | None = None,
-) -> Drawn:
+) -> PageTable:
     """Make the table; without ``sorting`` its heads are no links."""
-    return Drawn(
+    return PageTable(
         key=key,
         caption=caption,
         heads=tuple(_head(column, sorting) for column in columns),
@@ -123,15 +124,15 @@ def _head(column: Column[Row], sorting: Sorting | None) -> Head:
     )
 
 
-def choices(columns: Sequence[Column[Row]], sort: str) -> tuple[Choice, ...]:
+def choices(columns: Sequence[Column[Row]], sort: str) -> tuple[FormChoice, ...]:
     """The columns to sort by, for a form."""
-    return tuple(Choice(value=each.sort, text=each.head, chosen=each.sort == sort) for each in columns if each.sort)
+    return tuple(FormChoice(value=each.sort, text=each.head, chosen=each.sort == sort) for each in columns if each.sort)
 
 
-def paging(path: str, kept: Mapping[str, str], *, offset: int, shown: int, matched: int, total: int, limit: int) -> Paging:
-    """Which rows a page shows, with the ways to its neighbours; ``kept``: the parameters that stay."""
-    of = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
-    words = f"{offset + 1:,} to {offset + shown:,} of {of}" if shown else f"none of {of}"
-    previous = link(path, {**kept, "offset": str(max(0, min(offset, matched) - limit))}) if offset and matched else ""
-    more = link(path, {**kept, "offset": str(offset + limit)}) if offset + shown < matched and shown else ""
+def paging(path: str, parameters: Mapping[str, str], *, offset: int, rows: int, matched: int, total: int) -> Paging:
+    """Which rows a page shows, with the ways to its neighbours; ``parameters``: those that stay."""
+    every = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
+    words = f"{offset + 1:,} to {offset + rows:,} of {every}" if rows else f"none of {every}"
+    previous = link(path, {**parameters, "offset": str(max(0, min(offset, matched) - DEFAULT_LIMIT))}) if offset and matched else ""
+    more = link(path, {**parameters, "offset": str(offset + DEFAULT_LIMIT)}) if offset + rows < matched and rows else ""
     return Paging(words=words, previous=previous, next=more)

@@ -1,14 +1,17 @@
 """What each view of the page shows, as values that its template only has to write down."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import place
+from streaming.pages.listings.listing import Listing
 from streaming.pages.site.page_links import group_link, link, partition_link
-from streaming.pages.site.page_tables import Choice, Drawn
-from streaming.pages.site.page_words import Cell, Link, moment
+from streaming.pages.site.page_tables import FormChoice, PageTable, columns_of
+from streaming.pages.site.page_words import Link, PageCell, moment
 
 _CALM = {"critical": "critical", "warning": "warning", "info": "note", "": "fine"}
 """The word for a severity on a badge."""
@@ -24,9 +27,9 @@ class PageView:
     json: str = ""
 
     @property
-    def as_of(self) -> Cell:
+    def as_of(self) -> PageCell:
         """When this was so."""
-        return Cell(text=format_time(self.status.at_ms), time=format_time(self.status.at_ms))
+        return PageCell(text=format_time(self.status.at_ms), time=format_time(self.status.at_ms))
 
     @property
     def badge(self) -> str:
@@ -42,6 +45,14 @@ class PageView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name and a value."""
+
+    name: str
+    value: PageCell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProblem:
     """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence."""
 
@@ -50,19 +61,19 @@ class ShownProblem:
     head: str
     detail: str
     badge: str
-    since: Cell
+    since: PageCell
     about: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A form that filters a table. ``kept``: parameters that it does not change, as hidden fields; ``sorts``: its choices, may be empty."""
+    """A form that filters a table. ``parameters``: those that it does not change, as hidden fields; ``sorts``: its choices, if any."""
 
     path: str
     text: str
     label: str
-    kept: tuple[tuple[str, str], ...] = ()
-    sorts: tuple[Choice, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    sorts: tuple[FormChoice, ...] = ()
     order: str = ""
 
 
@@ -71,7 +82,7 @@ class ListView(PageView):
     """A table."""
 
     intro: str
-    table: Drawn
+    table: PageTable
     filter: Filter | None = None
     notes: tuple[str, ...] = ()
 
@@ -101,6 +112,14 @@ def shown_problems(problems: list[Problem], now_ms: int) -> tuple[ShownProblem, 
             about=tuple(_about(problem)),
         )
         for index, problem in enumerate(problems)
+    )
+
+
+def listed_facts(listing: Listing, row: PublicMessage, now_ms: int, *, without: Collection[str]) -> tuple[Fact, ...]:
+    """A row of a declared list as facts, with the list's headings and cells, but for some of its fields."""
+    return tuple(
+        Fact(name=column.head, value=column.cell(row, now_ms))
+        for column in columns_of([each for each in listing.columns if each.name not in without])
     )
 
 

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.pages.listings import list_cells as listings
-from streaming.pages.listings.list_cells import place
-from streaming.pages.site.page_charts import Line, spark
+from streaming.common.formatting import NONE, format_age, format_duration, format_name, format_size, format_time
+from streaming.pages.listings.list_cells import Cell
+from streaming.pages.site.page_charts import ChartLine, spark
 from streaming.pages.site.page_links import group_link, partition_link
 
-UNKNOWN = "not known"
 NOTHING = NONE
 """Stands in a table where there is nothing to say."""
 
@@ -22,7 +20,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PageCell:
     """One value. ``time``: as ISO 8601; ``note``: a second line; ``tone``: a severity; ``name``: the value is somebody's name."""
 
     text: str = ""
@@ -32,34 +30,34 @@ class Cell:
     tone: str = ""
     name: bool = False
     links: tuple[Link, ...] = ()
-    line: Line | None = None
+    line: ChartLine | None = None
     command: str = ""
 
 
-def drawn(cell: listings.Cell, tone: str = "", *, name: bool = False) -> Cell:
-    """A cell of a declared list, with the way to what it names, its time for machines, and its curve as a line; ``name``: as in `Cell`."""
+def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
+    """A cell of a list, with the way to what it names, a time for machines, and its curve as a line; ``name``: as in `PageCell`."""
     at = format_time(cell.at_ms) if cell.at_ms >= 0 else ""
     if cell.command:
-        return Cell(command=cell.command)
+        return PageCell(command=cell.command)
     if cell.curve:
-        return Cell(line=spark(cell.curve, f"At most {format_size(round(max(cell.curve)))}/s") if max(cell.curve) >= 0 else None)
+        return PageCell(line=spark(cell.curve, f"At most {format_size(round(max(cell.curve)))}/s") if max(cell.curve) >= 0 else None)
     if cell.partition is not None:
-        return Cell(text=cell.text, href=partition_link(*cell.partition), name=True)
+        return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True)
     if cell.group is not None:
-        return Cell(text=cell.text, href=group_link(cell.group), name=True)
+        return PageCell(text=cell.text, href=group_link(cell.group), name=True)
     if cell.groups:
-        return Cell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
-    return Cell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)
+        return PageCell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
+    return PageCell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)
 
 
-def number(value: int, noun: str = "") -> Cell:
+def number(value: int) -> PageCell:
     """A count, or that it is not known."""
-    return Cell(text=NOTHING if value < 0 else format_count(value, noun) if noun else f"{value:,}")
+    return PageCell(text=NOTHING if value < 0 else f"{value:,}")
 
 
-def size(value: int) -> Cell:
+def size(value: int) -> PageCell:
     """Bytes."""
-    return Cell(text=NOTHING if value < 0 else format_size(value))
+    return PageCell(text=NOTHING if value < 0 else format_size(value))
 
 
 def bytes_rate(value: float) -> str:
@@ -72,19 +70,14 @@ def records_rate(value: float) -> str:
     return NOTHING if value < 0 else f"{value:,.1f}/s" if value < 100 else f"{value:,.0f}/s"
 
 
-def moment(ms: int, now_ms: int, otherwise: str = NOTHING) -> Cell:
+def moment(ms: int, now_ms: int, otherwise: str = NOTHING) -> PageCell:
     """A point in time as how long ago it was, or how soon it will be."""
-    return Cell(text=otherwise) if ms < 0 else Cell(text=format_age((now_ms - ms) / 1000), time=format_time(ms))
+    return PageCell(text=otherwise) if ms < 0 else PageCell(text=format_age((now_ms - ms) / 1000), time=format_time(ms))
 
 
 def span(ms: int) -> str:
     """A length of time."""
     return NOTHING if ms < 0 else format_duration(ms / 1000)
-
-
-def partition_cell(topic: str, partition: int) -> Cell:
-    """A partition, with the way to its view."""
-    return Cell(text=place(topic, partition), href=partition_link(topic, partition), name=True)
 
 
 def group_reference(group: str) -> Link:

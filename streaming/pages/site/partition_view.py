@@ -6,28 +6,22 @@ from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionRow
 from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name
-from streaming.pages.listings.list_cells import Times, place
-from streaming.pages.listings.listing import severity_of
+from streaming.pages.listings.list_cells import place
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_charts import Chart
 from streaming.pages.site.page_links import PARTITIONS
-from streaming.pages.site.page_tables import Column, Drawn, columns_of, draw
-from streaming.pages.site.page_views import PageView, ShownProblem, shown_problems
-from streaming.pages.site.page_words import NOTHING, Cell, bytes_rate, drawn, moment, number, records_rate, size
+from streaming.pages.site.page_tables import Column, PageTable, columns_of, draw
+from streaming.pages.site.page_views import Fact, PageView, ShownProblem, listed_facts, shown_problems
+from streaming.pages.site.page_words import NOTHING, PageCell, bytes_rate, moment, number, records_rate, size
 from streaming.pages.site.segment_strip import Strip, by_size, by_time
 
 _MOST_LISTED = 50
 """So many segments are listed below the drawing, the newest."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """A name and a value."""
-
-    name: str
-    value: Cell
+_ABOVE = ("topic", "broker", "size_bytes")
+"""What the facts above the retention have already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +33,9 @@ class PartitionView(PageView):
     charts: tuple[Chart, ...]
     strips: tuple[Strip, ...]
     retention: tuple[Fact, ...]
-    transactions: Drawn
-    segments: Drawn
-    replicas: Drawn
+    transactions: PageTable
+    segments: PageTable
+    replicas: PageTable
 
 
 def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
@@ -58,7 +52,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
         facts=_facts(row, now),
         charts=tuple(hour_charts(detail.minutes, now)),
         strips=tuple(each for each in strips if each is not None),
-        retention=_retention(detail, now),
+        retention=() if detail.retention is None else listed_facts(RETENTION, detail.retention, now, without=_ABOVE),
         transactions=draw(
             "transactions",
             "Open transactions",
@@ -75,8 +69,8 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
 def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
     return (
         Fact(name="Leader's broker", value=number(row.broker)),
-        Fact(name="Bytes a second", value=Cell(text=bytes_rate(row.bytes_rate))),
-        Fact(name="Records a second", value=Cell(text=records_rate(row.records_rate))),
+        Fact(name="Bytes a second", value=PageCell(text=bytes_rate(row.bytes_rate))),
+        Fact(name="Records a second", value=PageCell(text=records_rate(row.records_rate))),
         Fact(name="Last append", value=moment(row.last_append_ms, now_ms)),
         Fact(name="Size", value=size(row.size_bytes)),
         Fact(name="Log start offset", value=number(row.log_start_offset)),
@@ -89,28 +83,12 @@ def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
     )
 
 
-def _retention(detail: PartitionDetail, now_ms: int) -> tuple[Fact, ...]:
-    kept = detail.retention
-    if kept is None:
-        return ()
-    times, tone = Times(now_ms), severity_of(kept)
-    return tuple(
-        Fact(name=each.heading, value=drawn(each.cell_in(kept, times), tone=tone if each.toned else ""))
-        for each in RETENTION.columns
-        if each.name not in _ABOVE
-    )
-
-
-_ABOVE = ("topic", "broker", "size_bytes")
-"""What the facts above the retention have already."""
-
-
-def _kind(row: SegmentRow, now_ms: int) -> Cell:
+def _kind(row: SegmentRow, now_ms: int) -> PageCell:
     if row.active:
-        return Cell(text="active")
+        return PageCell(text="active")
     if row.deletable:
-        return Cell(text="beyond the limit", tone="warning")
-    return Cell(text="closed")
+        return PageCell(text="beyond the limit", tone="warning")
+    return PageCell(text="closed")
 
 
 _SEGMENT_COLUMNS: tuple[Column[SegmentRow], ...] = (
@@ -122,11 +100,11 @@ _SEGMENT_COLUMNS: tuple[Column[SegmentRow], ...] = (
 )
 
 _REPLICA_COLUMNS: tuple[Column[ReplicaRow], ...] = (
-    Column(head="Broker", cell=lambda row, _: Cell(text=str(row.broker), note="shown here" if row.shown else "")),
-    Column(head="Role", cell=lambda row, _: Cell(text=row.role)),
-    Column(head="In sync", cell=lambda row, _: Cell(text=row.in_sync)),
+    Column(head="Broker", cell=lambda row, _: PageCell(text=str(row.broker), note="shown here" if row.shown else "")),
+    Column(head="Role", cell=lambda row, _: PageCell(text=row.role)),
+    Column(head="In sync", cell=lambda row, _: PageCell(text=row.in_sync)),
     Column(head="Log end offset", cell=lambda row, _: number(row.log_end_offset), numbers=True),
     Column(head="Size", cell=lambda row, _: size(row.size_bytes), numbers=True),
     Column(head="Last append", cell=lambda row, now: moment(row.last_append_ms, now)),
-    Column(head="Log dir", cell=lambda row, _: Cell(text=format_name(row.log_dir, 255) if row.log_dir else NOTHING, name=True)),
+    Column(head="Log dir", cell=lambda row, _: PageCell(text=format_name(row.log_dir, 255) if row.log_dir else NOTHING, name=True)),
 )

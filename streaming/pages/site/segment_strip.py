@@ -17,7 +17,7 @@ _HEIGHTS = {"due": (40, 60), "closed": (15, 85), "active": (0, 100)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """Segments on one scale, the oldest at the left. ``limit``: where the limit is drawn, "" if it is not; ``words`` tells about it."""
+    """Segments on one scale, the oldest at the left. ``limit``: where the limit is drawn, "" if it is not; ``words``: what it is."""
 
     key: str
     heading: str

@@ -1,17 +1,24 @@
-"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`."""
+"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`, as JSON that no browser takes for anything else."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from urllib.parse import unquote
+
+import cramjam
 
 from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.group_json import GROUPS_PATH
+from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH
-from streaming.common.web.messages import HttpRequest, Response
+from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
-from streaming.pages.site.json_answers import bad_request, json_answer, not_found, unavailable
 
 API = "/api/v1/"
+JSON_TYPE = "application/json"
+
+_SMALL = 1024
+"""A body of fewer bytes is not worth packing."""
 
 
 class StateAnswers:
@@ -30,32 +37,55 @@ class StateAnswers:
         try:
             message = self._cost() if request.path == COST_PATH else self._state.answer(request.path, request.query)
             if message is not None:
-                return json_answer(message, request)
+                return _json(message, request)
             return self._group(request) if request.path.startswith(f"{GROUPS_PATH}/") else self._partition(request)
         except NotYetError as error:
-            return unavailable(str(error))
+            return _unavailable(str(error))
         except UsageError as error:
-            return bad_request(str(error))
+            return _bad_request(str(error))
 
     def _group(self, request: HttpRequest) -> Response:
         """One consumer group: ``groups/NAME``."""
         try:
             name = unquote(request.path.removeprefix(f"{GROUPS_PATH}/"), errors="strict")
         except UnicodeDecodeError:
-            return not_found("consumer group")
+            return _not_found("consumer group")
         detail = self._state.group(name, request.query)
-        return not_found("consumer group") if detail is None else json_answer(detail, request)
+        return _not_found("consumer group") if detail is None else _json(detail, request)
 
     def _partition(self, request: HttpRequest) -> Response:
         """One partition: ``partitions/TOPIC/NUMBER``."""
         parts = request.path.removeprefix(f"{PARTITIONS_PATH}/").split("/")
         if not request.path.startswith(f"{PARTITIONS_PATH}/") or len(parts) != 2:
-            return not_found("path")
+            return _not_found("path")
         try:
             topic = unquote(parts[0], errors="strict")
         except UnicodeDecodeError:
-            return not_found("partition")
+            return _not_found("partition")
         if not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) <= 10):
-            return bad_request("the number of a partition is not a number")
+            return _bad_request("the number of a partition is not a number")
         detail = self._state.partition(topic, int(parts[1]))
-        return not_found("partition") if detail is None else json_answer(detail, request)
+        return _not_found("partition") if detail is None else _json(detail, request)
+
+
+def _json(message: Message, request: HttpRequest) -> Response:
+    """A message."""
+    body = message.encode() + b"\n"
+    packs = request.gzip and len(body) > _SMALL
+    packed = bytes(cramjam.gzip.compress(body, 1)) if packs else body
+    return Response(status=HTTPStatus.OK, content_type=JSON_TYPE, body=packed, gzip=packs)
+
+
+def _bad_request(why: str) -> Response:
+    """The client asked for something that cannot be; ``why`` is a sentence that names it."""
+    return sentence(HTTPStatus.BAD_REQUEST, why)
+
+
+def _not_found(what: str) -> Response:
+    """There is no such thing."""
+    return sentence(HTTPStatus.NOT_FOUND, f"no such {what}")
+
+
+def _unavailable(why: str) -> Response:
+    """It is not known yet."""
+    return sentence(HTTPStatus.SERVICE_UNAVAILABLE, why)

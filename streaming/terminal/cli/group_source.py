@@ -92,10 +92,10 @@ def all_groups(asked: Asked) -> GroupList:
         while sum(len(each.rows) for each in pages) < pages[0].total and pages[-1].rows:
             pages.append(_page(asked.job, f"{asked.query}&limit={_MOST_ROWS}&offset={sum(len(each.rows) for each in pages)}"))
         return GroupList(page=_joined(pages), doubts=tuple(_doubts(pages[0])), coordinators=None)
-    from streaming.pages.api.paging import Asked as AskedRows
+    from streaming.pages.api.paging import PageRequest
 
     reading = _read(asked, ())
-    rows = AskedRows(sort=GROUPS.default, order=ASCENDING, limit=max(len(reading.answers.totals.names), 1))
+    rows = PageRequest(sort=GROUPS.default, order=ASCENDING, limit=max(len(reading.answers.totals.names), 1))
     return GroupList(
         page=replace(reading.answers.rejudged(asked.query).page(rows), version=__version__, doubts=[*reading.doubts]),
         doubts=reading.doubts,

@@ -42,7 +42,7 @@ from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_S
 from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.kafka.groups.commit_table import CommitRows, Commits
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
-from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.terminal.offline.cluster_logs import is_of_cluster
 from streaming.terminal.offline.coordinator_replay import Replayed, replay_coordinators
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, unread
@@ -153,7 +153,7 @@ def groups_in(
     doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
     answers = ListedGroups(
         judged=judge_groups(groups, now_ms),
-        is_exported=_any,
+        results=GroupResults(groups, _any),
         messages=lambda: GroupPartitions(groups, logs, snapshot.topic_names),
         details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),
         commands=partial(_commands, reading.agent.cluster, groups),

@@ -10,10 +10,10 @@ from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import server_of
-from streaming.pages.api.judged import Judged
+from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.look import Look
 from streaming.pages.api.rates import MeanRates
-from streaming.pages.api.seen import Seen
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.single_reading import SingleReading
 
@@ -28,7 +28,7 @@ def judged(
     groups: ListedGroups | None = None,
     unknown: Sequence[str] = (),
     whole: bool = False,
-) -> Judged:
+) -> JudgedLook:
     """The reading, judged as of ``now_ms``, Unix milliseconds.
 
     Args:
@@ -37,9 +37,9 @@ def judged(
     """
     agent = agent_of(reading)
     server = next(filter(None, (server_of(reading.agent.cluster.broker(broker)) for broker in agent.brokers)), "")
-    return Judged(
-        seen=Seen(shown, snapshot),
-        of=Circumstances(
+    return JudgedLook(
+        look=Look(shown, snapshot),
+        circumstances=Circumstances(
             shown=shown,
             topics=snapshot.topic_names,
             now_ms=now_ms,

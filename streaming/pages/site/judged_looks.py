@@ -10,13 +10,13 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
-from streaming.pages.api.judged import Judged
-from streaming.pages.api.listed_groups import ListedGroups, MakeDetails
-from streaming.pages.api.seen import Seen
-from streaming.pages.api.views import Views
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
+from streaming.pages.api.look import Look
+from streaming.pages.api.looks import Looks
 
 
-class Looks:
+class JudgedLooks:
     """For several threads. A look is judged once, however many ask.
 
     Args:
@@ -29,7 +29,7 @@ class Looks:
         self,
         table: Table,
         observer: Observer,
-        views: Views,
+        looks: Looks,
         groups: GroupBoard | None,
         details: MakeDetails,
         thresholds: Thresholds,
@@ -38,44 +38,45 @@ class Looks:
     ) -> None:
         self._table = table
         self._observer = observer
-        self._views = views
+        self._looks = looks
         self._groups = groups
         self._details = details
         self._thresholds = thresholds
         self._redacted = redacted
         self._lock = Lock()  # protects what follows
-        self._last: Judged | None = None
+        self._last: JudgedLook | None = None
         self._last_groups: JudgedGroups | None = None
+        self._results: GroupResults | None = None  # about the snapshot of the last groups
 
-    def look(self) -> Judged:
+    def look(self) -> JudgedLook:
         """The state as it was a few seconds ago, at most."""
-        seen = self._views.recent()
+        look = self._looks.recent()
         with self._lock:
-            if self._last is None or self._last.seen is not seen:
-                self._last = self._judged(seen)
+            if self._last is None or self._last.look is not look:
+                self._last = self._judged(look)
                 self._last.problems  # noqa: B018  # found here, once, and not by every thread that waits for it
             return self._last
 
     def forget(self) -> None:
-        """Keep the last look no longer."""
+        """Keep the last look, and what follows from it, no longer."""
         with self._lock:
-            self._last = None
+            self._last, self._last_groups, self._results = None, None, None
 
-    def _judged(self, seen: Seen) -> Judged:
-        now = seen.now_ms / 1000
+    def _judged(self, look: Look) -> JudgedLook:
+        now = look.now_ms / 1000
         agents = self._observer.agents
-        topics = seen.snapshot.topic_names
-        snapshot = None if self._groups is None else self._groups.latest(seen.now_ms)
+        topics = look.snapshot.topic_names
+        snapshot = None if self._groups is None else self._groups.latest(look.now_ms)
         answering = [each for each in agents if each.up]
         commands = Commands(server=self._observer.server, redacted=self._redacted)
         groups = self._judged_groups(snapshot)
-        read_ms = dict(zip(seen.snapshot.agents, seen.snapshot.read_ms.tolist(), strict=True))
-        return Judged(
-            seen=seen,
-            of=Circumstances(
-                shown=seen.shown,
+        read_ms = dict(zip(look.snapshot.agents, look.snapshot.read_ms.tolist(), strict=True))
+        return JudgedLook(
+            look=look,
+            circumstances=Circumstances(
+                shown=look.view,
                 topics=topics,
-                now_ms=seen.now_ms,
+                now_ms=look.now_ms,
                 agents=agents,
                 lags=self._observer.lags(now),
                 groups=groups,
@@ -83,11 +84,11 @@ class Looks:
                 commands=commands,
                 export=self._table.export,
                 stale=self._observer.is_stale(now),
-                full=self._table.full_times.of(lambda: full_by_dir(seen.shown, answering, seen.now_ms), seen.now_ms),
+                full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms), look.now_ms),
                 min_isr=self._table.min_isr,
             ),
-            groups=self._answers(groups, seen, commands),
-            rates=self._views.history,
+            groups=self._answers(groups, look, commands),
+            rates=self._looks.history,
             ready=self._table.ready,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
@@ -101,14 +102,16 @@ class Looks:
             self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms)
         return self._last_groups
 
-    def _answers(self, groups: JudgedGroups | None, seen: Seen, commands: Commands) -> ListedGroups | None:
+    def _answers(self, groups: JudgedGroups | None, look: Look, commands: Commands) -> ListedGroups | None:
         """The answers about consumer groups; None while nothing is known of any, and what is there is still on its way."""
         if groups is None or not (self._table.ready or len(groups.snapshot.rows) or groups.snapshot.groups or groups.snapshot.unread):
             return None
+        if self._results is None or self._results.snapshot is not groups.snapshot:
+            self._results = GroupResults(groups.snapshot, self._table.export.has_consumer)
         return ListedGroups(
             judged=groups,
-            is_exported=self._table.export.has_consumer,
-            messages=lambda: GroupPartitions(groups.snapshot, seen.shown, seen.snapshot.topic_names),
+            results=self._results,
+            messages=lambda: GroupPartitions(groups.snapshot, look.view, look.snapshot.topic_names),
             details=self._details,
             commands=lambda _: commands,
         )

@@ -9,10 +9,10 @@ from streaming.common.arrays import Longs
 
 
 @dataclass(frozen=True, eq=False)  # no slots: what follows from the fields is computed once
-class Seen:
+class Look:
     """A view and its snapshot."""
 
-    shown: View
+    view: View
     snapshot: Snapshot
 
     @property
@@ -23,7 +23,7 @@ class Seen:
     @cached_property
     def topics(self) -> list[str]:
         """The topic of each exported log."""
-        return [self.snapshot.topic_names[number] for number in self.shown.logs.columns["topic"].tolist()]
+        return [self.snapshot.topic_names[number] for number in self.view.logs.columns["topic"].tolist()]
 
     @cached_property
     def texts(self) -> list[str]:
@@ -33,9 +33,9 @@ class Seen:
     @property
     def partitions(self) -> Longs:
         """The partition of each exported log."""
-        return self.shown.logs.columns["partition"]
+        return self.view.logs.columns["partition"]
 
     @property
     def brokers(self) -> Longs:
         """The broker of each exported log."""
-        return self.shown.logs.columns["broker"]
+        return self.view.logs.columns["broker"]

@@ -6,13 +6,13 @@ from threading import Lock
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.pages.api.history import MINUTE_MS, History
-from streaming.pages.api.seen import Seen
+from streaming.pages.api.look import Look
 
 KEEP_SECONDS = 60.0
 """The last look is kept for so long after somebody has wanted one: it takes as much memory as the table."""
 
 
-class Views:
+class Looks:
     """For several threads. Every look that is made feeds the history.
 
     Args:
@@ -24,15 +24,15 @@ class Views:
         self._table = table
         self._clock = clock
         self._making = Lock()  # protects everything below; what looks remember of each other is for one thread
-        self._last: Seen | None = None
+        self._last: Look | None = None
         self._wanted_at = float("-inf")
 
-    def new(self) -> Seen:
+    def new(self) -> Look:
         """The table as it is."""
         with self._making:
             return self._make()
 
-    def recent(self, oldest_s: float = 2.0) -> Seen:
+    def recent(self, oldest_s: float = 2.0) -> Look:
         """The table as it was at most so many seconds ago."""
         with self._making:
             now = self._clock()
@@ -58,11 +58,11 @@ class Views:
             else:
                 self.history.sample(self._table.snapshot(now))
 
-    def _make(self) -> Seen:
+    def _make(self) -> Look:
         now = self._clock()
         snapshot = self._table.snapshot(now)
-        seen = Seen(view(snapshot), snapshot)
+        look = Look(view(snapshot), snapshot)
         self.history.sample(snapshot)
-        self.history.record(seen)
-        self._last = seen if now - self._wanted_at <= KEEP_SECONDS else None
-        return seen
+        self.history.record(look)
+        self._last = look if now - self._wanted_at <= KEEP_SECONDS else None
+        return look

@@ -1,4 +1,4 @@
-"""One look at a table, judged: what is wrong in it, and how fresh it is."""
+"""One look at a table, judged: what is wrong in it, and up to when it is whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,8 @@ from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, Ro
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import unknown
 from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.look import Look
 from streaming.pages.api.rates import NO_RATES, RateColumns
-from streaming.pages.api.seen import Seen
 
 _MOST_DOUBTS = 100
 
@@ -27,14 +27,14 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
-class Judged:
+class JudgedLook:
     """A look, with everything that its messages are made from. ``ready`` to ``started_ms``: as in `streaming.pages.api.status_message`.
 
-    ``unknown``: sentences about what else cannot be told. ``whole``: it is about a whole cluster, and not about some of its logs.
+    ``unknown``: sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
     """
 
-    seen: Seen
-    of: Circumstances
+    look: Look
+    circumstances: Circumstances
     groups: ListedGroups | None = None
     rates: RateColumns = NO_RATES
     ready: bool = True
@@ -46,24 +46,24 @@ class Judged:
     @cached_property
     def cases(self) -> tuple[Cases, ...]:
         """What is wrong with replicas."""
-        return all_cases(self.of)
+        return all_cases(self.circumstances)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """All problems, the most severe first."""
-        return problems(self.of, self.cases)
+        return problems(self.circumstances, self.cases)
 
     @cached_property
     def partition_verdicts(self) -> RowVerdicts:
         """The worst that is wrong with each exported log."""
-        return row_verdicts(self.seen.shown, self.cases)
+        return row_verdicts(self.look.view, self.cases)
 
     @cached_property
     def retention_verdicts(self) -> RowVerdicts:
         """The worst that is wrong with what is kept of each exported log."""
-        return row_verdicts(self.seen.shown, self.cases, RETENTION_KINDS)
+        return row_verdicts(self.look.view, self.cases, RETENTION_KINDS)
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """What cannot be told, in sentences: something may be wrong there that is no problem here."""
-        return (*(unknown(self.of, self.problems) if self.whole else ()), *self.unknown)[:_MOST_DOUBTS]
+        """What is not known, in sentences: something may be wrong there that is no problem here."""
+        return (*(unknown(self.circumstances, self.problems) if self.whole else ()), *self.unknown)[:_MOST_DOUBTS]

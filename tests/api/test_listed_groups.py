@@ -1,0 +1,82 @@
+"""Groups are judged and summed once for a snapshot, however many pages show them."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.common.settings import Settings
+from streaming.pages.api import listed_groups
+from streaming.pages.api.looks import Looks
+from streaming.pages.api.state import State
+from streaming.pages.site.judged_looks import JudgedLooks
+from tests.builders import NOW
+from tests.group_snapshots import Group, snapshot_of
+from tests.view.rows import new_observer, new_table
+
+PARTITION = GroupPartition(
+    topic="orders", partition=0, committed=3, lag_offsets=9, lag_records_read_committed=9, next_batch_bytes=900, loss_ms=NOW + 90_000_000
+)
+SNAPSHOT = snapshot_of(*(Group(name=name, partitions=[PARTITION]) for name in ("a", "b", "c")), now_ms=NOW)
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often groups were judged, and summed, after the judgement of the snapshot itself."""
+    made = Counter[str]()
+
+    def counting(name: str) -> Callable[..., Any]:
+        make = getattr(listed_groups, name)
+
+        def count(*arguments: Any) -> Any:
+            made[name] += 1
+            return make(*arguments)
+
+        return count
+
+    for name in ("judge_groups", "group_totals"):
+        monkeypatch.setattr(listed_groups, name, counting(name))
+    return made
+
+
+@pytest.fixture
+def state() -> State:
+    """A job's, which looks anew for every answer; the snapshot of the groups stays."""
+    seconds = itertools.count(NOW // 1000, 5)
+    table, board = new_table(), GroupBoard()
+    board.publish(SNAPSHOT)
+    looks = Looks(table, lambda: next(seconds))
+    judged = JudgedLooks(table, new_observer(), looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
+    return State(judged.look)
+
+
+def test_what_is_judged_as_it_is_already_is_not_judged_again(calls: Counter[str], state: State) -> None:
+    plain = state.groups()
+    assert state.groups(f"at_ms={NOW}&fetch_bytes=1048576") == state.groups("fetch_bytes=1048576") == plain
+    assert calls == {"group_totals": 1}
+
+
+def test_pages_of_one_command_share_a_judgement_and_the_sums(calls: Counter[str], state: State) -> None:
+    pages = [state.groups(f"at_ms={NOW + 2 * HOUR}&limit=1&offset={offset}") for offset in range(3)]
+    named = state.group("b", f"at_ms={NOW + 2 * HOUR}")
+    assert calls == {"judge_groups": 1, "group_totals": 1}
+    assert {page.at_ms for page in pages} == {NOW + 2 * HOUR}
+    assert [row.verdict for page in pages for row in page.rows] == ["will_lose"] * 3
+    assert named is not None
+    assert named.summary == pages[1].rows[0]
+
+
+def test_other_parameters_are_another_judgement(calls: Counter[str], state: State) -> None:
+    small = state.groups("fetch_bytes=100").rows
+    later = state.groups(f"at_ms={NOW + HOUR}&fetch_bytes=100").rows
+    assert [row.verdict for row in small] == ["too_large"] * 3
+    assert [row.verdict for row in state.groups().rows] == ["fine"] * 3
+    assert calls == {"judge_groups": 2, "group_totals": 1}
+    assert [replace(row, verdict="", severity="") for row in small] == [replace(row, verdict="", severity="") for row in later]
