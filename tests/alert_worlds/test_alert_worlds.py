@@ -8,7 +8,7 @@ import pytest
 from streaming.cluster.verdicts.cases import RECENT_MS
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
 from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPED_FOR_MS
-from streaming.cluster.verdicts.group_judge import DEFAULT_BOUNDS
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.verdicts.log_dir_problems import FULL_WITHIN_S, LEAST_FREE, SCRUB_WAITS_S
 from streaming.cluster.view.observer import FAR_LAG_S

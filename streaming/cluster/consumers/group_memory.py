@@ -109,7 +109,7 @@ class GroupMemory:
         at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.read_committed > 0
         begins = readable & (at["readable_ms"] == ABSENT)
-        began_ms = np.full(len(rows), now_ms) if self._past is None else _dated(lags, now_ms)
+        began_ms = now_ms if self._past is None else np.where(lags.next_ms >= 0, lags.next_ms, now_ms)
         at["readable_ms"] = np.where(known & ~readable, ABSENT, np.where(begins, began_ms, at["readable_ms"]))
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
@@ -145,12 +145,6 @@ class GroupMemory:
     def _add(self, name: str, values: Longs) -> None:
         some = np.flatnonzero(values)
         np.add.at(self._counters[name], self._key[some] >> PAIR_BITS, values[some])
-
-
-def _dated(lags: Lags, now_ms: int) -> Longs:
-    """Since when the next record may be readable, by its own times; now where it has none."""
-    times = np.where(lags.next_append_ms >= 0, lags.next_append_ms, lags.next_timestamp_ms)
-    return np.where(times >= 0, times, now_ms)
 
 
 def kept_before(start: Longs, places: Places, ends: Ends) -> tuple[Longs, Longs]:

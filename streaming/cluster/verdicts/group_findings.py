@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.verdicts.commands import Command, GroupCommands
-from streaming.cluster.verdicts.group_judge import CALM, CRITICAL, GroupBounds, Judgement
+from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds
+from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 
 _NO_COMMAND = Command()

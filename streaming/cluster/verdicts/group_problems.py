@@ -12,8 +12,9 @@ from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS
 from streaming.cluster.verdicts.group_findings import GroupFindings
-from streaming.cluster.verdicts.group_judge import CALM, PROBLEMS, JudgedGroups
+from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.common.formatting import format_count
 
 MOST_PROBLEMS = 10_000
@@ -53,9 +54,9 @@ def group_problems(of: Circumstances) -> Iterator[Problem]:
 
 def _subjects(judged: JudgedGroups, of: Circumstances) -> Iterator[_Rows]:
     rows, logs = judged.snapshot.rows, judged.snapshot.logs
-    lags = judged.lag
+    lags = judged.commits.lag
     for verdict in PROBLEMS:
-        codes = judged.severity[verdict]
+        codes = judged.commits.severity[verdict]
         by_subject: dict[_Subject, list[int]] = {}
         for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
             about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]])

@@ -119,8 +119,7 @@ def _listed(snapshot: GroupSnapshot, shown: PairLabels, listing: Listing, now_ms
     exported = np.repeat(shown.rank >= 0, pairs.partitions) if len(pairs) else np.empty(0, np.bool_)
     if listing.partitions:
         return np.flatnonzero(exported), 0
-    lags = snapshot.found.lags
-    since = np.where(lags.next_append_ms >= 0, lags.next_append_ms, lags.next_timestamp_ms)
+    since = snapshot.found.lags.next_ms
     late = np.flatnonzero(exported & (since >= 0) & (now_ms - since > listing.late_after_ms))
     if len(late) <= listing.late_limit:
         return late, 0
