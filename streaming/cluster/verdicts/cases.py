@@ -139,8 +139,7 @@ def row_verdicts(view: View, cases: Sequence[Cases], only: frozenset[ProblemKind
         older = np.where(before < 0, each.since_ms, np.where(each.since_ms < 0, before, np.minimum(before, each.since_ms)))
         since_ms[each.items] = np.where(again, older, each.since_ms)
         place[each.items] = own
-    items = exported_items(view)
-    return RowVerdicts(place=place[items], since_ms=since_ms[items])
+    return RowVerdicts(place=place[view.logs.items], since_ms=since_ms[view.logs.items])
 
 
 def transaction_verdict(of: Circumstances, late: Late) -> Verdict:
@@ -153,13 +152,6 @@ def transaction_verdict(of: Circumstances, late: Late) -> Verdict:
     else:
         kind = kinds.STUCK if late.stuck and of.shown.logs["stuck_transactions"][late.log] > 0 else None
     return NOTHING if kind is None or broker in of.not_current else Verdict(kind=kind, since_ms=late.start_ms)
-
-
-def exported_items(view: View) -> NDArray[np.intp]:
-    """The index in `Observed` of each exported log."""
-    slots = view.observed.columns["slot"]
-    order = np.argsort(slots)
-    return order[np.searchsorted(slots[order], view.logs.columns["slot"])]
 
 
 def recent_elections(of: Circumstances) -> list[Elected]:
@@ -211,7 +203,7 @@ def _of_partitions(of: Circumstances, partitions: dict[tuple[str, int], int]) ->
         return {}
     columns, names = of.shown.observed.columns, of.shown.observed.names
     numbered = np.isin(columns["partition"], [partition for _, partition in partitions])
-    exported = exported_items(of.shown)
+    exported = of.shown.logs.items
     named = {item: (names[item], int(columns["partition"][item])) for item in exported[numbered[exported]].tolist()}
     return {item: each for item, each in named.items() if each in partitions}
 
@@ -219,7 +211,7 @@ def _of_partitions(of: Circumstances, partitions: dict[tuple[str, int], int]) ->
 def _blocked(of: Circumstances) -> Iterator[Cases]:
     logs = of.shown.logs
     known = _current(of, logs["broker"]) & _limits_known(of)
-    lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], exported_items(of.shown)
+    lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], logs.items
     for code, reason in enumerate(BLOCKED):
         some = known & (logs["blocked"] == code)
         if reason in _PASSES:
@@ -248,11 +240,11 @@ def _uncompacted(of: Circumstances) -> Cases:
 
 def _ahead(of: Circumstances) -> Cases:
     some = of.shown.logs["max_timestamp_ahead_ms"] > of.thresholds.ahead_limit_ms
-    return _cases(kinds.IN_FUTURE, exported_items(of.shown)[some])
+    return _cases(kinds.IN_FUTURE, of.shown.logs.items[some])
 
 
 def _silent(of: Circumstances) -> Cases:
-    last, items = of.shown.logs["last_append_ms"], exported_items(of.shown)
+    last, items = of.shown.logs["last_append_ms"], of.shown.logs.items
     if not of.thresholds.silent_after_ms:
         return _cases(kinds.SILENT, items[:0])
     some = (last >= 0) & (of.now_ms - last > of.thresholds.silent_after_ms) & _current(of, of.shown.logs["broker"])
@@ -263,24 +255,22 @@ def _silent(of: Circumstances) -> Cases:
 
 def _not_rolled(of: Circumstances) -> Cases:
     logs = of.shown.logs
-    limit, first, created = (
-        logs[f"{name}"] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms")
-    )
+    limit, first, created = (logs[name] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms"))
     half = np.where(limit > 0, np.minimum(limit, 1 << 60), 1 << 60)
     some = (first >= 0) & (created >= 0) & (of.now_ms - np.maximum(first, created) > 2 * half)
     some &= (of.now_ms - logs["last_append_ms"] < RECENT_MS) & _current(of, logs["broker"]) & _limits_known(of)
-    return _cases(kinds.SEGMENT_TOO_OLD, exported_items(of.shown)[some], first[some])
+    return _cases(kinds.SEGMENT_TOO_OLD, logs.items[some], first[some])
 
 
 def _assumed(of: Circumstances) -> Cases:
     limits = of.shown.logs.limits
     assumed = np.fromiter((each is not None and each.deletes and each.assumed for each in limits), np.bool_, len(limits))
-    return _cases(kinds.LIMITS_ASSUMED, exported_items(of.shown)[assumed])
+    return _cases(kinds.LIMITS_ASSUMED, of.shown.logs.items[assumed])
 
 
 def _transactions(of: Circumstances) -> Iterator[Cases]:
     """Logs with such transactions, however many of these are listed."""
-    logs, items = of.shown.logs, exported_items(of.shown)
+    logs, items = of.shown.logs, of.shown.logs.items
     current = _current(of, logs["broker"])
     for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
         some = current & (logs[column] > 0)

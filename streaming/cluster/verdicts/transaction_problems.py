@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.cases import Cases, exported_items, overdue_coordinators, transaction_verdict
+from streaming.cluster.verdicts.cases import Cases, overdue_coordinators, transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
@@ -83,7 +83,7 @@ def _of_transaction(of: Circumstances, late: Late, kind: kinds.ProblemKind) -> P
 
 def _not_listed(of: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[Problem]:
     """Topics with transactions of a kind in logs of which none is listed, because there are too many: they are only counted."""
-    for topic, items in _by_topic(of, cases, set(exported_items(of.shown)[[*listed]].tolist()) if listed else ()):
+    for topic, items in _by_topic(of, cases, set(of.shown.logs.items[[*listed]].tolist()) if listed else ()):
         partitions = sorted(of.shown.observed.columns["partition"][items].tolist())
         detail = f"{partitions_named(partitions)}; these are not listed, because there are more than late_limit"
         yield found(cases.kind, detail, topic=topic, partition=only(partitions))

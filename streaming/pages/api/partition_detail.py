@@ -45,9 +45,8 @@ def _item(seen: Seen, topic: str, partition: int) -> int | None:
 
 
 def _segments(seen: Seen, item: int) -> tuple[list[SegmentRow], int]:
-    kept, slot = seen.shown.kept, int(seen.shown.logs.columns["slot"][item])
-    slots = seen.shown.observed.columns["slot"][kept.items[kept.listed.items]]
-    rows = np.flatnonzero(slots == slot)
+    kept = seen.shown.kept
+    rows = np.flatnonzero(kept.items[kept.listed.items] == seen.shown.logs.items[item])
     if not len(rows):
         return [], 0
     place, listed = int(rows[0]), kept.listed.logs

@@ -49,5 +49,4 @@ class MeanRates(RateColumns):
             logs = kept.listed.logs
             growth = growth_of(logs, logs.oldest_record, seen.now_ms)
             rates[kept.items[kept.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
-        by_slot = dict(zip(seen.shown.observed.columns["slot"].tolist(), rates.tolist(), strict=True))
-        return np.array([by_slot[slot] for slot in seen.shown.logs.columns["slot"].tolist()], np.float64)
+        return rates[seen.shown.logs.items]
