@@ -1,6 +1,7 @@
 """Where Kafka's command line tools reach a broker, from its registration."""
 
 import re
+from collections.abc import Iterable
 
 from streaming.kafka.formats.metadata_brokers import BrokerState
 
@@ -13,3 +14,8 @@ def server_of(broker: BrokerState | None) -> str:
     endpoints = () if broker is None else broker.endpoints
     chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
     return "" if chosen is None else f"{chosen.host}:{chosen.port}"
+
+
+def server_of_any(brokers: Iterable[BrokerState | None]) -> str:
+    """The server of the first broker of which one is known, "" if none is."""
+    return next(filter(None, map(server_of, brokers)), "")
