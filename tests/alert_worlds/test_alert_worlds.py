@@ -21,8 +21,8 @@ from tests.tables import each_row
 
 GROUP_ALERTS = {kind.alert for kind in KINDS if kind.name.startswith("group_")}
 
-SEEDS = (*range(40), 74, 92, 112, 122)
-"""Enough for every alert to fire somewhere."""
+SEEDS = (*range(40), 74, 84, 92, 112, 122, 243)
+"""Enough for every alert to fire somewhere, and for two agents to read one metadata log, or one log dir."""
 
 GROUP_SEEDS = range(30)
 

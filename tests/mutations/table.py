@@ -327,11 +327,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="verdicts-metadata-of-two-agents",
-        file="streaming/cluster/verdicts/observer_problems.py",
-        before="for broker in sorted({status.broker for status in statuses} - readable):",
-        after="for broker in sorted({status.broker for status in statuses if not status.readable}):",
+        file="streaming/cluster/view/reported_once.py",
+        before="best = max(other, each, key=lambda status: (status.readable, status.expected, status.metadata_offset))",
+        after="best = each",
         why="A broker with two agents would be called unreadable by the one without its metadata log.",
-        tests=("tests/verdicts/test_cases.py",),
+        tests=("tests/view/test_reported_once.py",),
     ),
     Mutation(
         name="verdicts-severity-of-nothing",

@@ -13,6 +13,7 @@ from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.view.broker_status import unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
+from streaming.cluster.view.reported_once import each_scrub
 from streaming.common.formatting import format_count, format_duration, format_name, format_size
 
 FULL_WITHIN_S = 6 * 3600.0
@@ -27,19 +28,19 @@ SCRUB_WAITS_S = 300.0
 
 def log_dir_problems(of: Circumstances) -> Iterator[Problem]:
     """Problems of the log dirs that agents watch."""
-    blocked = {(each.broker, each.log_dir): each for agent in of.up for each in agent.blocked}
+    files = sorted((each for agent in of.up for each in agent.blocked), key=lambda each: each.seconds)
+    blocked = {(each.broker, each.log_dir): each for each in files}
     for log_dir in of.log_dirs:
         hanging = blocked.pop((log_dir.broker, log_dir.log_dir), None)
-        if hanging is not None:
+        if hanging is not None and not log_dir.up:  # another agent may read it all the same
             yield _blocked(of, hanging.broker, hanging.log_dir, hanging.path, hanging.seconds)
         else:
             yield from _of_log_dir(of, log_dir)
     for left in blocked.values():
         yield _blocked(of, left.broker, left.log_dir, left.path, left.seconds)
     yield from _unwatched(of)
-    for agent in of.up:
-        for scrub in agent.scrubs:
-            yield from _of_scrub(of, scrub)
+    for scrub in each_scrub(scrub for agent in of.up for scrub in agent.scrubs):
+        yield from _of_scrub(of, scrub)
 
 
 def _blocked(of: Circumstances, broker: int, log_dir: str, path: str, seconds: float) -> Problem:

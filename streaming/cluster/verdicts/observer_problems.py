@@ -93,20 +93,16 @@ def _lagging(of: Circumstances) -> Iterator[Problem]:
 
 
 def _metadata(of: Circumstances) -> Iterator[Problem]:
-    expected = [(agent, status) for agent in of.up for status in agent.broker_statuses if status.expected]
-    if expected and not any(status.readable for _, status in expected):
+    expected = [status for status in of.brokers if status.expected]
+    if expected and not any(status.readable for status in expected):
         yield found(kinds.METADATA_UNREADABLE, "leaders, replicas, topics, options and the state of brokers are not known")
 
 
 def _blind(of: Circumstances) -> Iterator[Problem]:
-    statuses = [status for agent in of.up for status in agent.broker_statuses if status.expected]
-    readable = {status.broker for status in statuses if status.readable}
-    if readable:
-        for broker in sorted({status.broker for status in statuses} - readable):
-            yield _unseen("metadata_unreadable", broker=broker)
-    seen_snapshots = {status.broker for status in statuses if status.readable and status.snapshot}
-    for broker in sorted({status.broker for status in statuses if status.readable and status.snapshot is False} - seen_snapshots):
-        yield _unseen("snapshot_unreadable", broker=broker)
+    expected = sorted((status for status in of.brokers if status.expected), key=lambda status: status.broker)
+    if any(status.readable for status in expected):
+        yield from (_unseen("metadata_unreadable", broker=status.broker) for status in expected if not status.readable)
+    yield from (_unseen("snapshot_unreadable", broker=status.broker) for status in expected if status.readable and not status.snapshot)
     coordinators = of.shown.observed.coordinators
     missing = 0 if coordinators.partitions is None else coordinators.partitions - len(coordinators.readable_partitions)
     if missing > 0:
