@@ -79,7 +79,7 @@ def world(seed: int) -> World:
     seen = view(snapshot)
     full = full_by_dir(seen, [each for each in agents if each.up], MS)
     judged = Circumstances(
-        shown=seen,
+        view=seen,
         topics=snapshot.topic_names,
         now_ms=MS,
         agents=observer.agents,

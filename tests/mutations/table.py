@@ -272,7 +272,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="verdicts-late-log",
         file="streaming/cluster/verdicts/cases.py",
-        before="return NOTHING if kind is None or broker in of.not_current else Verdict(kind=kind, since_ms=late.start_ms)",
+        before="return NOTHING if kind is None or broker in circumstances.not_current else Verdict(kind=kind, since_ms=late.start_ms)",
         after="return NOTHING if kind is None else Verdict(kind=kind, since_ms=late.start_ms)",
         why="A transaction whose end has not been read would be called stuck.",
         tests=("tests/verdicts/test_cases.py",),
@@ -280,7 +280,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="verdicts-late-coordinator",
         file="streaming/cluster/verdicts/cases.py",
-        before="return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in of.not_current}",
+        before="return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in circumstances.not_current}",
         after="return {broker: count for broker, count in sorted(overdue.items()) if count}",
         why="A coordinator whose log is behind would be said to abort nothing.",
         tests=("tests/verdicts/test_cases.py",),
@@ -320,8 +320,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="verdicts-scrub-of-a-log-unread",
         file="streaming/cluster/verdicts/log_problems.py",
-        before="if of.export.has_topic(replica.topic) and not len(items_of(of, replica)):",
-        after="if of.export.has_topic(replica.topic) and len(items_of(of, replica)):",
+        before="if circumstances.export.has_topic(replica.topic) and not len(items_of(circumstances, replica)):",
+        after="if circumstances.export.has_topic(replica.topic) and len(items_of(circumstances, replica)):",
         why="What the scrub finds before the job reads the log would be lost to the page.",
         tests=("tests/verdicts/test_cases.py",),
     ),

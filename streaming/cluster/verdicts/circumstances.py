@@ -67,7 +67,7 @@ class Circumstances:
     counts no more. ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
     """
 
-    shown: View
+    view: View
     topics: Sequence[str]
     now_ms: int
     agents: Sequence[AgentStatus] = ()

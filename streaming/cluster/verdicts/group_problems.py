@@ -40,19 +40,19 @@ class _Rows:
     uncommitted: Sequence[int] = ()
 
 
-def group_problems(of: Circumstances) -> Iterator[Problem]:
+def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
     """Problems of consumer groups."""
-    judged = of.groups
+    judged = circumstances.groups
     if judged is None:
         return
-    chosen = sorted(_subjects(judged, of), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
-    messages = GroupPartitions(judged.snapshot, of.shown, of.topics)
+    chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
+    messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
     for each in chosen:
-        yield _problem(of, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
+        yield _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
 
 
-def _subjects(judged: JudgedGroups, of: Circumstances) -> Iterator[_Rows]:
+def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
     rows, logs = judged.snapshot.rows, judged.snapshot.logs
     lags = judged.commits.lag
     for verdict in PROBLEMS:
@@ -63,7 +63,7 @@ def _subjects(judged: JudgedGroups, of: Circumstances) -> Iterator[_Rows]:
             by_subject.setdefault(about, []).append(row)
         without = _uncommitted(judged, verdict)
         for about in by_subject.keys() | without.keys():
-            if of.export.has_consumer(about.group):
+            if circumstances.export.has_consumer(about.group):
                 those = sorted(by_subject.get(about, ()), key=lambda row: (-lags[row], rows.partition[row]))
                 yield _Rows(about, those, sum(max(int(lags[row]), 0) for row in those), without.get(about, ()))
 
@@ -82,7 +82,7 @@ def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
     return next(of for of in messages.uncommitted(each.about.group) if (of.topic, of.partition) == log)
 
 
-def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
+def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
     about, rows = each.about, judged.snapshot.rows
     kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
     waiting = judged.uncommitted.get(about.group, {})
@@ -90,7 +90,7 @@ def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupP
     judgements += [waiting[about.topic, partition] for partition in each.uncommitted]
     words = GroupFindings(
         summary=GroupSummary(group=about.group, members=-1 if facts is None else facts.members),
-        commands=GroupCommands(group=about.group, server=of.commands.server, redacted=of.commands.redacted),
+        commands=GroupCommands(group=about.group, server=circumstances.commands.server, redacted=circumstances.commands.redacted),
         bounds=judged.bounds,
         now_ms=judged.now_ms,
     )
@@ -107,6 +107,6 @@ def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupP
         group=about.group,
         since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
         holds_back=kind.costs or (f"{format_count(each.lag, 'record')} still to be read there." if each.lag else ""),
-        command=command if command != Command() else of.commands.why(about.group),
+        command=command if command != Command() else circumstances.commands.why(about.group),
     )
     return replace(problem, severity=judgements[0].word)

@@ -21,9 +21,9 @@ class Subject(NamedTuple):
     first_offset: int
 
 
-def requests(asked: Iterable[Subject]) -> list[PendingCommits]:
+def requests(subjects: Iterable[Subject]) -> list[PendingCommits]:
     """What agents are sent to request the groups of transactions."""
-    return [PendingCommits(**each._asdict()) for each in asked]
+    return [PendingCommits(**each._asdict()) for each in subjects]
 
 
 def answered(answers: Iterable[PendingCommits]) -> dict[Subject, tuple[str, ...]]:

@@ -53,7 +53,7 @@ def transaction_rows(seen: Seen, of: Circumstances, some: Sequence[Late]) -> lis
                 coordinator_state=late.state,
                 verdict=late.verdict,
                 stuck=late.stuck,
-                holds_offsets=of.shown.logs.held_by(late),
+                holds_offsets=of.view.logs.held_by(late),
                 groups=list(late.groups),
                 command=command.line,
                 no_command=command.reason,

@@ -73,7 +73,7 @@ class Looks:
         return Judged(
             seen=seen,
             of=Circumstances(
-                shown=seen.shown,
+                view=seen.shown,
                 topics=topics,
                 now_ms=seen.now_ms,
                 agents=agents,

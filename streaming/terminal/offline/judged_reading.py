@@ -39,7 +39,7 @@ def judged(
     return Judged(
         seen=Seen(shown, snapshot),
         of=Circumstances(
-            shown=shown,
+            view=shown,
             topics=snapshot.topic_names,
             now_ms=now_ms,
             agents=(agent,),
