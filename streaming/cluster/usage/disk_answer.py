@@ -9,7 +9,7 @@ import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -21,11 +21,11 @@ MOST_UNREAD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Found:
+class DiskContents:
     """What was found on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names."""
 
     dirs: Sequence[DirFacts]
-    replicas: Replicas
+    replicas: ReplicaSizes
     logs: LogsThere
     leftovers: Sequence[LeftoverFiles]
     doubts: Sequence[str]
@@ -34,7 +34,7 @@ class Found:
     what_if: Sequence[str] = ()
 
 
-def answer_of(disk: Found, by: str, limit: int) -> DiskAnswer:
+def answer_of(disk: DiskContents, by: str, limit: int) -> DiskAnswer:
     """The answer with the largest rows, at most ``limit``."""
     in_force = reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
     if disk.tried is not None:
@@ -55,7 +55,7 @@ def answer_of(disk: Found, by: str, limit: int) -> DiskAnswer:
     )
 
 
-def _log_dirs(disk: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
+def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
     sums = reckoning.summed(reckoning.directory, len(disk.dirs))
     live = np.bincount(disk.replicas.directory, disk.replicas.live, minlength=len(disk.dirs)).astype(int).tolist()
     counts = _replicas(disk)
@@ -92,7 +92,7 @@ def _log_dirs(disk: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
         )
 
 
-def _replicas(disk: Found) -> list[int]:
+def _replicas(disk: DiskContents) -> list[int]:
     """The live replicas in each log dir, as kafka-log-dirs.sh counts them: without that of the metadata log."""
     counted = disk.replicas.live & np.array([topic != METADATA_TOPIC for topic in disk.replicas.topics], np.bool_)
     return [int(each) for each in np.bincount(disk.replicas.directory, counted, minlength=len(disk.dirs))]
@@ -102,7 +102,7 @@ def _time(at_ms: float | None) -> int:
     return -1 if at_ms is None or at_ms == space_outlook.NEVER else round(at_ms)
 
 
-def _by_group(disk: Found, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow]) -> Iterator[DiskRow]:
+def _by_group(disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow]) -> Iterator[DiskRow]:
     """Rows of groups of replicas. ``group``: of each replica; ``heads``: the rows without their sums."""
     replicas, count = disk.replicas, len(heads)
     sums = reckoning.summed(group[reckoning.items], count)
@@ -127,7 +127,7 @@ def _by_group(disk: Found, reckoning: Reckoning, group: Longs, heads: Sequence[D
         )
 
 
-def _by_topic(disk: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_topic(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
     names = list(dict.fromkeys(disk.replicas.topics))
     numbers = {name: number for number, name in enumerate(names)}
     group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
@@ -144,7 +144,7 @@ def _by_topic(disk: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
     return _by_group(disk, reckoning, group, heads)
 
 
-def _by_partition(disk: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_partition(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
     replicas = disk.replicas
     places = zip(replicas.topics, replicas.partition.tolist(), replicas.directory.tolist(), strict=True)
     heads = [
@@ -154,7 +154,7 @@ def _by_partition(disk: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
     return _by_group(disk, reckoning, np.arange(len(heads)), heads)
 
 
-def _by_dir(disk: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_dir(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
     heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in disk.dirs]
     rows = _by_group(disk, reckoning, disk.replicas.directory, heads)
     for row, each, replicas in zip(rows, disk.dirs, _replicas(disk), strict=True):
@@ -162,7 +162,7 @@ def _by_dir(disk: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
         yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
 
 
-def _by_kind(disk: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_kind(disk: DiskContents, _reckoning: Reckoning) -> Iterator[DiskRow]:
     for kind in DiskFileKind:
         sizes = [each.kinds[kind.word] for each in disk.dirs if kind.word in each.kinds]
         if any(map(any, sizes)):
@@ -172,7 +172,7 @@ def _by_kind(disk: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:
 _ROWS = {"topic": _by_topic, "partition": _by_partition, "dir": _by_dir, "kind": _by_kind}
 
 
-def _doubts(disk: Found) -> Iterator[str]:
+def _doubts(disk: DiskContents) -> Iterator[str]:
     for each in disk.dirs:
         if not each.up:
             yield f"log dir {format_name(each.log_dir)} cannot be read: {each.problem}"

@@ -6,9 +6,9 @@ import numpy as np
 
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
-from streaming.cluster.usage.disk_answer import Found
+from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -25,7 +25,7 @@ _KINDS = {
 """The kinds that agents tell apart, by their names in `LogDirStatus`."""
 
 
-def full_times(disk: Found) -> Iterator[tuple[tuple[int, str], float]]:
+def full_times(disk: DiskContents) -> Iterator[tuple[tuple[int, str], float]]:
     """Unix seconds by broker and path; without log dirs of which it is not known, or that are not full within a year."""
     reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
     known = reckoning.summed(reckoning.directory, len(disk.dirs)).growth_day
@@ -40,7 +40,7 @@ def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int) -> dict[
     return dict(full_times(disk_found(view, agents, now_ms)))
 
 
-def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
+def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskContents:
     """What is known of the log dirs of some agents. Of topics that are not exported nothing is known but what they take.
 
     If an agent is down, what it has sent of its log dirs is out of date, and they count as not readable.
@@ -59,11 +59,11 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
     place_of = np.full(len(observed.names), -1, np.int64)
     place_of[shown] = np.arange(len(shown))
     size = sizes[shown]
-    return Found(
+    return DiskContents(
         dirs=[
             _facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())
         ],
-        replicas=Replicas(
+        replicas=ReplicaSizes(
             topics=[observed.names[item] for item in shown.tolist()],
             partition=observed.columns["partition"][shown],
             directory=directory[shown],

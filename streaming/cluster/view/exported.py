@@ -18,7 +18,7 @@ from streaming.cluster.view.replica_offsets import ABSENT, OFFSETS, ReplicaOffse
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.transaction_columns import CoordinatorView
 from streaming.cluster.view.value_matrix import Columns
-from streaming.cluster.view.waiting_groups import Subject
+from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, Replicas, Roles, assign_roles
@@ -258,7 +258,7 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
 def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapshot: Snapshot) -> tuple[Late, ...]:
     """The transactions; those that hang in `__consumer_offsets` with the groups that wait for them, as far as agents have sent these."""
     subjects = {
-        each: Subject(
+        each: HangingTransaction(
             broker=int(logs["broker"][each.log]),
             topic=OFFSETS_TOPIC,
             partition=int(logs["partition"][each.log]),

@@ -73,7 +73,7 @@ class AgentStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class ByteTotals:
     """Bytes of log that are in the metrics, and that agents have published. ``growing``: some agent still reads what was there before."""
 
     processed: int
@@ -176,12 +176,12 @@ class Observer:
         with self._lock:
             self._lags.setdefault(agent, TailLag()).processed(journal, total)
 
-    def totals(self) -> Totals:
+    def totals(self) -> ByteTotals:
         """How far the metrics are in what all agents have published."""
         with self._lock:
             each = [lag.totals for lag in self._lags.values()]
             growing = not self._agents or any(status.catching_up for status in self._agents.values())
-        return Totals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
+        return ByteTotals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
 
     @property
     def server(self) -> str:
