@@ -9,10 +9,10 @@ from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_memory import PAIR_BITS, Counters, Progress
+from streaming.cluster.consumers.group_memory import PAIR_BITS, Counters, GroupProgress
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import Found, pair_sums
+from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -89,7 +89,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         below=column("lost_offsets"),
         held=column("held") > 0,
     )
-    found = Found(
+    found = CommitFacts(
         lags=lags,
         stopped=column("stopped_since_ms") >= 0,
         lost_records=column("lost_records"),
@@ -105,7 +105,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         rows=commits,
         logs=group_logs,
         found=found,
-        progress=Progress(
+        progress=GroupProgress(
             stopped_since_ms=column("stopped_since_ms"),
             stopped_earlier=column("stopped_earlier") > 0,
             lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, -1),

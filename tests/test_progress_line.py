@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cluster.view.observer import Totals
+from streaming.cluster.view.observer import ByteTotals
 from streaming.common.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -114,15 +114,15 @@ def test_a_whole_that_grows_is_shown_when_it_is_known(terminal: Terminal) -> Non
     clock = Clock()
     catch_up = CatchUp(ProgressLine(terminal.file, clock=clock))
     clock.now += 2
-    catch_up.show(Totals(processed=0, published=0, growing=True))
+    catch_up.show(ByteTotals(processed=0, published=0, growing=True))
     assert terminal.written() == ""
-    catch_up.show(Totals(processed=5 << 20, published=6 << 20, growing=True))  # from an earlier run
+    catch_up.show(ByteTotals(processed=5 << 20, published=6 << 20, growing=True))  # from an earlier run
     clock.now += 2
-    catch_up.show(Totals(processed=9 << 20, published=18 << 20, growing=True))
+    catch_up.show(ByteTotals(processed=9 << 20, published=18 << 20, growing=True))
     clock.now += 2
-    catch_up.show(Totals(processed=5 << 20, published=25 << 20, growing=False))
+    catch_up.show(ByteTotals(processed=5 << 20, published=25 << 20, growing=False))
     clock.now += 2
-    catch_up.show(Totals(processed=13 << 20, published=25 << 20, growing=False))
+    catch_up.show(ByteTotals(processed=13 << 20, published=25 << 20, growing=False))
     assert terminal.written().split(ERASE)[1:] == [
         "0 B read, 0 B/s",
         "12.0 MiB read, 3.0 MiB/s",
@@ -134,10 +134,10 @@ def test_a_whole_that_grows_is_shown_when_it_is_known(terminal: Terminal) -> Non
 def test_a_log_message_removes_the_line_of_a_job_that_begins(terminal: Terminal) -> None:
     line, shown = ProgressLine(terminal.file, clock=(clock := Clock())), threading.Event()
 
-    def totals() -> Totals:
+    def totals() -> ByteTotals:
         clock.now += 2
         shown.set()
-        return Totals(processed=1 << 20, published=1 << 20, growing=True)
+        return ByteTotals(processed=1 << 20, published=1 << 20, growing=True)
 
     handler = logging.StreamHandler(terminal.file)
     logging.getLogger().addHandler(handler)

@@ -52,7 +52,7 @@ def group_world(seed: int) -> World:
         ]
     )
     groups = None if board is None else judge_groups(board, board.at_ms)
-    judged = Circumstances(shown=seen, topics=snapshot.topic_names, now_ms=1000 * now, agents=observer.agents, groups=groups)
+    judged = Circumstances(view=seen, topics=snapshot.topic_names, now_ms=1000 * now, agents=observer.agents, groups=groups)
     page = render(job.table, observer, now, groups=job.board, look=lambda: seen)
     return World(seed=seed, page=page.decode(), circumstances=judged, problems=problems(judged))
 

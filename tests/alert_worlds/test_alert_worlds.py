@@ -8,7 +8,7 @@ import pytest
 from streaming.cluster.verdicts.cases import RECENT_MS
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
 from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPED_FOR_MS
-from streaming.cluster.verdicts.group_judge import DEFAULT_BOUNDS
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.verdicts.log_dir_problems import FULL_WITHIN_S, LEAST_FREE, SCRUB_WAITS_S
 from streaming.cluster.view.observer import FAR_LAG_S
@@ -21,8 +21,8 @@ from tests.tables import each_row
 
 GROUP_ALERTS = {kind.alert for kind in KINDS if kind.name.startswith("group_")}
 
-SEEDS = (*range(40), 74, 92, 112, 122)
-"""Enough for every alert to fire somewhere."""
+SEEDS = (*range(40), 74, 84, 92, 112, 122, 243)
+"""Enough for every alert to fire somewhere, and for two agents to read one metadata log, or one log dir."""
 
 GROUP_SEEDS = range(30)
 

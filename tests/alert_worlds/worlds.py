@@ -79,7 +79,7 @@ def world(seed: int) -> World:
     seen = view(snapshot)
     full = full_by_dir(seen, [each for each in agents if each.up], MS)
     judged = Circumstances(
-        shown=seen,
+        view=seen,
         topics=snapshot.topic_names,
         now_ms=MS,
         agents=observer.agents,
@@ -149,7 +149,8 @@ class _Cluster:
         if self.chance(0.1):
             made.append(AgentStatus(name="new", up=False, problems=("unresolved",)))  # never reached
         if self.chance(0.1):
-            made.append(self._agent("second", (1,), copies, path="/second", metadata=False))
+            path = self.random.choice(("/second", "/d"))  # a log dir of its own, or one that the first agent watches, too
+            made.append(self._agent("second", (1,), copies, path=path, metadata=self.chance(0.7)))
         return tuple(made)
 
     def _agent(self, name: str, brokers: tuple[int, ...], counts: str, path: str = "/d", *, metadata: bool = True) -> AgentStatus:

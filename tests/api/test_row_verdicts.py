@@ -16,7 +16,7 @@ from tests.view.test_transaction_columns import orders as opened
 def state(table: Table) -> State:
     snapshot = table.snapshot(MS / 1000)
     shown = view(snapshot)
-    judged = JudgedLook(look=Look(shown, snapshot), circumstances=Circumstances(shown=shown, topics=snapshot.topic_names, now_ms=MS))
+    judged = JudgedLook(look=Look(shown, snapshot), circumstances=Circumstances(view=shown, topics=snapshot.topic_names, now_ms=MS))
     return State(lambda: judged)
 
 

@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from streaming.broker.protocol.group_messages import POSITIONS, RECORDS, GroupsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
-from streaming.cluster.consumers.group_listing import Listing
 from streaming.cluster.consumers.group_questions import MOST_ASKED
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
-from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.formats.names import OFFSETS_TOPIC
@@ -148,7 +147,7 @@ def run() -> None:
     page = _median(lambda: render(table, observer, clock[0], groups=board))
     without = _median(lambda: render(table, observer, clock[0]))
     resident = _resident() - held
-    every = GroupBoard(Listing(partitions=True))
+    every = GroupBoard(PartitionListing(partitions=True))
     assert snapshot is not None
     every.publish(snapshot)
     whole = _once(lambda: render(table, observer, clock[0], groups=every))

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cluster.consumers.group_listing import Listing
-from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.view.export import Export
 from streaming.common.definitions.group_metrics import PENDING_COMMITS
 from streaming.pages.exposition.group_families import shown_groups
@@ -33,7 +32,7 @@ def job() -> GroupJob:
     return found
 
 
-def listed(job: GroupJob, listing: Listing) -> tuple[list[int], int]:
+def listed(job: GroupJob, listing: PartitionListing) -> tuple[list[int], int]:
     """The partitions that are listed, and how many late ones are not."""
     board = GroupBoard(listing)
     snapshot = job.board.latest(round(job.now * 1000))
@@ -46,20 +45,20 @@ def listed(job: GroupJob, listing: Listing) -> tuple[list[int], int]:
 
 
 def test_late_partitions_are_listed_the_latest_first(job: GroupJob) -> None:
-    assert listed(job, Listing(late_after_ms=LATE_MS)) == ([6, 7, 8, 9], 0)
-    assert listed(job, Listing(late_after_ms=LATE_MS, late_limit=2)) == ([8, 9], 2)
-    assert listed(job, Listing(late_after_ms=LATE_MS, late_limit=0)) == ([], 4)
+    assert listed(job, PartitionListing(late_after_ms=LATE_MS)) == ([6, 7, 8, 9], 0)
+    assert listed(job, PartitionListing(late_after_ms=LATE_MS, late_limit=2)) == ([8, 9], 2)
+    assert listed(job, PartitionListing(late_after_ms=LATE_MS, late_limit=0)) == ([], 4)
 
 
 def test_all_partitions_are_listed_for_who_wants_them(job: GroupJob) -> None:
-    assert listed(job, Listing(partitions=True, late_limit=0)) == (list(range(10)), 0)
+    assert listed(job, PartitionListing(partitions=True, late_limit=0)) == (list(range(10)), 0)
 
 
 def test_a_group_or_topic_that_is_not_wanted_has_no_series(job: GroupJob) -> None:
     snapshot = job.board.latest(round(job.now * 1000))
     assert snapshot is not None
     wanted = Export(exclude_consumers=re.compile("g"))
-    families = shown_groups(snapshot, Listing(), wanted, round(job.now * 1000)).families
+    families = shown_groups(snapshot, PartitionListing(), wanted, round(job.now * 1000)).families
     assert not [family for family in families if family.metric.labels == ("group",) and family.series]
 
 
@@ -94,7 +93,7 @@ def test_commits_that_wait_have_no_series_for_a_group_or_topic_that_is_not_wante
     snapshot = found.board.latest(round(found.now * 1000))
 
     def series(export: Export) -> int:
-        families = shown_groups(snapshot, Listing(), export, round(found.now * 1000)).families
+        families = shown_groups(snapshot, PartitionListing(), export, round(found.now * 1000)).families
         return sum(len(family.labels) for family in families if family.metric is PENDING_COMMITS)
 
     assert series(Export()) == 1

@@ -21,7 +21,7 @@ from streaming.broker.watcher.watcher import RESCAN_MS
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
-from streaming.cluster.view.waiting_groups import Subject
+from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.errors import AgentError
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -414,7 +414,7 @@ def test_the_groups_that_wait_for_a_hanging_transaction_are_asked_of_its_agent(s
     agent.service.register(Register("job", "earliest", False))
     agent.look()
     (place,) = (tail.cursor.log for tail in agent.service.watcher.tails())
-    hangs, other = (Subject(place.broker, place.topic, number, place.topic_id, 7, 0) for number in (3, 4))
+    hangs, other = (HangingTransaction(place.broker, place.topic, number, place.topic_id, 7, 0) for number in (3, 4))
     stage.table.waiting.of([hangs, other])
     watch.poll()
     assert stage.table.waiting.of([hangs, other]) == {hangs: ("billing",)}

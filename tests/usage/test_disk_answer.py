@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
-from streaming.cluster.usage.disk_answer import MOST_UNREAD, Found, answer_of
+from streaming.cluster.usage.disk_answer import MOST_UNREAD, DiskContents, answer_of
 from streaming.cluster.usage.disk_findings import ADVICE, findings, full_phrase, is_full_within
 from streaming.cluster.usage.reckoning import DAY_MS
 from streaming.cluster.usage.what_if import parse_trial, trying
@@ -22,16 +22,16 @@ COMPACTED = '{"topic":{"cleanup.policy":"compact","segment.ms":"3600000"}}'
 HOUR_MS = 3_600_000
 
 
-def found_of(*rows: Any, dirs: tuple[Any, ...] = (log_dir(free=10_000),)) -> Found:
+def found_of(*rows: Any, dirs: tuple[Any, ...] = (log_dir(free=10_000),)) -> DiskContents:
     return disk_found(view(new_table(*rows).snapshot(NOW)), [agent("a1", broker(), log_dirs=dirs)], MS)
 
 
-def with_facts(found: Found, **values: Any) -> Found:
+def with_facts(found: DiskContents, **values: Any) -> DiskContents:
     """The same with other facts about the first log dir."""
     return replace(found, dirs=[replace(found.dirs[0], **values), *found.dirs[1:]])
 
 
-def only(found: Found) -> LogDirUse:
+def only(found: DiskContents) -> LogDirUse:
     (one,) = answer_of(found, "dir", 10).log_dirs
     return one
 

@@ -36,7 +36,7 @@ MINUTE, HOUR = 60_000, 3_600_000
 
 def around(*agents: AgentStatus, table: Table | None = None, **more: Any) -> Circumstances:
     snapshot = (table or new_table(log())).snapshot(NOW_MS / 1000)
-    return Circumstances(shown=view(snapshot), topics=snapshot.topic_names, now_ms=NOW_MS, agents=agents, **more)
+    return Circumstances(view=view(snapshot), topics=snapshot.topic_names, now_ms=NOW_MS, agents=agents, **more)
 
 
 def agent(*statuses: BrokerStatus, name: str = "a1", log_dirs: tuple[LogDirStatus, ...] = (), **more: Any) -> AgentStatus:

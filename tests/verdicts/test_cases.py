@@ -54,7 +54,7 @@ def named(every: Iterable[Problem], topic: str, partition: int, broker: int) -> 
 
 
 def verdicts_of(of: Circumstances) -> RowVerdicts:
-    return row_verdicts(of.shown, all_cases(of))
+    return row_verdicts(of.view, all_cases(of))
 
 
 def only(of: Circumstances) -> Verdict:
@@ -65,7 +65,7 @@ def only(of: Circumstances) -> Verdict:
 @each_row("seed", range(40))
 def test_the_worst_of_a_row_is_in_a_problem_about_it(seed: int) -> None:
     of = world(seed).circumstances
-    every, logs = problems(of), of.shown.logs
+    every, logs = problems(of), of.view.logs
     rows = range(len(logs.columns))
     for row, verdict in zip(rows, verdicts_of(of).of_rows(rows), strict=True):
         topic, partition, broker = of.topics[int(logs["topic"][row])], int(logs["partition"][row]), int(logs["broker"][row])
@@ -76,7 +76,7 @@ def test_the_worst_of_a_row_is_in_a_problem_about_it(seed: int) -> None:
 @each_row("seed", range(40))
 def test_a_problem_about_one_partition_is_no_worse_than_the_row_of_it(seed: int) -> None:
     of = world(seed).circumstances
-    logs, rows = of.shown.logs, verdicts_of(of)
+    logs, rows = of.view.logs, verdicts_of(of)
     kinds_of = {each.name: each for each in OF_ROWS}
     for problem in problems(of):
         if problem.kind not in kinds_of or problem.partition < 0:
@@ -101,7 +101,7 @@ def test_of_two_kinds_the_more_severe_one_counts_and_of_one_kind_the_oldest() ->
     both = new_table(kept(overdue, corrupt_batches=1))
     of = around(agent(well()), table=both)
     assert only(of) == Verdict(kind=kinds.LOG_CORRUPT)
-    (of_retention,) = row_verdicts(of.shown, all_cases(of), RETENTION_KINDS).of_rows([0])
+    (of_retention,) = row_verdicts(of.view, all_cases(of), RETENTION_KINDS).of_rows([0])
     assert of_retention.kind is kinds.RETENTION_OVERDUE
     assert verdicts_of(of).severity.tolist() == [SEVERITIES.index("critical")]
 
@@ -119,7 +119,7 @@ def test_the_same_kind_twice_is_as_old_as_the_older_one() -> None:
         cases(kinds.RETENTION_BLOCKED, [0], [since], reason)
         for since, reason in ((NOW_MS - 5, "high_watermark"), (NOW_MS - 9, "head_of_line"), (-1, "remote_copy"))
     ]
-    (first, second) = row_verdicts(of.shown, stalled).of_rows([0, 1])
+    (first, second) = row_verdicts(of.view, stalled).of_rows([0, 1])
     assert (first.since_ms, second) == (NOW_MS - 9, NOTHING)
 
 

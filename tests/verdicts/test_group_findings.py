@@ -12,8 +12,9 @@ from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.commands import GroupCommands
+from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
-from streaming.cluster.verdicts.group_judge import GroupBounds, judge_groups
+from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from tests.builders import NOW

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from streaming.cluster.consumers.group_listing import LATE_ONES
-from streaming.cluster.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
+from streaming.cluster.consumers.group_snapshot import LATE_ONES, OLD_MS, GroupBoard, GroupSnapshot
 from streaming.cluster.view.observer import AgentStatus, Observer, Versions
 from streaming.cluster.view.table import Table
 from streaming.rules.copying import LEAST_MS, CopyingPace

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streaming.cluster.view.waiting_groups import MOST_ASKED, Subject, Waiting
+from streaming.cluster.view.waiting_groups import MOST_ASKED, HangingTransaction, WaitingGroups
 from streaming.common.rows import TRANSACTIONS
 from tests.exposition.reading import named
 from tests.view.reported import Facts
@@ -12,12 +12,12 @@ from tests.view.test_transaction_columns import NOW, transaction
 INFO = "segtail_late_transaction_info"
 
 
-def subject(number: int) -> Subject:
-    return Subject(1, "__consumer_offsets", number, "", 7, 40)
+def subject(number: int) -> HangingTransaction:
+    return HangingTransaction(1, "__consumer_offsets", number, "", 7, 40)
 
 
 def test_what_is_known_is_not_asked_again_and_what_is_over_is_forgotten() -> None:
-    waiting = Waiting()
+    waiting = WaitingGroups()
     assert (waiting.of([subject(1), subject(2)]), waiting.asked) == ({}, (subject(1), subject(2)))
     waiting.update({subject(1): ("billing",), subject(9): ("late",)})
     assert waiting.asked == (subject(2),)
@@ -29,7 +29,7 @@ def test_what_is_known_is_not_asked_again_and_what_is_over_is_forgotten() -> Non
 
 
 def test_only_so_many_are_asked_for_at_once() -> None:
-    waiting = Waiting()
+    waiting = WaitingGroups()
     waiting.of(map(subject, range(99)))
     assert len(waiting.asked) == MOST_ASKED
 

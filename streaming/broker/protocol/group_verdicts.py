@@ -38,6 +38,9 @@ class GroupVerdict(IntEnum):
 FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
 """The labels of verdicts that somebody should look at."""
 
+NOTHING_TO_DO = frozenset({GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label})
+"""The labels of verdicts that need nothing."""
+
 
 def is_finding(message: GroupFinding | GroupSummary | GroupPartition) -> bool:
     """Whether somebody should look at what a message says."""

@@ -100,33 +100,38 @@ class GroupDetails:
         }
 
 
-def _log(of: GroupPartition) -> TopicPartition:
-    return of.topic, of.partition
+def _log(partition: GroupPartition) -> TopicPartition:
+    return partition.topic, partition.partition
 
 
-def _stake(of: GroupPartition, end: int) -> set[int]:
+def _stake(partition: GroupPartition, end: int) -> set[int]:
     """The offsets whose positions are needed to know what goes with the next record, up to ``end``."""
-    return {of.next_offset, end, _readable_end(of, end)}
+    return {partition.next_offset, end, _readable_end(partition, end)}
 
 
-def _readable_end(of: GroupPartition, end: int) -> int:
+def _readable_end(partition: GroupPartition, end: int) -> int:
     """Up to where what goes with the next record can be read with ``read_committed``."""
-    return max(of.next_offset, min(end, of.last_stable_offset))
+    return max(partition.next_offset, min(end, partition.last_stable_offset))
 
 
-def _with_stake(of: GroupPartition, end: int, answers: Mapping[Position, Mapping[str, Any]]) -> GroupPartition:
-    first, stable, last = (answers.get((of.topic, of.partition, offset)) for offset in (of.next_offset, _readable_end(of, end), end))
+def _with_stake(partition: GroupPartition, end: int, answers: Mapping[Position, Mapping[str, Any]]) -> GroupPartition:
+    first, stable, last = (
+        answers.get((partition.topic, partition.partition, offset))
+        for offset in (partition.next_offset, _readable_end(partition, end), end)
+    )
     if first is None or stable is None or last is None or len({each["edition"] for each in (first, stable, last)}) > 1:
-        return of
+        return partition
     readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
     undecided = last["data"] - stable["data"]  # of transactions that are open there: it would be lost, too
-    return replace(of, loss_records=max(readable + undecided, 0), loss_bytes=max(last["bytes"] - first["bytes"], 0))
+    return replace(partition, loss_records=max(readable + undecided, 0), loss_bytes=max(last["bytes"] - first["bytes"], 0))
 
 
-def _is_suspect(of: GroupPartition) -> bool:
-    return of.unknown == _DAMAGED or of.next_batch_bytes > LARGE_BYTES or of.stopped_since_ms >= 0
+def _is_suspect(partition: GroupPartition) -> bool:
+    return partition.unknown == _DAMAGED or partition.next_batch_bytes > LARGE_BYTES or partition.stopped_since_ms >= 0
 
 
-def _request(of: GroupPartition) -> BatchRequest:
-    offset = of.next_offset if of.next_offset >= 0 else max(of.committed, of.log_start)
-    return BatchRequest(broker=of.broker, topic=of.topic, topic_id=of.topic_id, partition=of.partition, offset=offset)
+def _request(partition: GroupPartition) -> BatchRequest:
+    offset = partition.next_offset if partition.next_offset >= 0 else max(partition.committed, partition.log_start)
+    return BatchRequest(
+        broker=partition.broker, topic=partition.topic, topic_id=partition.topic_id, partition=partition.partition, offset=offset
+    )

@@ -59,6 +59,6 @@ def partition_labels(pairs: PairLabels, pair_of: Longs, partition: Longs) -> pa.
     return pc.binary_join_element_wise(pairs.labels.take(pa.array(pairs.rank[pair_of])), text(',partition="'), numbers, text('"'), text(""))
 
 
-def with_label(of: pa.LargeStringArray, name: str, value: str) -> pa.LargeStringArray:
+def with_label(labels: pa.LargeStringArray, name: str, value: str) -> pa.LargeStringArray:
     """The labels with one more."""
-    return pc.binary_join_element_wise(of, text(f'{name}="{escape(value)}"'), text(","))
+    return pc.binary_join_element_wise(labels, text(f'{name}="{escape(value)}"'), text(","))

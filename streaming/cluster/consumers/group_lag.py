@@ -141,6 +141,11 @@ class Lags:
     below: Longs
     held: Flags
 
+    @property
+    def next_ms(self) -> Longs:
+        """Since when the next record of each partition is there: since it was appended, or since its own time where that was not seen."""
+        return np.where(self.next_append_ms >= 0, self.next_append_ms, self.next_timestamp_ms)
+
 
 def starts(committed: Longs, log_start: Longs) -> Longs:
     """From which offset each partition is read."""

@@ -21,7 +21,7 @@ _COLUMNS = ("offset", "since_ms", "readable_ms", "watched_ms", "lost_ms", "start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Progress:
+class GroupProgress:
     """What is known of each partition over the rounds so far.
 
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
@@ -84,7 +84,7 @@ class GroupMemory:
         """The totals as they are now; nothing changes them later."""
         return Counters(**{name: column.copy() for name, column in self._counters.items()})
 
-    def update(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> Progress:
+    def update(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> GroupProgress:
         """Take over what a round has found. Commits are dated by their coordinators, so how long one stands is seen by the present time; if
         the clock is set back, nothing stands since a time to come.
 
@@ -109,12 +109,12 @@ class GroupMemory:
         at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.read_committed > 0
         begins = readable & (at["readable_ms"] == ABSENT)
-        began_ms = np.full(len(rows), now_ms) if self._past is None else _dated(lags, now_ms)
+        began_ms = now_ms if self._past is None else np.where(lags.next_ms >= 0, lags.next_ms, now_ms)
         at["readable_ms"] = np.where(known & ~readable, ABSENT, np.where(begins, began_ms, at["readable_ms"]))
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
         earlier = (since != ABSENT) & (since <= at["watched_ms"]) & np.bool_(self._past is None)
-        return Progress(stopped_since_ms=since, stopped_earlier=earlier, lost_ms=at["lost_ms"], rate=self._rates.now(steady_ms))
+        return GroupProgress(stopped_since_ms=since, stopped_earlier=earlier, lost_ms=at["lost_ms"], rate=self._rates.now(steady_ms))
 
     def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> Flags:
         """Count what lies between where each partition was read from in the round before and where it is read from now.
@@ -145,12 +145,6 @@ class GroupMemory:
     def _add(self, name: str, values: Longs) -> None:
         some = np.flatnonzero(values)
         np.add.at(self._counters[name], self._key[some] >> PAIR_BITS, values[some])
-
-
-def _dated(lags: Lags, now_ms: int) -> Longs:
-    """Since when the next record may be readable, by its own times; now where it has none."""
-    times = np.where(lags.next_append_ms >= 0, lags.next_append_ms, lags.next_timestamp_ms)
-    return np.where(times >= 0, times, now_ms)
 
 
 def kept_before(start: Longs, places: Places, ends: Ends) -> tuple[Longs, Longs]:

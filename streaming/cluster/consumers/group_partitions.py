@@ -118,12 +118,12 @@ class _Waits:
         leading_last = np.argsort(logs.logs["leader"], kind="stable").tolist()
         self._item = {self._logs[number]: number for number in leading_last}
 
-    def added(self, of: GroupPartition) -> GroupPartition:
+    def added(self, partition: GroupPartition) -> GroupPartition:
         """The partition with what is known of the transactions that it waits for."""
-        item = self._item.get((of.topic, of.partition))
-        if of.held and item is not None:
-            of = replace(of, held_by=next(map(_holding, self._open.first_of([item])), None))
-        return replace(of, pending=[self._with_transaction(each) for each in of.pending]) if of.pending else of
+        item = self._item.get((partition.topic, partition.partition))
+        if partition.held and item is not None:
+            partition = replace(partition, held_by=next(map(_holding, self._open.first_of([item])), None))
+        return replace(partition, pending=[self._with_transaction(each) for each in partition.pending]) if partition.pending else partition
 
     def _with_transaction(self, pending: PendingOffset) -> PendingOffset:
         item = self._item.get((OFFSETS_TOPIC, pending.coordinator))

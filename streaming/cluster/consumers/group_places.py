@@ -82,12 +82,12 @@ class PlaceMemory:
         again = again & np.bool_(self._round % RETRIED_ROUNDS == 0)
         return np.concatenate([np.flatnonzero(each) for each in (other, old, undecided, again)])
 
-    def answer(self, rows: Longs, offset: Longs, found: Answered) -> None:
+    def answer(self, rows: Longs, offset: Longs, positions: Answered) -> None:
         """Set the positions of some rows at these offsets."""
-        self._reason[rows], self._decided[rows] = found.reason, found.decided
-        self._columns["offset"][rows], self._columns["edition"][rows] = offset, found.edition
+        self._reason[rows], self._decided[rows] = positions.reason, positions.decided
+        self._columns["offset"][rows], self._columns["edition"][rows] = offset, positions.edition
         for name in NUMBERS:
-            self._columns[name][rows] = found.numbers[name]
+            self._columns[name][rows] = positions.numbers[name]
 
 
 def carried(before: Longs, after: Longs) -> tuple[Longs, Flags]:

@@ -153,10 +153,10 @@ def read_answer(question: Question, answer: pa.Table) -> Answered:
     return Answered(reason=reason, edition=np.where(reason == KNOWN, edition, ABSENT), decided=decided, numbers=numbers)
 
 
-def part(found: Answered, items: Longs) -> Answered:
+def part(positions: Answered, items: Longs) -> Answered:
     """Some of the positions."""
-    numbers = {name: column[items] for name, column in found.numbers.items()}
-    return Answered(reason=found.reason[items], edition=found.edition[items], decided=found.decided[items], numbers=numbers)
+    numbers = {name: column[items] for name, column in positions.numbers.items()}
+    return Answered(reason=positions.reason[items], edition=positions.edition[items], decided=positions.decided[items], numbers=numbers)
 
 
 def _reasons(states: pa.ChunkedArray) -> Codes:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.cluster.consumers.group_labels import PairLabels
-from streaming.cluster.consumers.group_listing import LATE_ONES, Listing
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_memory import Counters, Progress
-from streaming.cluster.consumers.group_sums import Found, PairSums
+from streaming.cluster.consumers.group_memory import Counters, GroupProgress
+from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
@@ -31,8 +30,8 @@ class GroupSnapshot:
     at_ms: int
     rows: CommitRows
     logs: GroupLogs
-    found: Found
-    progress: Progress
+    found: CommitFacts
+    progress: GroupProgress
     pairs: PairSums
     coordinators: tuple[CoordinatorLog, ...]
     labels: PairLabels
@@ -54,6 +53,18 @@ class GroupSnapshot:
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionListing:
+    """Which partitions a page lists one by one: all, or those that are later than ``late_after_ms``, the ``late_limit`` latest at most."""
+
+    partitions: bool = False
+    late_after_ms: int = 300_000
+    late_limit: int = 1000
+
+
+LATE_ONES = PartitionListing()
+
+
 class GroupBoard:
     """The last snapshot. One thread makes them, any may look.
 
@@ -62,7 +73,7 @@ class GroupBoard:
         monotonic: seconds of a clock that nobody sets; None if that of the snapshots is such a clock.
     """
 
-    def __init__(self, listing: Listing = LATE_ONES, monotonic: Callable[[], float] | None = None) -> None:
+    def __init__(self, listing: PartitionListing = LATE_ONES, monotonic: Callable[[], float] | None = None) -> None:
         self.listing = listing
         self._monotonic = monotonic
         self._published_ms = 0

@@ -20,7 +20,7 @@ _FAR = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Found:
+class CommitFacts:
     """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
 
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``).
@@ -73,7 +73,7 @@ def pair_starts(rows: CommitRows) -> Longs:
     return np.flatnonzero(np.append(True, pair[1:] != pair[:-1])) if len(rows) else np.empty(0, np.int64)
 
 
-def pair_sums(rows: CommitRows, found: Found) -> PairSums:
+def pair_sums(rows: CommitRows, found: CommitFacts) -> PairSums:
     """Sum over the partitions of each pair."""
     first = pair_starts(rows)
     lags = found.lags

@@ -18,7 +18,7 @@ from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import Found, pair_sums
+from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Kept, Observed
 from streaming.common.arrays import Flags, Longs
@@ -184,7 +184,7 @@ class GroupTracker:
         since = progress.stopped_since_ms
         byte_rate = self._ends.byte_rates(view.steady_ms)
         assumed = limits_assumed(view.kept, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
-        found = Found(
+        found = CommitFacts(
             lags=lag,
             stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
             lost_records=_lost_records(rows, lag, ends, places, self._deleted.places),

@@ -9,7 +9,7 @@ import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -21,11 +21,11 @@ MOST_UNREAD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Found:
+class DiskContents:
     """What was found on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names."""
 
     dirs: Sequence[DirFacts]
-    replicas: Replicas
+    replicas: ReplicaSizes
     logs: LogsThere
     leftovers: Sequence[LeftoverFiles]
     doubts: Sequence[str]
@@ -34,33 +34,33 @@ class Found:
     what_if: Sequence[str] = ()
 
 
-def answer_of(found: Found, by: str, limit: int) -> DiskAnswer:
+def answer_of(disk: DiskContents, by: str, limit: int) -> DiskAnswer:
     """The answer with the largest rows, at most ``limit``."""
-    in_force = reckoning = Reckoning(found.dirs, found.replicas, found.logs, found.now_ms)
-    if found.tried is not None:
-        found = replace(found, logs=found.tried)
-        reckoning = Reckoning(found.dirs, found.replicas, found.logs, found.now_ms)
-    rows = sorted(_ROWS[by](found, reckoning), key=lambda row: (-row.taken, row.topic, row.partition, row.broker, row.log_dir, row.kind))
+    in_force = reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
+    if disk.tried is not None:
+        disk = replace(disk, logs=disk.tried)
+        reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
+    rows = sorted(_ROWS[by](disk, reckoning), key=lambda row: (-row.taken, row.topic, row.partition, row.broker, row.log_dir, row.kind))
     return DiskAnswer(
-        at_ms=found.now_ms,
+        at_ms=disk.now_ms,
         version=streaming.__version__,
         by=by,
         total=len(rows),
-        log_dirs=list(_log_dirs(found, reckoning)),
+        log_dirs=list(_log_dirs(disk, reckoning)),
         rows=rows[:limit],
-        leftovers=sorted(found.leftovers, key=lambda each: -each.taken),
-        what_if=list(found.what_if),
-        in_force=[] if reckoning is in_force else list(_log_dirs(found, in_force)),
-        doubts=[*found.doubts, *_doubts(found)],
+        leftovers=sorted(disk.leftovers, key=lambda each: -each.taken),
+        what_if=list(disk.what_if),
+        in_force=[] if reckoning is in_force else list(_log_dirs(disk, in_force)),
+        doubts=[*disk.doubts, *_doubts(disk)],
     )
 
 
-def _log_dirs(found: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
-    sums = reckoning.summed(reckoning.directory, len(found.dirs))
-    live = np.bincount(found.replicas.directory, found.replicas.live, minlength=len(found.dirs)).astype(int).tolist()
-    counts = _replicas(found)
-    systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in found.dirs if each.up))}
-    for number, each in enumerate(found.dirs):
+def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
+    sums = reckoning.summed(reckoning.directory, len(disk.dirs))
+    live = np.bincount(disk.replicas.directory, disk.replicas.live, minlength=len(disk.dirs)).astype(int).tolist()
+    counts = _replicas(disk)
+    systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in disk.dirs if each.up))}
+    for number, each in enumerate(disk.dirs):
         if not each.up:
             yield LogDirUse(broker=each.broker, log_dir=each.log_dir, up=False, problem=each.problem)
             continue
@@ -92,19 +92,19 @@ def _log_dirs(found: Found, reckoning: Reckoning) -> Iterator[LogDirUse]:
         )
 
 
-def _replicas(found: Found) -> list[int]:
+def _replicas(disk: DiskContents) -> list[int]:
     """The live replicas in each log dir, as kafka-log-dirs.sh counts them: without that of the metadata log."""
-    counted = found.replicas.live & np.array([topic != METADATA_TOPIC for topic in found.replicas.topics], np.bool_)
-    return [int(each) for each in np.bincount(found.replicas.directory, counted, minlength=len(found.dirs))]
+    counted = disk.replicas.live & np.array([topic != METADATA_TOPIC for topic in disk.replicas.topics], np.bool_)
+    return [int(each) for each in np.bincount(disk.replicas.directory, counted, minlength=len(disk.dirs))]
 
 
 def _time(at_ms: float | None) -> int:
     return -1 if at_ms is None or at_ms == space_outlook.NEVER else round(at_ms)
 
 
-def _by_group(found: Found, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow]) -> Iterator[DiskRow]:
+def _by_group(disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow]) -> Iterator[DiskRow]:
     """Rows of groups of replicas. ``group``: of each replica; ``heads``: the rows without their sums."""
-    replicas, count = found.replicas, len(heads)
+    replicas, count = disk.replicas, len(heads)
     sums = reckoning.summed(group[reckoning.items], count)
     columns = {
         name: np.bincount(group, getattr(replicas, name), minlength=count).astype(np.int64).tolist()
@@ -127,11 +127,11 @@ def _by_group(found: Found, reckoning: Reckoning, group: Longs, heads: Sequence[
         )
 
 
-def _by_topic(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
-    names = list(dict.fromkeys(found.replicas.topics))
+def _by_topic(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
+    names = list(dict.fromkeys(disk.replicas.topics))
     numbers = {name: number for number, name in enumerate(names)}
-    group = np.fromiter((numbers[name] for name in found.replicas.topics), np.int64, len(found.replicas.topics))
-    limits = {found.replicas.topics[item]: each for item, each in zip(found.logs.items.tolist(), found.logs.limits, strict=True)}
+    group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
+    limits = {disk.replicas.topics[item]: each for item, each in zip(disk.logs.items.tolist(), disk.logs.limits, strict=True)}
     heads = [
         DiskRow(
             topic=name,
@@ -141,30 +141,30 @@ def _by_topic(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
         )
         for name in names
     ]
-    return _by_group(found, reckoning, group, heads)
+    return _by_group(disk, reckoning, group, heads)
 
 
-def _by_partition(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
-    replicas = found.replicas
+def _by_partition(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
+    replicas = disk.replicas
     places = zip(replicas.topics, replicas.partition.tolist(), replicas.directory.tolist(), strict=True)
     heads = [
-        DiskRow(topic=topic, partition=partition, broker=found.dirs[number].broker, log_dir=found.dirs[number].log_dir, taken=0)
+        DiskRow(topic=topic, partition=partition, broker=disk.dirs[number].broker, log_dir=disk.dirs[number].log_dir, taken=0)
         for topic, partition, number in places
     ]
-    return _by_group(found, reckoning, np.arange(len(heads)), heads)
+    return _by_group(disk, reckoning, np.arange(len(heads)), heads)
 
 
-def _by_dir(found: Found, reckoning: Reckoning) -> Iterator[DiskRow]:
-    heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in found.dirs]
-    rows = _by_group(found, reckoning, found.replicas.directory, heads)
-    for row, each, replicas in zip(rows, found.dirs, _replicas(found), strict=True):
+def _by_dir(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
+    heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in disk.dirs]
+    rows = _by_group(disk, reckoning, disk.replicas.directory, heads)
+    for row, each, replicas in zip(rows, disk.dirs, _replicas(disk), strict=True):
         taken, apparent = (sum(sizes) for sizes in zip(*each.kinds.values(), strict=True)) if each.kinds else (0, 0)
         yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
 
 
-def _by_kind(found: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_kind(disk: DiskContents, _reckoning: Reckoning) -> Iterator[DiskRow]:
     for kind in DiskFileKind:
-        sizes = [each.kinds[kind.word] for each in found.dirs if kind.word in each.kinds]
+        sizes = [each.kinds[kind.word] for each in disk.dirs if kind.word in each.kinds]
         if any(map(any, sizes)):
             yield DiskRow(kind=kind.word, taken=sum(taken for taken, _ in sizes), apparent=sum(size for _, size in sizes))
 
@@ -172,8 +172,8 @@ def _by_kind(found: Found, _reckoning: Reckoning) -> Iterator[DiskRow]:
 _ROWS = {"topic": _by_topic, "partition": _by_partition, "dir": _by_dir, "kind": _by_kind}
 
 
-def _doubts(found: Found) -> Iterator[str]:
-    for each in found.dirs:
+def _doubts(disk: DiskContents) -> Iterator[str]:
+    for each in disk.dirs:
         if not each.up:
             yield f"log dir {format_name(each.log_dir)} cannot be read: {each.problem}"
         elif each.unread:

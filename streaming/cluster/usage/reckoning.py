@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
 from streaming.rules.growth import Floats, growth_of
 from streaming.rules.retention_rule import RetentionRule
@@ -22,7 +22,7 @@ class Reckoning:
     nothing is freed. They are 0 and `NEVER` for a log whose segments cannot be told from those that wait for remote storage.
     """
 
-    def __init__(self, dirs: Sequence[DirFacts], replicas: Replicas, there: LogsThere, now_ms: int) -> None:
+    def __init__(self, dirs: Sequence[DirFacts], replicas: ReplicaSizes, there: LogsThere, now_ms: int) -> None:
         self._dirs = dirs
         self._now_ms = now_ms
         logs = there.logs

@@ -33,7 +33,7 @@ class DirFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Replicas:
+class ReplicaSizes:
     """Directories of replicas, whatever their state: arrays have one item for each.
 
     ``directory``: the number of the log dir. ``taken``: on the disk, and ``garbage`` the part of it that is no live log.

@@ -17,27 +17,27 @@ MOST_PROBLEMS = 10_000
 """The most problems that are told apart: the most severe ones."""
 
 
-def problems(of: Circumstances, cases: Sequence[Cases] | None = None) -> tuple[Problem, ...]:
+def problems(circumstances: Circumstances, cases: Sequence[Cases] | None = None) -> tuple[Problem, ...]:
     """All problems: by severity, then by kind, then the oldest first.
 
     Args:
         cases: what is wrong with replicas, by `streaming.cluster.verdicts.cases.all_cases`, if that has been decided already.
     """
-    decided = all_cases(of) if cases is None else cases
+    decided = all_cases(circumstances) if cases is None else cases
     every = (
-        *cluster_problems(of),
-        *log_dir_problems(of),
-        *observer_problems(of),
-        *transaction_problems(of, decided),
-        *log_problems(of, decided),
-        *group_problems(of),
+        *cluster_problems(circumstances),
+        *log_dir_problems(circumstances),
+        *observer_problems(circumstances),
+        *transaction_problems(circumstances, decided),
+        *log_problems(circumstances, decided),
+        *group_problems(circumstances),
     )
     return tuple(sorted(every, key=_place)[:MOST_PROBLEMS])
 
 
-def count(of: Sequence[Problem]) -> dict[str, int]:
+def count(problems: Sequence[Problem]) -> dict[str, int]:
     """How many problems there are of each severity."""
-    return {severity: sum(each.severity == severity for each in of) for severity in SEVERITIES}
+    return {severity: sum(each.severity == severity for each in problems) for severity in SEVERITIES}
 
 
 def _place(problem: Problem) -> tuple[object, ...]:

@@ -107,21 +107,21 @@ class RowVerdicts:
         return places[self.place]
 
 
-def all_cases(of: Circumstances) -> tuple[Cases, ...]:
+def all_cases(circumstances: Circumstances) -> tuple[Cases, ...]:
     """Everything that is wrong with replicas."""
     every = (
-        *_damaged(of),
-        _elected(of),
-        *_blocked(of),
-        _overdue(of),
-        _uncompacted(of),
-        _ahead(of),
-        _silent(of),
-        _not_rolled(of),
-        _assumed(of),
-        *_transactions(of),
-        *_lacking(of),
-        _unreadable(of),
+        *_damaged(circumstances),
+        _elected(circumstances),
+        *_blocked(circumstances),
+        _overdue(circumstances),
+        _uncompacted(circumstances),
+        _ahead(circumstances),
+        _silent(circumstances),
+        _not_rolled(circumstances),
+        _assumed(circumstances),
+        *_transactions(circumstances),
+        *_lacking(circumstances),
+        _unreadable(circumstances),
     )
     return tuple(each for each in every if len(each.items))
 
@@ -139,38 +139,30 @@ def row_verdicts(view: View, cases: Sequence[Cases], only: frozenset[ProblemKind
         older = np.where(before < 0, each.since_ms, np.where(each.since_ms < 0, before, np.minimum(before, each.since_ms)))
         since_ms[each.items] = np.where(again, older, each.since_ms)
         place[each.items] = own
-    items = exported_items(view)
-    return RowVerdicts(place=place[items], since_ms=since_ms[items])
+    return RowVerdicts(place=place[view.logs.items], since_ms=since_ms[view.logs.items])
 
 
-def transaction_verdict(of: Circumstances, late: Late) -> Verdict:
+def transaction_verdict(circumstances: Circumstances, late: Late) -> Verdict:
     """The verdict of one open transaction."""
-    broker = int(of.shown.logs["broker"][late.log])
+    broker = int(circumstances.view.logs["broker"][late.log])
     if late.verdict == TransactionVerdict.OVERDUE.label:
-        kind = kinds.OVERDUE if overdue_coordinators(of) else None
+        kind = kinds.OVERDUE if overdue_coordinators(circumstances) else None
     elif late.verdict == TransactionVerdict.HANGING.label:
         kind = kinds.HANGING
     else:
-        kind = kinds.STUCK if late.stuck and of.shown.logs["stuck_transactions"][late.log] > 0 else None
-    return NOTHING if kind is None or broker in of.not_current else Verdict(kind=kind, since_ms=late.start_ms)
+        kind = kinds.STUCK if late.stuck and circumstances.view.logs["stuck_transactions"][late.log] > 0 else None
+    return NOTHING if kind is None or broker in circumstances.not_current else Verdict(kind=kind, since_ms=late.start_ms)
 
 
-def exported_items(view: View) -> NDArray[np.intp]:
-    """The index in `Observed` of each exported log."""
-    slots = view.observed.columns["slot"]
-    order = np.argsort(slots)
-    return order[np.searchsorted(slots[order], view.logs.columns["slot"])]
-
-
-def recent_elections(of: Circumstances) -> list[Elected]:
+def recent_elections(circumstances: Circumstances) -> list[Elected]:
     """The partitions that an unclean election of now concerns."""
-    return [each for each in of.shown.elected if of.now_ms - each.last_ms < RECENT_MS]
+    return [each for each in circumstances.view.elected if circumstances.now_ms - each.last_ms < RECENT_MS]
 
 
-def overdue_coordinators(of: Circumstances) -> dict[int, int]:
+def overdue_coordinators(circumstances: Circumstances) -> dict[int, int]:
     """How many transactions each coordinator should have ended, for brokers whose numbers are current."""
-    overdue = of.shown.observed.coordinators.overdue
-    return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in of.not_current}
+    overdue = circumstances.view.observed.coordinators.overdue
+    return {broker: count for broker, count in sorted(overdue.items()) if count and broker not in circumstances.not_current}
 
 
 def _cases(kind: ProblemKind, items: Longs | NDArray[np.intp], since_ms: Longs | None = None, reason: str = "") -> Cases:
@@ -178,144 +170,148 @@ def _cases(kind: ProblemKind, items: Longs | NDArray[np.intp], since_ms: Longs |
     return Cases(kind=kind, items=items.astype(np.int64), since_ms=unknown if since_ms is None else since_ms, reason=reason)
 
 
-def _damaged(of: Circumstances) -> Iterator[Cases]:
+def _damaged(circumstances: Circumstances) -> Iterator[Cases]:
     """By the tail any replica, by the scrub none that follows: the log dir has a problem of its own then."""
-    observed = of.shown.observed
+    observed = circumstances.view.observed
     damaged: Flags = observed.columns["corrupt_batches"] > 0
     follows: Flags = ~observed.roles.leads & (observed.roles.leader != LEADER_UNKNOWN)
-    for replica in of.shown.scrubbed:
-        items = items_of(of, replica)
+    for replica in circumstances.view.scrubbed:
+        items = items_of(circumstances, replica)
         damaged[items] |= ~follows[items]
     topics = [observed.names[item] for item in np.flatnonzero(damaged).tolist()]
-    damaged[damaged] = np.fromiter(map(of.export.has_topic, topics), np.bool_, len(topics))
+    damaged[damaged] = np.fromiter(map(circumstances.export.has_topic, topics), np.bool_, len(topics))
     yield _cases(kinds.LOG_CORRUPT, np.flatnonzero(damaged & ~follows))
     yield _cases(kinds.REPLICA_CORRUPT, np.flatnonzero(damaged & follows))
 
 
-def items_of(of: Circumstances, replica: Replica) -> NDArray[np.intp]:
+def items_of(circumstances: Circumstances, replica: Replica) -> NDArray[np.intp]:
     """The observed logs of a replica: none if it is not observed, two for a moment if its topic was created anew."""
-    columns, names = of.shown.observed.columns, of.shown.observed.names
+    columns, names = circumstances.view.observed.columns, circumstances.view.observed.names
     hosted = np.flatnonzero((columns["broker"] == replica.broker) & (columns["partition"] == replica.partition))
     return hosted[[names[item] == replica.topic for item in hosted.tolist()]] if len(hosted) else hosted
 
 
-def _elected(of: Circumstances) -> Cases:
-    since = {(each.topic, each.partition): each.last_ms for each in recent_elections(of)}
-    items = _of_partitions(of, since)
+def _elected(circumstances: Circumstances) -> Cases:
+    since = {(each.topic, each.partition): each.last_ms for each in recent_elections(circumstances)}
+    items = _of_partitions(circumstances, since)
     return _cases(kinds.UNCLEAN, np.array([*items], np.int64), np.array([since[each] for each in items.values()], np.int64))
 
 
-def _of_partitions(of: Circumstances, partitions: dict[tuple[str, int], int]) -> dict[int, tuple[str, int]]:
+def _of_partitions(circumstances: Circumstances, partitions: dict[tuple[str, int], int]) -> dict[int, tuple[str, int]]:
     """The exported logs of some partitions."""
     if not partitions:
         return {}
-    columns, names = of.shown.observed.columns, of.shown.observed.names
+    columns, names = circumstances.view.observed.columns, circumstances.view.observed.names
     numbered = np.isin(columns["partition"], [partition for _, partition in partitions])
-    exported = exported_items(of.shown)
+    exported = circumstances.view.logs.items
     named = {item: (names[item], int(columns["partition"][item])) for item in exported[numbered[exported]].tolist()}
     return {item: each for item, each in named.items() if each in partitions}
 
 
-def _blocked(of: Circumstances) -> Iterator[Cases]:
-    logs = of.shown.logs
-    known = _current(of, logs["broker"]) & _limits_known(of)
-    lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], exported_items(of.shown)
+def _blocked(circumstances: Circumstances) -> Iterator[Cases]:
+    logs = circumstances.view.logs
+    known = _current(circumstances, logs["broker"]) & _limits_known(circumstances)
+    lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], logs.items
     for code, reason in enumerate(BLOCKED):
         some = known & (logs["blocked"] == code)
         if reason in _PASSES:
             some &= lag > patience
         if reason != ACTIVE:
-            since_ms = np.where(lag[some] > 0, of.now_ms - lag[some], _UNKNOWN)
+            since_ms = np.where(lag[some] > 0, circumstances.now_ms - lag[some], _UNKNOWN)
             yield _cases(kinds.RETENTION_BLOCKED, items[some], since_ms, reason)
 
 
-def _overdue(of: Circumstances) -> Cases:
-    kept = of.shown.kept
+def _overdue(circumstances: Circumstances) -> Cases:
+    kept = circumstances.view.kept
     overdue = kept.columns["retention_overdue_ms"]
-    some = overdue_replicas(kept) & (overdue > of.thresholds.overdue_after_ms)
-    some &= _current(of, of.shown.observed.columns["broker"][kept.items])
-    return _cases(kinds.RETENTION_OVERDUE, kept.items[some], of.now_ms - overdue[some])
+    some = overdue_replicas(kept) & (overdue > circumstances.thresholds.overdue_after_ms)
+    some &= _current(circumstances, circumstances.view.observed.columns["broker"][kept.items])
+    return _cases(kinds.RETENTION_OVERDUE, kept.items[some], circumstances.now_ms - overdue[some])
 
 
-def _uncompacted(of: Circumstances) -> Cases:
+def _uncompacted(circumstances: Circumstances) -> Cases:
     """Logs whose dirty part was above the limit three hours ago: what was closed since then does not count here."""
-    kept = of.shown.kept
+    kept = circumstances.view.kept
     limit = kept.columns["dirty_limit_millionths"]
     some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit) & (kept.columns["long_dirty_millionths"] > limit)
-    some &= _current(of, of.shown.observed.columns["broker"][kept.items])
+    some &= _current(circumstances, circumstances.view.observed.columns["broker"][kept.items])
     return _cases(kinds.COMPACTION_STALLED, kept.items[some])
 
 
-def _ahead(of: Circumstances) -> Cases:
-    some = of.shown.logs["max_timestamp_ahead_ms"] > of.thresholds.ahead_limit_ms
-    return _cases(kinds.IN_FUTURE, exported_items(of.shown)[some])
+def _ahead(circumstances: Circumstances) -> Cases:
+    some = circumstances.view.logs["max_timestamp_ahead_ms"] > circumstances.thresholds.ahead_limit_ms
+    return _cases(kinds.IN_FUTURE, circumstances.view.logs.items[some])
 
 
-def _silent(of: Circumstances) -> Cases:
-    last, items = of.shown.logs["last_append_ms"], exported_items(of.shown)
-    if not of.thresholds.silent_after_ms:
+def _silent(circumstances: Circumstances) -> Cases:
+    last, items = circumstances.view.logs["last_append_ms"], circumstances.view.logs.items
+    if not circumstances.thresholds.silent_after_ms:
         return _cases(kinds.SILENT, items[:0])
-    some = (last >= 0) & (of.now_ms - last > of.thresholds.silent_after_ms) & _current(of, of.shown.logs["broker"])
-    names = of.shown.observed.names
+    some = (
+        (last >= 0)
+        & (circumstances.now_ms - last > circumstances.thresholds.silent_after_ms)
+        & _current(circumstances, circumstances.view.logs["broker"])
+    )
+    names = circumstances.view.observed.names
     some[some] = [not names[item].startswith("__") for item in items[some].tolist()]
     return _cases(kinds.SILENT, items[some], last[some])
 
 
-def _not_rolled(of: Circumstances) -> Cases:
-    logs = of.shown.logs
-    limit, first, created = (
-        logs[f"{name}"] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms")
-    )
+def _not_rolled(circumstances: Circumstances) -> Cases:
+    logs = circumstances.view.logs
+    limit, first, created = (logs[name] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms"))
     half = np.where(limit > 0, np.minimum(limit, 1 << 60), 1 << 60)
-    some = (first >= 0) & (created >= 0) & (of.now_ms - np.maximum(first, created) > 2 * half)
-    some &= (of.now_ms - logs["last_append_ms"] < RECENT_MS) & _current(of, logs["broker"]) & _limits_known(of)
-    return _cases(kinds.SEGMENT_TOO_OLD, exported_items(of.shown)[some], first[some])
+    some = (first >= 0) & (created >= 0) & (circumstances.now_ms - np.maximum(first, created) > 2 * half)
+    some &= (
+        (circumstances.now_ms - logs["last_append_ms"] < RECENT_MS) & _current(circumstances, logs["broker"]) & _limits_known(circumstances)
+    )
+    return _cases(kinds.SEGMENT_TOO_OLD, logs.items[some], first[some])
 
 
-def _assumed(of: Circumstances) -> Cases:
-    limits = of.shown.logs.limits
+def _assumed(circumstances: Circumstances) -> Cases:
+    limits = circumstances.view.logs.limits
     assumed = np.fromiter((each is not None and each.deletes and each.assumed for each in limits), np.bool_, len(limits))
-    return _cases(kinds.LIMITS_ASSUMED, exported_items(of.shown)[assumed])
+    return _cases(kinds.LIMITS_ASSUMED, circumstances.view.logs.items[assumed])
 
 
-def _transactions(of: Circumstances) -> Iterator[Cases]:
+def _transactions(circumstances: Circumstances) -> Iterator[Cases]:
     """Logs with such transactions, however many of these are listed."""
-    logs, items = of.shown.logs, exported_items(of.shown)
-    current = _current(of, logs["broker"])
+    logs, items = circumstances.view.logs, circumstances.view.logs.items
+    current = _current(circumstances, logs["broker"])
     for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
         some = current & (logs[column] > 0)
         start = logs["oldest_open_start_ms"][some]
         yield _cases(kind, items[some], np.where(start >= 0, start, _UNKNOWN))
-    if overdue_coordinators(of):
+    if overdue_coordinators(circumstances):
         open_list = logs.open
         late = np.unique(open_list.owner[open_list.verdict == TransactionVerdict.OVERDUE])
         late = late[current[late]]
         yield _cases(kinds.OVERDUE, items[late], logs["oldest_open_start_ms"][late])
 
 
-def _lacking(of: Circumstances) -> Iterator[Cases]:
+def _lacking(circumstances: Circumstances) -> Iterator[Cases]:
     """Partitions without a leader or with too few replicas, as far as the metadata names them."""
-    counts = counts_of(of)
+    counts = counts_of(circumstances)
     if counts is None:
         return
     for kind, name in REPLICATION:
-        named = {(each.topic, each.partition): _UNKNOWN for each in lacking_partitions(of, counts, name)}
-        yield _cases(kind, np.array([*_of_partitions(of, named)], np.int64))
+        named = {(each.topic, each.partition): _UNKNOWN for each in lacking_partitions(circumstances, counts, name)}
+        yield _cases(kind, np.array([*_of_partitions(circumstances, named)], np.int64))
 
 
-def _unreadable(of: Circumstances) -> Cases:
-    named = [log for agent in of.up for log in agent.unreadable_logs if of.export.has_topic(log.topic)]
-    items = [item for log in named for item in items_of(of, Replica(log.broker, log.topic, log.partition)).tolist()]
+def _unreadable(circumstances: Circumstances) -> Cases:
+    named = [log for agent in circumstances.up for log in agent.unreadable_logs if circumstances.export.has_topic(log.topic)]
+    items = [item for log in named for item in items_of(circumstances, Replica(log.broker, log.topic, log.partition)).tolist()]
     return _cases(kinds.LOG_UNREADABLE, np.unique(np.array(items, np.int64)))
 
 
-def _limits_known(of: Circumstances) -> Flags:
+def _limits_known(circumstances: Circumstances) -> Flags:
     """Which exported logs have limits that are known, and not assumed."""
-    limits = of.shown.logs.limits
+    limits = circumstances.view.logs.limits
     return np.fromiter((each is not None and not each.assumed for each in limits), np.bool_, len(limits))
 
 
-def _current(of: Circumstances, brokers: Longs) -> Flags:
+def _current(circumstances: Circumstances, brokers: Longs) -> Flags:
     """Which logs are on brokers whose numbers are current."""
-    current: Flags = ~np.isin(brokers, list(of.not_current))
+    current: Flags = ~np.isin(brokers, list(circumstances.not_current))
     return current

@@ -14,7 +14,8 @@ from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.full_times import ByDir
 from streaming.cluster.view.host_families import is_checkpointed
-from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus
+from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
+from streaming.cluster.view.reported_once import each_broker, each_log_dir
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
@@ -66,7 +67,7 @@ class Circumstances:
     counts no more. ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
     """
 
-    shown: View
+    view: View
     topics: Sequence[str]
     now_ms: int
     agents: Sequence[AgentStatus] = ()
@@ -88,18 +89,17 @@ class Circumstances:
     @cached_property
     def brokers(self) -> list[BrokerStatus]:
         """What the agents that answer report of brokers."""
-        return [status for each in self.up for status in each.broker_statuses]
+        return each_broker(status for each in self.up for status in each.broker_statuses)
 
     @cached_property
     def log_dirs(self) -> list[LogDirStatus]:
         """What the agents that answer report of log dirs."""
-        return [status for each in self.up for status in each.log_dirs]
+        return each_log_dir(status for each in self.up for status in each.log_dirs)
 
     @cached_property
     def phases(self) -> dict[int, BrokerPhase]:
         """The phase of each broker for which it is known."""
-        remembered = [status for each in self.agents if not each.up for status in each.broker_statuses]
-        return {each.broker: each for each in broker_phases(self.brokers, remembered)}
+        return {each.broker: each for each in broker_phases(self.brokers, watched_by(self.agents).remembered)}
 
     def runs(self, broker: int) -> bool:
         """Whether nothing shows that a broker does not run."""

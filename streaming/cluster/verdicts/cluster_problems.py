@@ -20,62 +20,63 @@ STOPPED_FOR_MS = 1_800_000
 _MOST_DESCRIBED = 5
 
 
-def cluster_problems(of: Circumstances) -> Iterator[Problem]:
+def cluster_problems(circumstances: Circumstances) -> Iterator[Problem]:
     """Problems of brokers, of the controller, and of topics' replicas."""
-    yield from _controller(of)
-    yield from _phases(of)
-    yield from _silent_brokers(of)
-    yield from _replicas(of)
+    yield from _controller(circumstances)
+    yield from _phases(circumstances)
+    yield from _silent_brokers(circumstances)
+    yield from _replicas(circumstances)
 
 
-def _controller(of: Circumstances) -> Iterator[Problem]:
-    last = max(of.appended_ms.values(), default=-1)
-    running = any(_may_append(of, broker) for broker in of.appended_ms)
-    if of.live and running and of.now_ms - last > NO_CONTROLLER_MS:
+def _controller(circumstances: Circumstances) -> Iterator[Problem]:
+    last = max(circumstances.appended_ms.values(), default=-1)
+    running = any(_may_append(circumstances, broker) for broker in circumstances.appended_ms)
+    if circumstances.live and running and circumstances.now_ms - last > NO_CONTROLLER_MS:
         yield found(
             kinds.QUORUM_LOST,
-            f"the metadata log has not grown on any broker for {format_duration((of.now_ms - last) / 1000)}",
+            f"the metadata log has not grown on any broker for {format_duration((circumstances.now_ms - last) / 1000)}",
             since_ms=last,
         )
 
 
-def _may_append(of: Circumstances, broker: int) -> bool:
+def _may_append(circumstances: Circumstances, broker: int) -> bool:
     """Whether a broker's copy of the metadata log should grow: its process runs, for all that is known, and writes."""
-    phase = of.phases.get(broker)
+    phase = circumstances.phases.get(broker)
     ended = phase is not None and phase.phase in (Phase.DOWN, Phase.STOPPING)
-    written = of.checkpointed_ms.get(broker)
-    return not ended and (written is None or of.now_ms - written <= NOT_WRITING_MS)
+    written = circumstances.checkpointed_ms.get(broker)
+    return not ended and (written is None or circumstances.now_ms - written <= NOT_WRITING_MS)
 
 
-def _phases(of: Circumstances) -> Iterator[Problem]:
-    answering = {broker for each in of.up for broker in each.brokers}
-    for each in of.phases.values():
+def _phases(circumstances: Circumstances) -> Iterator[Problem]:
+    answering = {broker for each in circumstances.up for broker in each.brokers}
+    for each in circumstances.phases.values():
         since_ms = -1 if each.since is None else round(each.since * 1000)
-        age_ms = of.now_ms - since_ms if since_ms >= 0 else None
+        age_ms = circumstances.now_ms - since_ms if since_ms >= 0 else None
         if each.phase is Phase.DOWN:
             host = "answers: the host is up" if each.broker in answering else "does not answer, either"
-            detail = "it sends no heartbeats, and was not shut down" + (f"; segtail's agent there {host}" if of.live else "")
+            detail = "it sends no heartbeats, and was not shut down" + (f"; segtail's agent there {host}" if circumstances.live else "")
             yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms)
-        elif each.phase is Phase.STARTING and age_ms is not None and age_ms > of.thresholds.starting_after_ms:
+        elif each.phase is Phase.STARTING and age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms:
             detail = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing"
             yield found(kinds.BROKER_STARTING, detail, broker=each.broker, since_ms=since_ms)
         elif each.phase is Phase.STOPPING and (age_ms is None or age_ms > STOPPED_FOR_MS):
             detail = "it was shut down in an orderly way, or is away and has no replica; the command is for one that is gone for good"
-            yield found(kinds.BROKER_STOPPED, detail, broker=each.broker, since_ms=since_ms, command=of.commands.unregister(each.broker))
+            yield found(
+                kinds.BROKER_STOPPED, detail, broker=each.broker, since_ms=since_ms, command=circumstances.commands.unregister(each.broker)
+            )
 
 
-def _silent_brokers(of: Circumstances) -> Iterator[Problem]:
-    for broker in sorted(of.not_writing):
-        at = of.checkpointed_ms[broker]
-        detail = (
-            f"no checkpoint in any of its log dirs for {format_duration((of.now_ms - at) / 1000)}: it is down, it hangs, or its disks do"
-        )
+def _silent_brokers(circumstances: Circumstances) -> Iterator[Problem]:
+    for broker in sorted(circumstances.not_writing):
+        at = circumstances.checkpointed_ms[broker]
+        age = format_duration((circumstances.now_ms - at) / 1000)
+        detail = f"no checkpoint in any of its log dirs for {age}: it is down, it hangs, or its disks do"
         yield found(kinds.BROKER_NOT_WRITING, detail, broker=broker, since_ms=at)
-    newest_ms = max(of.appended_ms.values(), default=-1)
-    for broker, at in of.appended_ms.items():
-        lags = of.now_ms - at > 2 * NO_CONTROLLER_MS and of.now_ms - newest_ms <= NO_CONTROLLER_MS
-        if of.live and lags and of.runs(broker):
-            detail = f"none for {format_duration((of.now_ms - at) / 1000)}, while other brokers do"
+    newest_ms = max(circumstances.appended_ms.values(), default=-1)
+    for broker, at in circumstances.appended_ms.items():
+        lags = circumstances.now_ms - at > 2 * NO_CONTROLLER_MS and circumstances.now_ms - newest_ms <= NO_CONTROLLER_MS
+        if circumstances.live and lags and circumstances.runs(broker):
+            detail = f"none for {format_duration((circumstances.now_ms - at) / 1000)}, while other brokers do"
             yield found(kinds.BROKER_METADATA_STALLED, detail, broker=broker, since_ms=at)
 
 
@@ -87,16 +88,16 @@ REPLICATION: tuple[tuple[kinds.ProblemKind, str], ...] = (
 """Kinds of problems with replicas, and the field of `TopicCounts` that counts such partitions."""
 
 
-def counts_of(of: Circumstances) -> PartitionCounts | None:
+def counts_of(circumstances: Circumstances) -> PartitionCounts | None:
     """All partitions of the cluster, counted by topic, by the newest copy of the metadata log; None if there is none."""
-    latest = newest(each for each in of.brokers if each.counts)
-    return None if latest is None else judged_counts(latest.counts, of.min_isr(latest.broker))
+    latest = newest(each for each in circumstances.brokers if each.counts)
+    return None if latest is None else judged_counts(latest.counts, circumstances.min_isr(latest.broker))
 
 
-def lacking_partitions(of: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
+def lacking_partitions(circumstances: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
     """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it."""
     among = {"under_replicated": ("under_replicated", "under_min_isr")}.get(name, (name,))
-    topics = {each.topic for each in counts.topics if getattr(each, name) and of.export.has_topic(each.topic)}
+    topics = {each.topic for each in counts.topics if getattr(each, name) and circumstances.export.has_topic(each.topic)}
     named = (each for each in counts.affected if each.topic in topics and each.problem in among)
     return sorted(named, key=lambda each: (each.topic, each.partition))
 
@@ -109,17 +110,17 @@ _TOOLS: dict[str, tuple[str, Callable[[AffectedPartition], str]]] = {
 """The option of Kafka's tool that lists such partitions, and what is written about each of them."""
 
 
-def _replicas(of: Circumstances) -> Iterator[Problem]:
-    counts = counts_of(of)
+def _replicas(circumstances: Circumstances) -> Iterator[Problem]:
+    counts = counts_of(circumstances)
     if counts is None:
         return
     for kind, name in REPLICATION:
         option, described = _TOOLS[name]
-        command = of.commands.describe_topics(option)
-        lacking = lacking_partitions(of, counts, name)
+        command = circumstances.commands.describe_topics(option)
+        lacking = lacking_partitions(circumstances, counts, name)
         for topic in counts.topics:
             count: int = getattr(topic, name)
-            if count and of.export.has_topic(topic.topic):
+            if count and circumstances.export.has_topic(topic.topic):
                 those = [each for each in lacking if each.topic == topic.topic]
                 partition = those[0].partition if count == 1 and those else -1
                 yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command)

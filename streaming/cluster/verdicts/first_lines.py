@@ -24,18 +24,18 @@ _OF_SIGHT = frozenset(
 _MOST_NAMED = 3
 
 
-def verdict(of: Circumstances, all_problems: Sequence[Problem], *, ready: bool = True) -> str:
+def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, ready: bool = True) -> str:
     """The first line: what is wrong, all in all. A sentence without a period.
 
     Args:
         ready: everything that was on the disks at the start is in the numbers.
     """
     counts = count(all_problems)
-    seen = f"{format_count(len(of.shown.logs.columns), 'partition')} of {format_count(_brokers(of), 'broker')}"
+    seen = f"{format_count(len(circumstances.view.logs.columns), 'partition')} of {format_count(_brokers(circumstances), 'broker')}"
     first = all_problems[0] if all_problems else None
     if first is None or first.severity == INFO:
         notes = f", and {format_count(counts[INFO], 'note')}" if counts[INFO] else ""
-        blind = any(True for _ in unknown(of, all_problems))
+        blind = any(True for _ in unknown(circumstances, all_problems))
         sentence = f"Nothing is wrong{', as far as is known' if blind else ''}: {seen}{notes}"
     else:
         of_each = [format_count(counts[CRITICAL], "critical problem")] if counts[CRITICAL] else []
@@ -44,45 +44,52 @@ def verdict(of: Circumstances, all_problems: Sequence[Problem], *, ready: bool =
     return sentence if ready else f"What was on the disks is still being read. {sentence}"
 
 
-def _idle(of: Circumstances) -> str:
+def _idle(circumstances: Circumstances) -> str:
     """Whether the brokers of log dirs that were read once seem to be down: then nobody appends, deletes or aborts anything."""
-    if not of.idle or len(of.idle) < len(of.checkpointed_ms):
+    if not circumstances.idle or len(circumstances.idle) < len(circumstances.checkpointed_ms):
         return ""
-    return f"; no broker has written there for {format_duration((of.now_ms - max(of.checkpointed_ms.values())) / 1000)}: it is down"
+    age = format_duration((circumstances.now_ms - max(circumstances.checkpointed_ms.values())) / 1000)
+    return f"; no broker has written there for {age}: it is down"
 
 
-def freshness(of: Circumstances, newest_ms: int) -> str:
+def freshness(circumstances: Circumstances, newest_ms: int) -> str:
     """The second line: up to when what is known is whole, and by whom. A sentence without a period.
 
     Args:
         newest_ms: everything up to then is in the numbers, of all agents that are up; -1 not known.
     """
-    down = [format_name(each.name) for each in of.agents if not each.up]
-    if not of.live:
-        return f"Read from log dirs as of {format_time(of.now_ms)}{_idle(of)}"
-    if of.stale:
+    down = [format_name(each.name) for each in circumstances.agents if not each.up]
+    if not circumstances.live:
+        return f"Read from log dirs as of {format_time(circumstances.now_ms)}{_idle(circumstances)}"
+    if circumstances.stale:
         return "No agent has been asked for half a minute"
-    if not of.up:
+    if not circumstances.up:
         return "No agent answers" + (f": {format_list(down, _MOST_NAMED)}" if down else ": none is known")
-    agents = f"{len(of.up):,} of {format_count(len(of.agents), 'agent')}" if down else format_count(len(of.up), "agent")
+    agents = (
+        f"{len(circumstances.up):,} of {format_count(len(circumstances.agents), 'agent')}"
+        if down
+        else format_count(len(circumstances.up), "agent")
+    )
     without = f"; nothing new from {format_list(down, _MOST_NAMED)}" if down else ""
-    reading = [format_name(each.name) for each in of.up if each.catching_up]
+    reading = [format_name(each.name) for each in circumstances.up if each.catching_up]
     late = f"; still reading: {format_list(reading, _MOST_NAMED)}" if reading else ""
     if newest_ms < 0:
         return f"It is not known yet up to when everything of {agents} is counted{without}{late}"
-    return (
-        f"Everything up to {format_time(newest_ms)} ({format_age((of.now_ms - newest_ms) / 1000)}) is counted, of {agents}{without}{late}"
-    )
+    age = format_age((circumstances.now_ms - newest_ms) / 1000)
+    return f"Everything up to {format_time(newest_ms)} ({age}) is counted, of {agents}{without}{late}"
 
 
-def unknown(of: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:
+def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:
     """What cannot be told, in sentences: something may be wrong there that is no problem here."""
     yield from (each.what for each in all_problems if each.kind in _OF_SIGHT)
-    if of.stale:
+    if circumstances.stale:
         yield "What agents last reported of brokers and log dirs is older than half a minute, and counts no more"
-    if of.shown.logs.late_omitted:
-        yield f"{format_count(of.shown.logs.late_omitted, 'late transaction')} not listed, because there are more than late_limit"
+    late = circumstances.view.logs.late_omitted
+    if late:
+        yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"
 
 
-def _brokers(of: Circumstances) -> int:
-    return len({broker for each in of.agents for broker in each.brokers} | set(of.shown.logs.columns["broker"].tolist()))
+def _brokers(circumstances: Circumstances) -> int:
+    return len(
+        {broker for each in circumstances.agents for broker in each.brokers} | set(circumstances.view.logs.columns["broker"].tolist())
+    )

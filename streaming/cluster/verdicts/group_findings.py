@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.verdicts.commands import Command, GroupCommands
-from streaming.cluster.verdicts.group_judge import CALM, CRITICAL, GroupBounds, Judgement
+from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds
+from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 
 _NO_COMMAND = Command()
@@ -55,58 +56,66 @@ class GroupFindings:
         """What is said of the group as a whole."""
         return _finding(judgement, text=Sentences(self.now_ms).no_members(self.summary), lag=self.total)
 
-    def of_partition(self, of: GroupPartition, judgement: Judgement) -> GroupFinding:
+    def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:
         """What is said of one of its partitions."""
-        text, command = self._words(of, judgement)
+        text, command = self._words(partition, judgement)
         return _finding(
-            judgement, topic=of.topic, partition=of.partition, lag=of.lag, text=text, command=command.line, no_command=command.reason
+            judgement,
+            topic=partition.topic,
+            partition=partition.partition,
+            lag=partition.lag,
+            text=text,
+            command=command.line,
+            no_command=command.reason,
         )
 
-    def _words(self, of: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
+    def _words(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
         words, commands, members = Sentences(self.now_ms), self.commands, self.summary.members > 0
         match judgement.verdict:
-            case GroupVerdict.LOST if not of.lost_offsets:
+            case GroupVerdict.LOST if not partition.lost_offsets:
                 return words.went_on(judgement.since_ms), _NO_COMMAND
             case GroupVerdict.LOST:
-                return words.lost(of, members=members), commands.reset_to_earliest(of.topic, of.partition)
+                return words.lost(partition, members=members), commands.reset_to_earliest(partition.topic, partition.partition)
             case GroupVerdict.WILL_LOSE:
-                return words.will_lose(of), _keep_longer(of, commands)
+                return words.will_lose(partition), _keep_longer(partition, commands)
             case GroupVerdict.DAMAGED:
-                return self._damaged(of, words)
+                return self._damaged(partition, words)
             case GroupVerdict.TOO_LARGE:
-                return words.too_large(of, self.bounds.fetch_bytes), _NO_COMMAND
+                return words.too_large(partition, self.bounds.fetch_bytes), _NO_COMMAND
             case GroupVerdict.HELD:
-                return words.held(of), _abort(of, commands)
+                return words.held(partition), _abort(partition, commands)
             case GroupVerdict.BEYOND_END:
-                return words.beyond_end(of, members=members), commands.reset_to_latest(of.topic, of.partition)
+                return words.beyond_end(partition, members=members), commands.reset_to_latest(partition.topic, partition.partition)
             case GroupVerdict.PENDING:
-                waiting = [each for each in of.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms] or of.pending
+                waiting = [
+                    each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms
+                ] or partition.pending
                 return words.pending(waiting[0], len(waiting)), _NO_COMMAND
             case GroupVerdict.STOPPED:
-                return words.stopped(of), _NO_COMMAND
+                return words.stopped(partition), _NO_COMMAND
             case GroupVerdict.SLOWER:
-                return words.slower(of), _NO_COMMAND
+                return words.slower(partition), _NO_COMMAND
             case GroupVerdict.SKEWED:
-                return words.skewed(of.lag, self.total), _NO_COMMAND
-        return self._calm(of, judgement.verdict, words), _NO_COMMAND
+                return words.skewed(partition.lag, self.total), _NO_COMMAND
+        return self._calm(partition, judgement.verdict, words), _NO_COMMAND
 
-    def _damaged(self, of: GroupPartition, words: Sentences) -> tuple[str, Command]:
-        batch = of.batch
+    def _damaged(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
+        batch = partition.batch
         assert batch is not None
         after = batch.last_offset + 1
-        skip = self.commands.reset_to(of.topic, of.partition, after) if after > 0 else Command(reason=_NOWHERE)
-        return words.damaged(of, batch, members=self.summary.members > 0 and bool(skip.line)), skip
+        skip = self.commands.reset_to(partition.topic, partition.partition, after) if after > 0 else Command(reason=_NOWHERE)
+        return words.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
 
-    def _calm(self, of: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
-        if of.unknown in _NO_LAG:
-            return words.no_lag(of)
+    def _calm(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
+        if partition.unknown in _NO_LAG:
+            return words.no_lag(partition)
         if verdict is GroupVerdict.UNKNOWN:
-            return words.unknown(of)
+            return words.unknown(partition)
         if verdict is GroupVerdict.ONLY_MARKERS:
-            return words.only_markers(of)
+            return words.only_markers(partition)
         if verdict is GroupVerdict.CATCHING_UP:
-            return words.catching_up(of)
-        return words.left(of) if of.lag else words.nothing_left()
+            return words.catching_up(partition)
+        return words.left(partition) if partition.lag else words.nothing_left()
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
         reads = reads_without_offsets(self.summary)
@@ -126,9 +135,9 @@ def with_damage(judged: JudgedPartition) -> JudgedPartition:
     return of, sorted([Judgement(CRITICAL, GroupVerdict.DAMAGED), *others])
 
 
-def with_verdict(of: GroupPartition, worst: Judgement) -> GroupPartition:
+def with_verdict(partition: GroupPartition, worst: Judgement) -> GroupPartition:
     """The partition with the worst judgement about it."""
-    return replace(of, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
+    return replace(partition, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
 
 
 def reads_without_offsets(summary: GroupSummary) -> bool:
@@ -140,19 +149,19 @@ def _finding(judgement: Judgement, **fields: object) -> GroupFinding:
     return GroupFinding(verdict=judgement.verdict.label, severity=judgement.word, since_ms=judgement.since_ms, **fields)  # type: ignore[arg-type]
 
 
-def _keep_longer(of: GroupPartition, commands: GroupCommands) -> Command:
+def _keep_longer(partition: GroupPartition, commands: GroupCommands) -> Command:
     """A higher limit, of the two the one that deletes the next record."""
-    if of.loss_by_size:
-        return commands.keep_longer(of.topic, "retention.bytes", of.retention_bytes)
-    return commands.keep_longer(of.topic, "retention.ms", of.retention_ms)
+    if partition.loss_by_size:
+        return commands.keep_longer(partition.topic, "retention.bytes", partition.retention_bytes)
+    return commands.keep_longer(partition.topic, "retention.ms", partition.retention_ms)
 
 
-def _abort(of: GroupPartition, commands: GroupCommands) -> Command:
-    holding = of.held_by
+def _abort(partition: GroupPartition, commands: GroupCommands) -> Command:
+    holding = partition.held_by
     if holding is None:
         return Command(reason="the transaction is not known")
     if holding.verdict in ("", "unknown", "unclaimed"):
         return Command(reason="whether a coordinator will end the transaction is not known here: see `segtail transactions`")
     if holding.verdict != "hanging":
         return Command(reason=ENDED_BY_ITSELF.get(holding.verdict, ENDED_BY_ITSELF["open"]))
-    return commands.abort(of.topic, of.partition, holding.first_offset)
+    return commands.abort(partition.topic, partition.partition, holding.first_offset)

@@ -12,8 +12,9 @@ from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS
 from streaming.cluster.verdicts.group_findings import GroupFindings
-from streaming.cluster.verdicts.group_judge import CALM, PROBLEMS, JudgedGroups
+from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.common.formatting import format_count
 
 MOST_PROBLEMS = 10_000
@@ -39,30 +40,30 @@ class _Rows:
     uncommitted: Sequence[int] = ()
 
 
-def group_problems(of: Circumstances) -> Iterator[Problem]:
+def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
     """Problems of consumer groups."""
-    judged = of.groups
+    judged = circumstances.groups
     if judged is None:
         return
-    chosen = sorted(_subjects(judged, of), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
-    messages = GroupPartitions(judged.snapshot, of.shown, of.topics)
+    chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
+    messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
     for each in chosen:
-        yield _problem(of, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
+        yield _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
 
 
-def _subjects(judged: JudgedGroups, of: Circumstances) -> Iterator[_Rows]:
+def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
     rows, logs = judged.snapshot.rows, judged.snapshot.logs
-    lags = judged.lag
+    lags = judged.commits.lag
     for verdict in PROBLEMS:
-        codes = judged.severity[verdict]
+        codes = judged.commits.severity[verdict]
         by_subject: dict[_Subject, list[int]] = {}
         for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
             about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]])
             by_subject.setdefault(about, []).append(row)
         without = _uncommitted(judged, verdict)
         for about in by_subject.keys() | without.keys():
-            if of.export.has_consumer(about.group):
+            if circumstances.export.has_consumer(about.group):
                 those = sorted(by_subject.get(about, ()), key=lambda row: (-lags[row], rows.partition[row]))
                 yield _Rows(about, those, sum(max(int(lags[row]), 0) for row in those), without.get(about, ()))
 
@@ -81,7 +82,7 @@ def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
     return next(of for of in messages.uncommitted(each.about.group) if (of.topic, of.partition) == log)
 
 
-def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
+def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
     about, rows = each.about, judged.snapshot.rows
     kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
     waiting = judged.uncommitted.get(about.group, {})
@@ -89,7 +90,7 @@ def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupP
     judgements += [waiting[about.topic, partition] for partition in each.uncommitted]
     words = GroupFindings(
         summary=GroupSummary(group=about.group, members=-1 if facts is None else facts.members),
-        commands=GroupCommands(group=about.group, server=of.commands.server, redacted=of.commands.redacted),
+        commands=GroupCommands(group=about.group, server=circumstances.commands.server, redacted=circumstances.commands.redacted),
         bounds=judged.bounds,
         now_ms=judged.now_ms,
     )
@@ -106,6 +107,6 @@ def _problem(of: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupP
         group=about.group,
         since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
         holds_back=kind.costs or (f"{format_count(each.lag, 'record')} still to be read there." if each.lag else ""),
-        command=command if command != Command() else of.commands.why(about.group),
+        command=command if command != Command() else circumstances.commands.why(about.group),
     )
     return replace(problem, severity=judgements[0].word)

@@ -43,55 +43,60 @@ class Sentences:
 
     now_ms: int
 
-    def lost(self, of: GroupPartition, *, members: bool = False) -> str:
+    def lost(self, partition: GroupPartition, *, members: bool = False) -> str:
         """Records were deleted before they were read. ``members``: the group has some, and Kafka resets no offset of such a group."""
-        known = of.lost_records >= 0
-        count = ("" if known else "up to ") + format_count(of.lost_records if known else of.lost_offsets, "record")
-        were = "was" if (of.lost_records if known else of.lost_offsets) == 1 else "were"
+        known = partition.lost_records >= 0
+        count = ("" if known else "up to ") + format_count(partition.lost_records if known else partition.lost_offsets, "record")
+        were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
         return (
-            f"already deleted: {count} between the committed offset {of.committed} and the log start {of.log_start} {were} deleted unread. "
-            "auto.offset.reset decides where its consumers go on: with none they fail until the offset is reset, with latest they skip "
-            f"what is left{_stop_first(members=members)}"
+            f"already deleted: {count} between the committed offset {partition.committed} and the log start {partition.log_start} {were} "
+            "deleted unread. auto.offset.reset decides where its consumers go on: with none they fail until the offset is reset, "
+            f"with latest they skip what is left{_stop_first(members=members)}"
         )
 
     def went_on(self, at_ms: int) -> str:
         """Records were deleted before they were read, and the group has gone on since."""
         return f"records were deleted unread at {format_time(at_ms)} ({self._age(at_ms)}); it has gone on behind them"
 
-    def will_lose(self, of: GroupPartition) -> str:
+    def will_lose(self, partition: GroupPartition) -> str:
         """Retention deletes what is not read."""
-        known = of.loss_records >= 0 and of.loss_bytes >= 0
+        known = partition.loss_records >= 0 and partition.loss_bytes >= 0
         stake = (
-            f": {format_count(of.loss_records, 'record')}, {format_size(of.loss_bytes)}, with all that is due at the same check"
+            f": {format_count(partition.loss_records, 'record')}, {format_size(partition.loss_bytes)}, "
+            "with all that is due at the same check"
             if known
             else ""
         )
-        when = "with the next check" if of.loss_ms <= self.now_ms else f"at {format_time(of.loss_ms)} ({self._age(of.loss_ms)})"
-        limit = " by retention.bytes" if of.loss_by_size else ""
-        assumed = " by limits that are assumed," if of.limits_assumed else ""
+        when = (
+            "with the next check"
+            if partition.loss_ms <= self.now_ms
+            else f"at {format_time(partition.loss_ms)} ({self._age(partition.loss_ms)})"
+        )
+        limit = " by retention.bytes" if partition.loss_by_size else ""
+        assumed = " by limits that are assumed," if partition.limits_assumed else ""
         return f"its oldest unread records will be deleted{limit}{assumed} {when} unless they are read before{stake}"
 
-    def damaged(self, of: GroupPartition, batch: BatchCheck, *, members: bool = False) -> str:
+    def damaged(self, partition: GroupPartition, batch: BatchCheck, *, members: bool = False) -> str:
         """The next batch cannot be read. ``members``: as in `lost`."""
         where = f" of {format_name(batch.file, 500)}" if batch.file else f" of the segment {batch.segment:020}.log"
         return (
             f"the next batch is damaged, and consumers cannot get over it: {batch.error}, at byte {batch.position}{where}, "
-            f"offset {of.next_offset}. Another replica may have it whole{_stop_first(members=members)}"
+            f"offset {partition.next_offset}. Another replica may have it whole{_stop_first(members=members)}"
         )
 
-    def too_large(self, of: GroupPartition, fetch_bytes: int) -> str:
+    def too_large(self, partition: GroupPartition, fetch_bytes: int) -> str:
         """The next batch is larger than a consumer fetches."""
         return (
-            f"the next batch has {format_size(of.next_batch_bytes)}, more than the {format_size(fetch_bytes)} that consumers fetch of a "
-            f"partition, offset {of.next_offset}. Kafka's own client gets it alone; others need a larger max.partition.fetch.bytes, or "
-            "more memory"
+            f"the next batch has {format_size(partition.next_batch_bytes)}, more than the {format_size(fetch_bytes)} that consumers fetch "
+            f"of a partition, offset {partition.next_offset}. Kafka's own client gets it alone; others need a larger "
+            "max.partition.fetch.bytes, or more memory"
         )
 
-    def held(self, of: GroupPartition) -> str:
+    def held(self, partition: GroupPartition) -> str:
         """An open transaction holds back what is left."""
-        left = max(0, of.high_watermark - of.last_stable_offset)
-        rest = f"{format_count(left, 'offset')} from {of.last_stable_offset} on cannot be read with read_committed until it ends"
-        holding = of.held_by
+        left = max(0, partition.high_watermark - partition.last_stable_offset)
+        rest = f"{format_count(left, 'offset')} from {partition.last_stable_offset} on cannot be read with read_committed until it ends"
+        holding = partition.held_by
         if holding is None:
             return f"held up by an open transaction: {rest}"
         name, since = _named(holding.transactional_id), self._since(holding.start_ms)
@@ -99,10 +104,10 @@ class Sentences:
         ends = self._ends(holding)
         return f"held up by a transaction of producer {holding.producer_id}{name}{verdict} open{since}: {rest}{ends}"
 
-    def beyond_end(self, of: GroupPartition, *, members: bool = False) -> str:
+    def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
         return (
-            f"the committed offset {of.committed} is beyond the end of the log, {of.high_watermark}: records were cut off, "
+            f"the committed offset {partition.committed} is beyond the end of the log, {partition.high_watermark}: records were cut off, "
             "as by an unclean election, or too high an offset was committed. Where its consumers go on, auto.offset.reset decides"
             f"{_stop_first(members=members)}"
         )
@@ -118,30 +123,30 @@ class Sentences:
             f"get UNSTABLE_OFFSET_COMMIT{self._ends(first) or _WHO_ENDS_IT}"
         )
 
-    def stopped(self, of: GroupPartition) -> str:
+    def stopped(self, partition: GroupPartition) -> str:
         """It does not move."""
-        since = "at least since" if of.stopped_earlier else "since"
+        since = "at least since" if partition.stopped_earlier else "since"
         return (
-            f"stopped: the committed offset {of.committed} has not moved {since} {format_time(of.stopped_since_ms)} "
-            f"({self._age(of.stopped_since_ms)}) although the record at {of.next_offset} is readable; {self._left(of)}. The disk does "
-            "not show what its consumers do with the record"
+            f"stopped: the committed offset {partition.committed} has not moved {since} {format_time(partition.stopped_since_ms)} "
+            f"({self._age(partition.stopped_since_ms)}) although the record at {partition.next_offset} is readable; "
+            f"{self._left(partition)}. The disk does not show what its consumers do with the record"
         )
 
-    def slower(self, of: GroupPartition) -> str:
+    def slower(self, partition: GroupPartition) -> str:
         """It falls back."""
-        if not of.consumed_rate:
-            return f"nothing is read lately, and {of.appended_rate:,.1f} records/s are appended; {self._left(of)}"
+        if not partition.consumed_rate:
+            return f"nothing is read lately, and {partition.appended_rate:,.1f} records/s are appended; {self._left(partition)}"
         return (
-            f"slower than its producers: {of.consumed_rate:,.1f} records/s are read and {of.appended_rate:,.1f} appended, so it never "
-            f"catches up; {self._left(of)}"
+            f"slower than its producers: {partition.consumed_rate:,.1f} records/s are read and {partition.appended_rate:,.1f} appended, "
+            f"so it never catches up; {self._left(partition)}"
         )
 
-    def catching_up(self, of: GroupPartition) -> str:
+    def catching_up(self, partition: GroupPartition) -> str:
         """It comes nearer."""
-        seconds = of.lag / (of.consumed_rate - of.appended_rate)
+        seconds = partition.lag / (partition.consumed_rate - partition.appended_rate)
         return (
             f"catches up in {format_duration(seconds)}, at {format_time(self.now_ms + 1000 * seconds)}: "
-            f"{of.consumed_rate:,.1f} records/s are read and {of.appended_rate:,.1f} appended; {self._left(of)}"
+            f"{partition.consumed_rate:,.1f} records/s are read and {partition.appended_rate:,.1f} appended; {self._left(partition)}"
         )
 
     def skewed(self, lag: int, total: int) -> str:
@@ -152,35 +157,35 @@ class Sentences:
         """Nobody reads."""
         return f"no member{self._since(summary.state_ms)}, and not everything is read"
 
-    def unknown(self, of: GroupPartition) -> str:
+    def unknown(self, partition: GroupPartition) -> str:
         """The lag is not known."""
-        return f"not known: {REASONS.get(of.unknown, of.unknown) or 'the ends of the partition are not known'}"
+        return f"not known: {REASONS.get(partition.unknown, partition.unknown) or 'the ends of the partition are not known'}"
 
-    def no_lag(self, of: GroupPartition) -> str:
+    def no_lag(self, partition: GroupPartition) -> str:
         """There is nothing to read."""
-        return f"nothing to do: {REASONS[of.unknown]}"
+        return f"nothing to do: {REASONS[partition.unknown]}"
 
-    def only_markers(self, of: GroupPartition) -> str:
+    def only_markers(self, partition: GroupPartition) -> str:
         """The rest is no record."""
-        last = "offset is" if of.lag_offsets == 1 else f"{of.lag_offsets:,} offsets are"
+        last = "offset is" if partition.lag_offsets == 1 else f"{partition.lag_offsets:,} offsets are"
         return f"nothing to do: the last {last} only markers, aborted or compacted records"
 
     def nothing_left(self) -> str:
         """It is at the end."""
         return "nothing to do: everything is read"
 
-    def left(self, of: GroupPartition) -> str:
+    def left(self, partition: GroupPartition) -> str:
         """It goes on."""
-        assumed = "; when it will be deleted is not sure, because the limits are assumed" if of.limits_assumed else ""
-        return f"nothing found: {self._left(of)}{assumed}"
+        assumed = "; when it will be deleted is not sure, because the limits are assumed" if partition.limits_assumed else ""
+        return f"nothing found: {self._left(partition)}{assumed}"
 
-    def _left(self, of: GroupPartition) -> str:
-        if of.lag_records_read_committed < 0:
-            return f"{format_count(of.lag_offsets, 'offset')} left"
-        size = f", {format_size(of.lag_bytes)}" if of.lag_bytes >= 0 else ""
-        oldest = of.next_append_ms if of.next_append_ms >= 0 else of.next_timestamp_ms
+    def _left(self, partition: GroupPartition) -> str:
+        if partition.lag_records_read_committed < 0:
+            return f"{format_count(partition.lag_offsets, 'offset')} left"
+        size = f", {format_size(partition.lag_bytes)}" if partition.lag_bytes >= 0 else ""
+        oldest = partition.next_append_ms if partition.next_append_ms >= 0 else partition.next_timestamp_ms
         since = f", the next from {format_time(oldest)} ({self._age(oldest)})" if oldest >= 0 else ""
-        return f"{format_count(of.lag_records_read_committed, 'record')} left{size}{since}"
+        return f"{format_count(partition.lag_records_read_committed, 'record')} left{size}{since}"
 
     def _since(self, at_ms: int) -> str:
         """Since when something is so, "" if that is not known. A time as of which is judged may be before that."""
@@ -188,13 +193,14 @@ class Sentences:
             return ""
         return f" since {format_time(at_ms)} ({'after the time asked for' if at_ms > self.now_ms else self._age(at_ms)})"
 
-    def _ends(self, of: HoldingTransaction | PendingOffset) -> str:
+    def _ends(self, transaction: HoldingTransaction | PendingOffset) -> str:
         """When its coordinator ends a transaction, "" if that is not known."""
-        if of.deadline_ms < 0:
+        if transaction.deadline_ms < 0:
             return ""
-        if of.deadline_ms < self.now_ms:
-            return f". Its timeout has passed at {format_time(of.deadline_ms)} ({self._age(of.deadline_ms)})"
-        return f". If its producer does not end it, its coordinator does at {format_time(of.deadline_ms)} ({self._age(of.deadline_ms)})"
+        at = f"{format_time(transaction.deadline_ms)} ({self._age(transaction.deadline_ms)})"
+        if transaction.deadline_ms < self.now_ms:
+            return f". Its timeout has passed at {at}"
+        return f". If its producer does not end it, its coordinator does at {at}"
 
     def _age(self, at_ms: int) -> str:
         return format_age((self.now_ms - at_ms) / 1000)

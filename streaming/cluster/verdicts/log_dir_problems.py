@@ -13,6 +13,7 @@ from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.view.broker_status import unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
+from streaming.cluster.view.reported_once import each_scrub
 from streaming.common.formatting import format_count, format_duration, format_name, format_size
 
 FULL_WITHIN_S = 6 * 3600.0
@@ -25,81 +26,86 @@ SCRUB_WAITS_S = 300.0
 """A call of the scrub that has not come back for longer does not come back."""
 
 
-def log_dir_problems(of: Circumstances) -> Iterator[Problem]:
+def log_dir_problems(circumstances: Circumstances) -> Iterator[Problem]:
     """Problems of the log dirs that agents watch."""
-    blocked = {(each.broker, each.log_dir): each for agent in of.up for each in agent.blocked}
-    for log_dir in of.log_dirs:
+    files = sorted((each for agent in circumstances.up for each in agent.blocked), key=lambda each: each.seconds)
+    blocked = {(each.broker, each.log_dir): each for each in files}
+    for log_dir in circumstances.log_dirs:
         hanging = blocked.pop((log_dir.broker, log_dir.log_dir), None)
-        if hanging is not None:
-            yield _blocked(of, hanging.broker, hanging.log_dir, hanging.path, hanging.seconds)
+        if hanging is not None and not log_dir.up:  # another agent may read it all the same
+            yield _blocked(circumstances, hanging.broker, hanging.log_dir, hanging.path, hanging.seconds)
         else:
-            yield from _of_log_dir(of, log_dir)
+            yield from _of_log_dir(circumstances, log_dir)
     for left in blocked.values():
-        yield _blocked(of, left.broker, left.log_dir, left.path, left.seconds)
-    yield from _unwatched(of)
-    for agent in of.up:
-        for scrub in agent.scrubs:
-            yield from _of_scrub(of, scrub)
+        yield _blocked(circumstances, left.broker, left.log_dir, left.path, left.seconds)
+    yield from _unwatched(circumstances)
+    for scrub in each_scrub(scrub for agent in circumstances.up for scrub in agent.scrubs):
+        yield from _of_scrub(circumstances, scrub)
 
 
-def _blocked(of: Circumstances, broker: int, log_dir: str, path: str, seconds: float) -> Problem:
+def _blocked(circumstances: Circumstances, broker: int, log_dir: str, path: str, seconds: float) -> Problem:
     detail = f"a call to {format_name(path, 500)} has not come back for {format_duration(seconds)}"
-    since_ms = of.now_ms - round(seconds * 1000)
+    since_ms = circumstances.now_ms - round(seconds * 1000)
     return found(kinds.LOG_DIR_UNREADABLE, detail, broker=broker, log_dir=log_dir, since_ms=since_ms)
 
 
-def _of_log_dir(of: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
+def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
     broker, path = log_dir.broker, log_dir.log_dir
     if not log_dir.up:
-        command = of.commands.list_directory(path)
+        command = circumstances.commands.list_directory(path)
         yield found(kinds.LOG_DIR_UNREADABLE, format_name(log_dir.problem, 500), broker=broker, log_dir=path, command=command)
         return
     if log_dir.registered is False:
         detail = "the broker's registration does not list it: after an I/O error it stays away until the broker is started again"
         yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path)
-    elif of.live and is_checkpointed(log_dir) and of.now_ms - log_dir.checkpoint_ms > NOT_WRITING_MS and _writes(of, broker):
-        age = format_duration((of.now_ms - log_dir.checkpoint_ms) / 1000)
+    elif (
+        circumstances.live
+        and is_checkpointed(log_dir)
+        and circumstances.now_ms - log_dir.checkpoint_ms > NOT_WRITING_MS
+        and _writes(circumstances, broker)
+    ):
+        age = format_duration((circumstances.now_ms - log_dir.checkpoint_ms) / 1000)
         detail = f"the broker runs, and has written no checkpoint there for {age}"
         yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path, since_ms=log_dir.checkpoint_ms)
-    yield from _of_space(of, log_dir)
+    yield from _of_space(circumstances, log_dir)
 
 
-def _of_space(of: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
+def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
     """By the forecast, as `segtail disk` makes it, and by what is free now, because a flood is no forecast before it lasts."""
     if log_dir.capacity <= 0 or log_dir.free < 0:
         return
     detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
-    full = of.full.get((log_dir.broker, log_dir.log_dir))
-    soon = full is not None and full - of.now_ms / 1000 < FULL_WITHIN_S
-    if soon or log_dir.free < of.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
+    full = circumstances.full.get((log_dir.broker, log_dir.log_dir))
+    soon = full is not None and full - circumstances.now_ms / 1000 < FULL_WITHIN_S
+    if soon or log_dir.free < circumstances.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
         if full is not None:
-            detail = f"{full_phrase(round(full * 1000), of.now_ms)}, with what retention frees by then; {detail}"
+            detail = f"{full_phrase(round(full * 1000), circumstances.now_ms)}, with what retention frees by then; {detail}"
         yield found(kinds.LOG_DIR_FULL, detail, broker=log_dir.broker, log_dir=log_dir.log_dir)
 
 
-def _writes(of: Circumstances, broker: int) -> bool:
+def _writes(circumstances: Circumstances, broker: int) -> bool:
     """Whether the broker runs and writes elsewhere."""
-    last = max(of.checkpointed_ms.get(broker, -1), of.appended_ms.get(broker, -1))
-    return of.runs(broker) and of.now_ms - last <= NOT_WRITING_MS
+    last = max(circumstances.checkpointed_ms.get(broker, -1), circumstances.appended_ms.get(broker, -1))
+    return circumstances.runs(broker) and circumstances.now_ms - last <= NOT_WRITING_MS
 
 
-def _unwatched(of: Circumstances) -> Iterator[Problem]:
-    watched = watched_by(of.agents)
+def _unwatched(circumstances: Circumstances) -> Iterator[Problem]:
+    watched = watched_by(circumstances.agents)
     if not watched.complete:
         return
-    for broker, count in unwatched_log_dirs(of.brokers, watched.directories, watched.unnamed).items():
+    for broker, count in unwatched_log_dirs(circumstances.brokers, watched.directories, watched.unnamed).items():
         if count:
             detail = f"{format_count(count, 'log dir')} of it, which no agent has in its log_dirs"
             yield found(kinds.LOG_DIR_UNWATCHED, detail, broker=broker)
 
 
-def _of_scrub(of: Circumstances, scrub: ScrubStatus) -> Iterator[Problem]:
+def _of_scrub(circumstances: Circumstances, scrub: ScrubStatus) -> Iterator[Problem]:
     report = partial(found, broker=scrub.broker, log_dir=scrub.log_dir)
     if scrub.corrupt:
         count = "1 damaged batch" if scrub.corrupt == 1 else f"{scrub.corrupt:,} damaged batches"
         first = scrub.corrupt_batches[:1]
         places = [f"{format_name(each.path, 500)} from byte {each.position} on, offset {each.offset}: {each.fault}" for each in first]
-        command = of.commands.verify(first[0].path) if first else Command()
+        command = circumstances.commands.verify(first[0].path) if first else Command()
         yield report(kinds.SCRUB_CORRUPT, "; ".join([count, *places]), command=command)
     if scrub.unreadable:
         files = [f"{format_name(each.path, 500)}: {format_name(each.error, 500)}" for each in scrub.unreadable_files[:1]]
@@ -108,5 +114,5 @@ def _of_scrub(of: Circumstances, scrub: ScrubStatus) -> Iterator[Problem]:
         detail = f"a call to {format_name(scrub.waits_at, 500)} has not come back for {format_duration(scrub.waits_seconds)}"
         yield report(kinds.SCRUB_UNREADABLE, detail)
     last = scrub.ended_ms if scrub.ended_ms >= 0 else scrub.began_ms
-    if last >= 0 and of.now_ms - last > of.thresholds.scrub_overdue_after_ms:
-        yield report(kinds.SCRUB_OVERDUE, f"no pass has ended for {format_duration((of.now_ms - last) / 1000)}", since_ms=last)
+    if last >= 0 and circumstances.now_ms - last > circumstances.thresholds.scrub_overdue_after_ms:
+        yield report(kinds.SCRUB_OVERDUE, f"no pass has ended for {format_duration((circumstances.now_ms - last) / 1000)}", since_ms=last)

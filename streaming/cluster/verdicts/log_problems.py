@@ -27,34 +27,34 @@ _Words = Callable[[Circumstances, Longs, int], str]
 """What is said of some replicas, by their indexes in `Observed`, which have a problem since a time; -1 if that is not known."""
 
 
-def log_problems(of: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
+def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
     """Problems of single logs, together for a topic on a broker, or for a topic."""
     for each in cases:
         if each.kind in (kinds.LOG_CORRUPT, kinds.REPLICA_CORRUPT):
-            yield from _damaged(of, each)
+            yield from _damaged(circumstances, each)
         elif each.kind is kinds.RETENTION_BLOCKED:
-            yield from _blocked(of, each)
+            yield from _blocked(circumstances, each)
         elif each.kind is kinds.LIMITS_ASSUMED:
-            yield from _assumed(of, each)
+            yield from _assumed(circumstances, each)
         elif each.kind in _WORDS:
-            yield from _in_words(of, each)
-    yield from _damaged_elsewhere(of)
-    yield from _unclean(of)
+            yield from _in_words(circumstances, each)
+    yield from _damaged_elsewhere(circumstances)
+    yield from _unclean(circumstances)
 
 
-def _in_words(of: Circumstances, cases: Cases) -> Iterator[Problem]:
-    for broker, topic, places in _by_topic(of, cases):
+def _in_words(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+    for broker, topic, places in _by_topic(circumstances, cases):
         items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
-        partitions = _partitions(of, items)
-        detail = f"{partitions_named(partitions)}{_WORDS[cases.kind](of, items, since_ms)}"
+        partitions = _partitions(circumstances, items)
+        detail = f"{partitions_named(partitions)}{_WORDS[cases.kind](circumstances, items, since_ms)}"
         yield found(cases.kind, detail, broker=broker, topic=topic, partition=only(partitions), since_ms=since_ms)
 
 
-def _damaged(of: Circumstances, cases: Cases) -> Iterator[Problem]:
-    observed = of.shown.observed
-    for broker, topic, places in _by_topic(of, cases):
+def _damaged(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+    observed = circumstances.view.observed
+    for broker, topic, places in _by_topic(circumstances, cases):
         items = cases.items[places]
-        partitions = _partitions(of, items)
+        partitions = _partitions(circumstances, items)
         first = items[np.argmin(observed.columns["partition"][items])]
         log_dir = observed.log_dirs[int(observed.columns["log_dir"][first])][1]
         yield found(
@@ -63,36 +63,36 @@ def _damaged(of: Circumstances, cases: Cases) -> Iterator[Problem]:
             broker=broker,
             topic=topic,
             partition=only(partitions),
-            command=of.commands.verify(f"{log_dir}/{topic}-{partitions[0]}"),
+            command=circumstances.commands.verify(f"{log_dir}/{topic}-{partitions[0]}"),
         )
 
 
-def _damaged_elsewhere(of: Circumstances) -> Iterator[Problem]:
+def _damaged_elsewhere(circumstances: Circumstances) -> Iterator[Problem]:
     """Logs in which the scrub has found something, and which are not read yet: whether they lead is not known."""
-    for replica in sorted(of.shown.scrubbed):
-        if of.export.has_topic(replica.topic) and not len(items_of(of, replica)):
+    for replica in sorted(circumstances.view.scrubbed):
+        if circumstances.export.has_topic(replica.topic) and not len(items_of(circumstances, replica)):
             detail = f"{partitions_named([replica.partition])}, by the scrub"
             yield found(kinds.LOG_CORRUPT, detail, broker=replica.broker, topic=replica.topic, partition=replica.partition)
 
 
-def _unclean(of: Circumstances) -> Iterator[Problem]:
-    recent = recent_elections(of)
+def _unclean(circumstances: Circumstances) -> Iterator[Problem]:
+    recent = recent_elections(circumstances)
     for topic in dict.fromkeys(each.topic for each in recent):
         those = [each for each in recent if each.topic == topic]
         partitions = sorted(each.partition for each in those)
         last = max(each.last_ms for each in those)
         lost = [each.acknowledged for each in those if each.acknowledged >= 0]
         count = f"; {format_count(sum(lost), 'acknowledged offset')} lost at least" if lost else "; how many offsets are lost is not known"
-        detail = f"{partitions_named(partitions)}, {format_age((of.now_ms - last) / 1000)}{count}"
+        detail = f"{partitions_named(partitions)}, {format_age((circumstances.now_ms - last) / 1000)}{count}"
         yield found(kinds.UNCLEAN, detail, topic=topic, partition=only(partitions), since_ms=last)
 
 
-def _blocked(of: Circumstances, cases: Cases) -> Iterator[Problem]:
-    for broker, topic, places in _by_topic(of, cases):
+def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+    for broker, topic, places in _by_topic(circumstances, cases):
         items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
-        partitions = _partitions(of, items)
-        size = int(of.shown.observed.replica_offsets["size_bytes"][items].sum())
-        late = f", past the limit for {format_duration((of.now_ms - since_ms) / 1000)}" if since_ms >= 0 else ""
+        partitions = _partitions(circumstances, items)
+        size = int(circumstances.view.observed.replica_offsets["size_bytes"][items].sum())
+        late = f", past the limit for {format_duration((circumstances.now_ms - since_ms) / 1000)}" if since_ms >= 0 else ""
         yield found(
             cases.kind,
             f"{partitions_named(partitions)}{late}",
@@ -105,31 +105,31 @@ def _blocked(of: Circumstances, cases: Cases) -> Iterator[Problem]:
         )
 
 
-def _assumed(of: Circumstances, cases: Cases) -> Iterator[Problem]:
-    brokers, counts = np.unique(of.shown.observed.columns["broker"][cases.items], return_counts=True)
+def _assumed(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+    brokers, counts = np.unique(circumstances.view.observed.columns["broker"][cases.items], return_counts=True)
     for broker, count in zip(brokers.tolist(), counts.tolist(), strict=True):
         detail = f"of {format_count(count, 'partition')}, because the broker's server.properties or the topics' settings are not known"
         yield found(kinds.LIMITS_ASSUMED, detail, broker=broker)
 
 
-def _overdue(of: Circumstances, items: Longs, since_ms: int) -> str:
-    size = int(_kept(of, "retention_reclaimable_bytes", items).sum())
-    could = f"{format_size(size)} could go, the first of it for {format_duration((of.now_ms - since_ms) / 1000)}"
-    return f"; {could}{of.if_idle(int(of.shown.observed.columns['broker'][items[0]]))}"
+def _overdue(circumstances: Circumstances, items: Longs, since_ms: int) -> str:
+    size = int(_kept(circumstances, "retention_reclaimable_bytes", items).sum())
+    could = f"{format_size(size)} could go, the first of it for {format_duration((circumstances.now_ms - since_ms) / 1000)}"
+    return f"; {could}{circumstances.if_idle(int(circumstances.view.observed.columns['broker'][items[0]]))}"
 
 
-def _uncompacted(of: Circumstances, items: Longs, _since_ms: int) -> str:
-    size = int(np.maximum(_kept(of, "dirty_bytes", items), 0).sum())
+def _uncompacted(circumstances: Circumstances, items: Longs, _since_ms: int) -> str:
+    size = int(np.maximum(_kept(circumstances, "dirty_bytes", items), 0).sum())
     return f"; {format_size(size)} wait, for more than three hours"
 
 
-def _ahead(of: Circumstances, items: Longs, _since_ms: int) -> str:
-    furthest = int(_kept(of, "max_timestamp_ahead_ms", items).max())
-    return f", up to {format_time(of.now_ms + furthest)}"
+def _ahead(circumstances: Circumstances, items: Longs, _since_ms: int) -> str:
+    furthest = int(_kept(circumstances, "max_timestamp_ahead_ms", items).max())
+    return f", up to {format_time(circumstances.now_ms + furthest)}"
 
 
-def _silent(of: Circumstances, _items: Longs, since_ms: int) -> str:
-    return f", the longest for {format_duration((of.now_ms - since_ms) / 1000)}"
+def _silent(circumstances: Circumstances, _items: Longs, since_ms: int) -> str:
+    return f", the longest for {format_duration((circumstances.now_ms - since_ms) / 1000)}"
 
 
 def _not_rolled(_of: Circumstances, _items: Longs, since_ms: int) -> str:
@@ -148,9 +148,9 @@ _OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.SILENT})
 """Kinds that are about a topic, on whichever brokers its logs are."""
 
 
-def _by_topic(of: Circumstances, cases: Cases) -> Iterator[tuple[int, str, Longs]]:
+def _by_topic(circumstances: Circumstances, cases: Cases) -> Iterator[tuple[int, str, Longs]]:
     """The replicas of each topic, on each broker unless the kind is about whole topics: broker or -1, topic, places among the cases."""
-    observed = of.shown.observed
+    observed = circumstances.view.observed
     brokers = np.full(len(cases.items), -1) if cases.kind in _OF_TOPICS else observed.columns["broker"][cases.items]
     topics: dict[tuple[int, str], list[int]] = {}
     for place, (broker, item) in enumerate(zip(brokers.tolist(), cases.items.tolist(), strict=True)):
@@ -159,9 +159,9 @@ def _by_topic(of: Circumstances, cases: Cases) -> Iterator[tuple[int, str, Longs
         yield broker, topic, np.array(places, np.int64)
 
 
-def _kept(of: Circumstances, name: str, items: Longs) -> Longs:
+def _kept(circumstances: Circumstances, name: str, items: Longs) -> Longs:
     """A column of `Kept` for some of its replicas."""
-    kept = of.shown.kept
+    kept = circumstances.view.kept
     values: Longs = kept.columns[name][np.searchsorted(kept.items, items)]
     return values
 
@@ -171,6 +171,6 @@ def _oldest(since_ms: Longs) -> int:
     return int(known.min()) if len(known) else -1
 
 
-def _partitions(of: Circumstances, items: Longs) -> list[int]:
-    partitions: list[int] = sorted(of.shown.observed.columns["partition"][items].tolist())
+def _partitions(circumstances: Circumstances, items: Longs) -> list[int]:
+    partitions: list[int] = sorted(circumstances.view.observed.columns["partition"][items].tolist())
     return partitions

@@ -31,19 +31,21 @@ UNKNOWN = {
 """What segtail does not see, in the words of the alert ObserverBlind."""
 
 
-def observer_problems(of: Circumstances) -> Iterator[Problem]:
+def observer_problems(circumstances: Circumstances) -> Iterator[Problem]:
     """Problems of the watching itself."""
-    for agent in of.agents:
-        yield from _agent(of, agent)
-    yield from _unreadable(of)
-    if of.live:
-        yield from _lagging(of)
-    yield from _metadata(of)
-    yield from _blind(of)
+    for agent in circumstances.agents:
+        yield from _agent(circumstances, agent)
+    yield from _unreadable(circumstances)
+    if circumstances.live:
+        yield from _lagging(circumstances)
+    yield from _metadata(circumstances)
+    yield from _blind(circumstances)
 
 
-def _agent(of: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
-    if agent.up or (agent.brokers and all(broker in of.phases and not _is_there(of, broker) for broker in agent.brokers)):
+def _agent(circumstances: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
+    if agent.up or (
+        agent.brokers and all(broker in circumstances.phases and not _is_there(circumstances, broker) for broker in agent.brokers)
+    ):
         return
     is_used = not _NOT_USED.intersection(agent.problems)
     brokers = f" of broker {', '.join(map(str, agent.brokers))}" if agent.brokers else ""
@@ -57,19 +59,21 @@ def _agent(of: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
     )
 
 
-def _is_there(of: Circumstances, broker: int) -> bool:
+def _is_there(circumstances: Circumstances, broker: int) -> bool:
     """Whether a broker was not shut down in an orderly way, so that its agent should be there, too."""
-    return of.phases[broker].phase.value != "stopping"
+    return circumstances.phases[broker].phase.value != "stopping"
 
 
-def _unreadable(of: Circumstances) -> Iterator[Problem]:
+def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
     counts: Counter[int] = Counter()
-    for agent in of.up:
+    for agent in circumstances.up:
         for each in agent.unreadable:
             counts[each.broker] += each.logs
-    named_logs = [log for agent in reversed(of.up) for log in reversed(agent.unreadable_logs) if of.export.has_topic(log.topic)]
+    named_logs = [
+        log for agent in reversed(circumstances.up) for log in reversed(agent.unreadable_logs) if circumstances.export.has_topic(log.topic)
+    ]
     first = {log.broker: log for log in named_logs}
-    named = Counter(log.broker for agent in of.up for log in agent.unreadable_logs)
+    named = Counter(log.broker for agent in circumstances.up for log in agent.unreadable_logs)
     for broker in sorted(counts.keys() | named.keys()):
         log, count = first.get(broker), max(counts[broker], named[broker])
         if count:
@@ -78,36 +82,32 @@ def _unreadable(of: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LOG_UNREADABLE, detail, broker=broker, topic=topic, partition=partition, value=count)
 
 
-def _lagging(of: Circumstances) -> Iterator[Problem]:
-    for agent in of.agents:
+def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
+    for agent in circumstances.agents:
         if not agent.up:
             continue
-        size, seconds = of.lags.get(agent.name, (None, 0.0))
-        if seconds * 1000 <= of.thresholds.lagging_after_ms:
+        size, seconds = circumstances.lags.get(agent.name, (None, 0.0))
+        if seconds * 1000 <= circumstances.thresholds.lagging_after_ms:
             continue
         waits = "events" if size is None else format_size(size)
-        since_ms = of.now_ms - round(seconds * 1000)
+        since_ms = circumstances.now_ms - round(seconds * 1000)
         for broker in agent.brokers:
             detail = f"{waits} wait, the oldest for {format_duration(seconds)}"
             yield found(kinds.LAGGING, detail, broker=broker, agent=agent.name, since_ms=since_ms)
 
 
-def _metadata(of: Circumstances) -> Iterator[Problem]:
-    expected = [(agent, status) for agent in of.up for status in agent.broker_statuses if status.expected]
-    if expected and not any(status.readable for _, status in expected):
+def _metadata(circumstances: Circumstances) -> Iterator[Problem]:
+    expected = [status for status in circumstances.brokers if status.expected]
+    if expected and not any(status.readable for status in expected):
         yield found(kinds.METADATA_UNREADABLE, "leaders, replicas, topics, options and the state of brokers are not known")
 
 
-def _blind(of: Circumstances) -> Iterator[Problem]:
-    statuses = [status for agent in of.up for status in agent.broker_statuses if status.expected]
-    readable = {status.broker for status in statuses if status.readable}
-    if readable:
-        for broker in sorted({status.broker for status in statuses} - readable):
-            yield _unseen("metadata_unreadable", broker=broker)
-    seen_snapshots = {status.broker for status in statuses if status.readable and status.snapshot}
-    for broker in sorted({status.broker for status in statuses if status.readable and status.snapshot is False} - seen_snapshots):
-        yield _unseen("snapshot_unreadable", broker=broker)
-    coordinators = of.shown.observed.coordinators
+def _blind(circumstances: Circumstances) -> Iterator[Problem]:
+    expected = sorted((status for status in circumstances.brokers if status.expected), key=lambda status: status.broker)
+    if any(status.readable for status in expected):
+        yield from (_unseen("metadata_unreadable", broker=status.broker) for status in expected if not status.readable)
+    yield from (_unseen("snapshot_unreadable", broker=status.broker) for status in expected if status.readable and not status.snapshot)
+    coordinators = circumstances.view.observed.coordinators
     missing = 0 if coordinators.partitions is None else coordinators.partitions - len(coordinators.readable_partitions)
     if missing > 0:
         yield _unseen("coordinators_unreadable", value=missing, costs="segtail reports no transaction as hanging.")
@@ -115,10 +115,10 @@ def _blind(of: Circumstances) -> Iterator[Problem]:
         yield _unseen(
             "entries_not_understood", value=coordinators.coordinators.not_understood, costs="segtail reports no transaction as hanging."
         )
-    for broker, count in sorted(unobserved(of.brokers, watched_by(of.agents).brokers).items()):
-        if count and of.live:
+    for broker, count in sorted(unobserved(circumstances.brokers, watched_by(circumstances.agents).brokers).items()):
+        if count and circumstances.live:
             yield _unseen("broker_unwatched", broker=broker, value=count, costs="segtail knows nothing of their logs.")
-    for agent in of.agents:
+    for agent in circumstances.agents:
         for reason in (Reason.SHARED_LOG_DIR, Reason.CLOCK, Reason.TWIN_CONSUMER):
             if reason in agent.problems and (agent.up or reason is not Reason.TWIN_CONSUMER):
                 yield _unseen(str(reason), agent=agent.name)

@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.cases import Cases, exported_items, overdue_coordinators, transaction_verdict
+from streaming.cluster.verdicts.cases import Cases, overdue_coordinators, transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
@@ -24,81 +24,83 @@ NOT_KNOWN_ADVICE = "whether a coordinator will end it cannot be told here: not a
 _MOST_NAMED = 5
 
 
-def transaction_problems(of: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
+def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
-    judged = [(late, kind) for late in of.shown.logs.late if (kind := transaction_verdict(of, late).kind) is not None]
+    judged = [(late, kind) for late in circumstances.view.logs.late if (kind := transaction_verdict(circumstances, late).kind) is not None]
     overdue: dict[int, list[Late]] = {}
     for late, kind in judged:
         if kind is kinds.OVERDUE:
             overdue.setdefault(late.producer_id, []).append(late)
         else:
-            yield _of_transaction(of, late, kind)
+            yield _of_transaction(circumstances, late, kind)
     for of_producer in overdue.values():
-        yield _overdue(of, of_producer)
+        yield _overdue(circumstances, of_producer)
     if not overdue:
-        yield from _overdue_elsewhere(of)
+        yield from _overdue_elsewhere(circumstances)
     reported: set[int] = set()
     for each in cases:
         if each.kind in (kinds.HANGING, kinds.STUCK):
-            yield from _not_listed(of, each, {late.log for late, kind in judged if kind is each.kind})
+            yield from _not_listed(circumstances, each, {late.log for late, kind in judged if kind is each.kind})
         if each.kind in (kinds.HANGING, kinds.STUCK, kinds.OVERDUE):
             reported.update(each.items.tolist())
     for each in cases:
         if each.kind is kinds.STALLED:
-            yield from _stalled(of, each, reported)
+            yield from _stalled(circumstances, each, reported)
 
 
-def command_of(of: Circumstances, late: Late) -> Command:
+def command_of(circumstances: Circumstances, late: Late) -> Command:
     """The command that aborts a transaction if it hangs; else the one that asks its coordinator, or the reason why there is none.
 
     A transaction that its coordinator has is never to be aborted by hand.
     """
     if late.verdict == TransactionVerdict.HANGING.label:
-        return of.commands.abort(
-            of.topics[int(of.shown.logs["topic"][late.log])], int(of.shown.logs["partition"][late.log]), late.first_offset
+        return circumstances.commands.abort(
+            circumstances.topics[int(circumstances.view.logs["topic"][late.log])],
+            int(circumstances.view.logs["partition"][late.log]),
+            late.first_offset,
         )
     if late.verdict in (TransactionVerdict.UNKNOWN.label, TransactionVerdict.UNCLAIMED.label):
         return Command(reason="whether a coordinator will end the transaction is not known")
     if late.transactional_id:
-        return of.commands.describe_transaction(late.transactional_id)
+        return circumstances.commands.describe_transaction(late.transactional_id)
     return Command(reason=ENDED_BY_ITSELF.get(late.verdict, ENDED_BY_ITSELF["open"]))
 
 
-def described(of: Circumstances, late: Late) -> str:
+def described(circumstances: Circumstances, late: Late) -> str:
     """Which transaction it is."""
     who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id not known"
-    ages = (of.now_ms - late.start_ms) / 1000, (of.now_ms - late.last_ms) / 1000
+    ages = (circumstances.now_ms - late.start_ms) / 1000, (circumstances.now_ms - late.last_ms) / 1000
     return (
         f"{who}, producer id {late.producer_id}, first offset {late.first_offset}, open for {format_duration(ages[0])}, "
         f"silent for {format_duration(ages[1])}"
     )
 
 
-def _of_transaction(of: Circumstances, late: Late, kind: kinds.ProblemKind) -> Problem:
+def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind) -> Problem:
     known = late.verdict != TransactionVerdict.UNKNOWN.label
     end = "no coordinator will end it" if kind is kinds.HANGING else STUCK_ADVICE if known else NOT_KNOWN_ADVICE
-    partition = int(of.shown.logs["partition"][late.log])
-    return _found(of, late, kind, f"{partitions_named([partition])}, {described(of, late)}; {end}")
+    partition = int(circumstances.view.logs["partition"][late.log])
+    return _found(circumstances, late, kind, f"{partitions_named([partition])}, {described(circumstances, late)}; {end}")
 
 
-def _not_listed(of: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[Problem]:
+def _not_listed(circumstances: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[Problem]:
     """Topics with transactions of a kind in logs of which none is listed, because there are too many: they are only counted."""
-    for topic, items in _by_topic(of, cases, set(exported_items(of.shown)[[*listed]].tolist()) if listed else ()):
-        partitions = sorted(of.shown.observed.columns["partition"][items].tolist())
+    for topic, items in _by_topic(circumstances, cases, set(circumstances.view.logs.items[[*listed]].tolist()) if listed else ()):
+        partitions = sorted(circumstances.view.observed.columns["partition"][items].tolist())
         detail = f"{partitions_named(partitions)}; these are not listed, because there are more than late_limit"
         yield found(cases.kind, detail, topic=topic, partition=only(partitions))
 
 
-def _by_topic(of: Circumstances, cases: Cases, without: Collection[int]) -> Iterator[tuple[str, list[int]]]:
+def _by_topic(circumstances: Circumstances, cases: Cases, without: Collection[int]) -> Iterator[tuple[str, list[int]]]:
     topics: dict[str, list[int]] = {}
     for item in cases.items.tolist():
         if item not in without:
-            topics.setdefault(of.shown.observed.names[item], []).append(item)
+            topics.setdefault(circumstances.view.observed.names[item], []).append(item)
     yield from topics.items()
 
 
-def _holds_back(of: Circumstances, late: Late, topic: str) -> str:
-    held, size = of.shown.logs.held_by(late), int(of.shown.logs["last_stable_offset_lag_bytes"][late.log])
+def _holds_back(circumstances: Circumstances, late: Late, topic: str) -> str:
+    held, size = circumstances.view.logs.held_by(late), int(circumstances.view.logs["last_stable_offset_lag_bytes"][late.log])
     parts = []
     if held > 0:
         bytes_too = f", {format_size(size)}," if size >= 0 else ""
@@ -115,23 +117,23 @@ def _holds_back(of: Circumstances, late: Late, topic: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _overdue(of: Circumstances, of_producer: list[Late]) -> Problem:
+def _overdue(circumstances: Circumstances, of_producer: list[Late]) -> Problem:
     """One transaction in all of its partitions, about the one that holds back most."""
-    late = max(of_producer, key=of.shown.logs.held_by)
-    others = [_place(of, each) for each in of_producer if each is not late]
+    late = max(of_producer, key=circumstances.view.logs.held_by)
+    others = [_place(circumstances, each) for each in of_producer if each is not late]
     too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
-    idle = of.if_idle(int(of.shown.logs["broker"][late.log]))
-    return _found(of, late, kinds.OVERDUE, f"{_place(of, late)}, {described(of, late)}{too}{idle}")
+    idle = circumstances.if_idle(int(circumstances.view.logs["broker"][late.log]))
+    return _found(circumstances, late, kinds.OVERDUE, f"{_place(circumstances, late)}, {described(circumstances, late)}{too}{idle}")
 
 
-def _place(of: Circumstances, late: Late) -> str:
-    logs = of.shown.logs
-    return format_name(f"{of.topics[int(logs['topic'][late.log])]}-{int(logs['partition'][late.log])}")
+def _place(circumstances: Circumstances, late: Late) -> str:
+    logs = circumstances.view.logs
+    return format_name(f"{circumstances.topics[int(logs['topic'][late.log])]}-{int(logs['partition'][late.log])}")
 
 
-def _found(of: Circumstances, late: Late, kind: kinds.ProblemKind, detail: str) -> Problem:
-    logs = of.shown.logs
-    topic, partition = of.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])
+def _found(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, detail: str) -> Problem:
+    logs = circumstances.view.logs
+    topic, partition = circumstances.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])
     return found(
         kind,
         detail,
@@ -139,22 +141,22 @@ def _found(of: Circumstances, late: Late, kind: kinds.ProblemKind, detail: str) 
         topic=topic,
         partition=partition,
         since_ms=late.start_ms,
-        holds_back=_holds_back(of, late, topic),
-        command=command_of(of, late),
+        holds_back=_holds_back(circumstances, late, topic),
+        command=command_of(circumstances, late),
     )
 
 
-def _overdue_elsewhere(of: Circumstances) -> Iterator[Problem]:
+def _overdue_elsewhere(circumstances: Circumstances) -> Iterator[Problem]:
     """Transactions that are overdue and not listed: they have written nothing yet, or are too many."""
-    for broker, count in overdue_coordinators(of).items():
-        detail = f"{format_count(count, 'transaction')} of the coordinator on broker {broker}{of.if_idle(broker)}"
+    for broker, count in overdue_coordinators(circumstances).items():
+        detail = f"{format_count(count, 'transaction')} of the coordinator on broker {broker}{circumstances.if_idle(broker)}"
         yield found(kinds.OVERDUE, detail, broker=broker)
 
 
-def _stalled(of: Circumstances, cases: Cases, reported: Collection[int]) -> Iterator[Problem]:
+def _stalled(circumstances: Circumstances, cases: Cases, reported: Collection[int]) -> Iterator[Problem]:
     """Topics with a last stable offset that does not move, if no transaction that is ``reported`` for these logs says why."""
-    observed, since = of.shown.observed, dict(zip(cases.items.tolist(), cases.since_ms.tolist(), strict=True))
-    for topic, items in _by_topic(of, cases, reported):
+    observed, since = circumstances.view.observed, dict(zip(cases.items.tolist(), cases.since_ms.tolist(), strict=True))
+    for topic, items in _by_topic(circumstances, cases, reported):
         partitions = sorted(observed.columns["partition"][items].tolist())
         waiting = int(np.maximum(observed.replica_offsets["last_stable_offset_lag"][items], 0).sum())
         yield found(

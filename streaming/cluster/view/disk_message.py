@@ -14,7 +14,7 @@ MOST_ROWS = 1000
 _USUAL_ROWS = 50
 
 
-def disk_message(query: str, seen: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskAnswer:
+def disk_message(query: str, view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskAnswer:
     """The log dirs of all agents, with the largest rows.
 
     Args:
@@ -35,4 +35,4 @@ def disk_message(query: str, seen: View, agents: Sequence[AgentStatus], now_ms: 
         raise UsageError(f"by is one of {', '.join(BY)}")
     if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= MOST_ROWS):
         raise UsageError(f"limit is a number of rows from 1 to {MOST_ROWS}")
-    return answer_of(disk_found(seen, agents, now_ms), by, int(limit))
+    return answer_of(disk_found(view, agents, now_ms), by, int(limit))

@@ -6,9 +6,9 @@ import numpy as np
 
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
-from streaming.cluster.usage.disk_answer import Found
+from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -25,27 +25,27 @@ _KINDS = {
 """The kinds that agents tell apart, by their names in `LogDirStatus`."""
 
 
-def full_times(found: Found) -> Iterator[tuple[tuple[int, str], float]]:
+def full_times(disk: DiskContents) -> Iterator[tuple[tuple[int, str], float]]:
     """Unix seconds by broker and path; without log dirs of which it is not known, or that are not full within a year."""
-    reckoning = Reckoning(found.dirs, found.replicas, found.logs, found.now_ms)
-    known = reckoning.summed(reckoning.directory, len(found.dirs)).growth_day
-    for number, each in enumerate(found.dirs):
+    reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
+    known = reckoning.summed(reckoning.directory, len(disk.dirs)).growth_day
+    for number, each in enumerate(disk.dirs):
         at = reckoning.full_at(number) if known[number] >= 0 else None
         if at is not None and at != NEVER:
             yield (each.broker, each.log_dir), at / 1000
 
 
-def full_by_dir(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> dict[tuple[int, str], float]:
+def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int) -> dict[tuple[int, str], float]:
     """`full_times` of the log dirs of some agents."""
-    return dict(full_times(disk_found(seen, agents, now_ms)))
+    return dict(full_times(disk_found(view, agents, now_ms)))
 
 
-def disk_found(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
+def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskContents:
     """What is known of the log dirs of some agents. Of topics that are not exported nothing is known but what they take.
 
     If an agent is down, what it has sent of its log dirs is out of date, and they count as not readable.
     """
-    observed, kept = seen.observed, seen.kept
+    observed, kept = view.observed, view.kept
     statuses = {(status.broker, status.log_dir): (agent, status) for agent in agents for status in agent.log_dirs}
     numbers = {place: number for number, place in enumerate(statuses)}
     held = np.zeros(len(statuses), np.int64)
@@ -59,11 +59,11 @@ def disk_found(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
     place_of = np.full(len(observed.names), -1, np.int64)
     place_of[shown] = np.arange(len(shown))
     size = sizes[shown]
-    return Found(
+    return DiskContents(
         dirs=[
             _facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())
         ],
-        replicas=Replicas(
+        replicas=ReplicaSizes(
             topics=[observed.names[item] for item in shown.tolist()],
             partition=observed.columns["partition"][shown],
             directory=directory[shown],
@@ -73,15 +73,15 @@ def disk_found(seen: View, agents: Sequence[AgentStatus], now_ms: int) -> Found:
             garbage=np.zeros_like(size),
             live=np.ones(len(shown), np.bool_),
         ),
-        logs=_logs_there(seen, place_of),
+        logs=_logs_there(view, place_of),
         leftovers=[],
         doubts=[f"agent {agent.name} does not answer" for agent in agents if not agent.up and not agent.log_dirs],
         now_ms=now_ms,
     )
 
 
-def _logs_there(seen: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> LogsThere:
-    kept, columns = seen.kept, seen.observed.columns
+def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> LogsThere:
+    kept, columns = view.kept, view.observed.columns
     items = kept.items[kept.listed.items]
     known = np.flatnonzero(place_of[items] >= 0)
     limits = [limit for item in kept.listed.items[known].tolist() if (limit := kept.limits[item]) is not None]

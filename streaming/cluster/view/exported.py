@@ -18,7 +18,7 @@ from streaming.cluster.view.replica_offsets import ABSENT, OFFSETS, ReplicaOffse
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.transaction_columns import CoordinatorView
 from streaming.cluster.view.value_matrix import Columns
-from streaming.cluster.view.waiting_groups import Subject
+from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
@@ -49,11 +49,12 @@ class Observed:
 class Logs:
     """The exported logs, in the order of the page.
 
-    The columns in ``derived`` are computed. Among them, ``leader`` is 1 for a log that leads, 0 for one that does not, -1 if the leader is
-    not known. ``leader_epoch`` is that of its partition, -1 unknown. ``limits`` is None for a log whose limits are not known yet. ``late``
-    are transactions on these logs, ``open`` all that are open on them.
+    ``items``: their indexes in `Observed`. The columns in ``derived`` are computed. Among them, ``leader`` is 1 for a log that leads, 0 for
+    one that does not, -1 if the leader is not known. ``leader_epoch`` is that of its partition, -1 unknown. ``limits`` is None for a log
+    whose limits are not known yet. ``late`` are transactions on these logs, ``open`` all that are open on them.
     """
 
+    items: Longs
     labels: pa.LargeStringArray
     columns: Columns
     derived: ReplicaOffsets
@@ -224,25 +225,25 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
     """Choose the logs that are exported, and judge their transactions."""
     there, roles = observed.columns, observed.roles
     wanted = snapshot.topic_exported[there["topic"]]
-    shown = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
-    shown = shown[_page_order(there.select(shown), rank)]
-    columns = there.select(shown)
-    led = {"leader": np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[shown], "leader_epoch": roles.leader_epoch[shown]}
-    items = shown.tolist()
-    names, carried = [observed.names[item] for item in items], [observed.carried[item] for item in items]
-    replica_offsets = {name: column[shown] for name, column in observed.replica_offsets.items()}
+    items = np.flatnonzero(wanted if snapshot.all_replicas else wanted & roles.speaks)
+    items = items[_page_order(there.select(items), rank)]
+    columns = there.select(items)
+    led = {"leader": np.where(roles.leader == LEADER_UNKNOWN, ABSENT, roles.leads)[items], "leader_epoch": roles.leader_epoch[items]}
+    names, carried = [observed.names[item] for item in items.tolist()], [observed.carried[item] for item in items.tolist()]
+    replica_offsets = {name: column[items] for name, column in observed.replica_offsets.items()}
     names_of = [f"{name}-{partition}" for name, partition in zip(names, columns["partition"].tolist(), strict=True)]
     judged = snapshot.context.transactions.judge(
         carried,
         names_of,
         observed.coordinators,
         snapshot.now_ms,
-        read_ms=observed.read_ms[shown],
+        read_ms=observed.read_ms[items],
         lag=replica_offsets["last_stable_offset_lag"],
     )
-    kept_rows = np.searchsorted(all_kept.items, shown)  # every exported log is among them
+    kept_rows = np.searchsorted(all_kept.items, items)  # every exported log is among them
     kept = {name: column[kept_rows] for name, column in all_kept.columns.items()}
     return Logs(
+        items=items,
         labels=_labels(columns, topic_labels),
         columns=columns,
         derived=led | replica_offsets | judged.columns | kept,
@@ -257,7 +258,7 @@ def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels:
 def _with_groups(late: tuple[Late, ...], logs: Columns, names: list[str], snapshot: Snapshot) -> tuple[Late, ...]:
     """The transactions; those that hang in `__consumer_offsets` with the groups that wait for them, as far as agents have sent these."""
     subjects = {
-        each: Subject(
+        each: HangingTransaction(
             broker=int(logs["broker"][each.log]),
             topic=OFFSETS_TOPIC,
             partition=int(logs["partition"][each.log]),

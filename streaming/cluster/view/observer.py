@@ -4,7 +4,6 @@ import logging
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from threading import Lock
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -17,6 +16,7 @@ from streaming.cluster.view.cluster_counts import families as partition_families
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.host_families import Watched
 from streaming.cluster.view.host_families import families as health_families
+from streaming.cluster.view.reported_once import each_broker, each_log_dir, each_scrub
 from streaming.cluster.view.scrubs import families as scrub_families
 from streaming.cluster.view.taillag import TailLag
 from streaming.cluster.view.thresholds import Threshold
@@ -73,7 +73,7 @@ class AgentStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class ByteTotals:
     """Bytes of log that are in the metrics, and that agents have published. ``growing``: some agent still reads what was there before."""
 
     processed: int
@@ -176,12 +176,12 @@ class Observer:
         with self._lock:
             self._lags.setdefault(agent, TailLag()).processed(journal, total)
 
-    def totals(self) -> Totals:
+    def totals(self) -> ByteTotals:
         """How far the metrics are in what all agents have published."""
         with self._lock:
             each = [lag.totals for lag in self._lags.values()]
             growing = not self._agents or any(status.catching_up for status in self._agents.values())
-        return Totals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
+        return ByteTotals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
 
     @property
     def server(self) -> str:
@@ -279,17 +279,17 @@ class Observer:
         """
         agents = self.agents
         up = [] if self.is_stale(now) else [each for each in agents if each.up]
-        brokers = [status for each in up for status in each.broker_statuses]
+        brokers = each_broker(status for each in up for status in each.broker_statuses)
         health = health_families(
             brokers,
-            [status for each in up for status in each.log_dirs],
+            each_log_dir(status for each in up for status in each.log_dirs),
             watched_by(agents),
             [file for each in up for file in each.blocked],
             full(up),
         )
         families = [
             *health,
-            *scrub_families([status for each in up for status in each.scrubs]),
+            *scrub_families(each_scrub(status for each in up for status in each.scrubs)),
             *partition_families(newest(each for each in brokers if each.counts), export, min_isr),
             *self._agent_families(now),
             *self._server_families(),
@@ -317,22 +317,22 @@ class Observer:
         behind = [((broker,), *lags[each.name]) for each, broker in counting if each.name in lags]
         far = FAR_LAG_S + (pace.seconds if pace else 0.0)
         catching_up = (((broker,), each.catching_up or lags.get(each.name, (None, 0.0))[1] > far) for each, broker in counting)
-        yield _largest(broker_metrics.BROKER_INFO, info)
+        yield client_family(broker_metrics.BROKER_INFO, info)
         if not self.is_stale(now):
-            yield _largest(broker_metrics.METADATA_READABLE, readable)
-            yield _largest(broker_metrics.UNREADABLE_LOGS, _unreadable(agents))
-        yield _largest(observer_metrics.AGENT_UP, up)
+            yield client_family(broker_metrics.METADATA_READABLE, readable)
+            yield client_family(broker_metrics.UNREADABLE_LOGS, _unreadable(agents))
+        yield client_family(observer_metrics.AGENT_UP, up)
         doubts = (((each.name, kind), count) for each in agents for kind, count in each.doubts)
         yield client_family(observer_metrics.AGENT_DOUBTS, doubts)
-        yield _largest(observer_metrics.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
+        yield client_family(observer_metrics.AGENT_PROBLEM, (((each.name, problem), True) for each in agents for problem in each.problems))
         clocks = (((each.name,), each.clock_ahead_seconds) for each in agents if each.up and each.clock_ahead_seconds is not None)
-        yield _largest(observer_metrics.AGENT_CLOCK_AHEAD, clocks)
+        yield client_family(observer_metrics.AGENT_CLOCK_AHEAD, clocks)
         if shards:
-            yield _largest(observer_metrics.LOGS_PER_SHARD, [((self._query,), sum(each.logs for each in agents) / shards)])
-        yield _largest(observer_metrics.CATCHING_UP, catching_up)
-        yield _largest(observer_metrics.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
-        yield _largest(observer_metrics.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
-        yield _largest(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
+            yield client_family(observer_metrics.LOGS_PER_SHARD, [((self._query,), sum(each.logs for each in agents) / shards)])
+        yield client_family(observer_metrics.CATCHING_UP, catching_up)
+        yield client_family(observer_metrics.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
+        yield client_family(observer_metrics.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
+        yield client_family(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
 
     def _server_families(self) -> Iterable[Samples]:
         if self._server_counts is not None:
@@ -370,17 +370,6 @@ class Observer:
         return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=bounds)
 
 
-def _largest(metric: Metric, rows: Iterable[tuple[tuple[object, ...], float]]) -> Samples:
-    """A family of (labels' values, value).
-
-    Two agents may watch one broker, each some of its log dirs. If no label distinguishes them, the larger value counts.
-    """
-    largest: dict[tuple[object, ...], float] = {}
-    for labels, value in rows:
-        largest[labels] = max(value, largest.get(labels, -inf))
-    return client_family(metric, largest.items())
-
-
 def watched_by(agents: Iterable[AgentStatus]) -> Watched:
     """What agents watch all together."""
     directories: dict[int, set[str]] = {}
@@ -395,7 +384,7 @@ def watched_by(agents: Iterable[AgentStatus]) -> Watched:
         {broker: frozenset(found) for broker, found in directories.items()},
         unnamed,
         all(each.directories for each in agents),
-        [status for each in agents if not each.up for status in each.broker_statuses],
+        each_broker(status for each in agents if not each.up for status in each.broker_statuses),
     )
 
 

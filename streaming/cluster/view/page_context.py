@@ -9,7 +9,7 @@ from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.listed_segments import ListedMemory
 from streaming.cluster.view.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge
-from streaming.cluster.view.waiting_groups import Waiting
+from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.reloading import Reloading
 from streaming.common.settings import Settings
 from streaming.rules.copying import Paces
@@ -36,7 +36,7 @@ class PageContext:
     overdue_after_ms: int = 1_800_000
     paces: Paces = field(default_factory=Paces)
     reassignments: tuple[Reassignment, ...] = ()
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: WaitingGroups = field(default_factory=WaitingGroups)
     listed: ListedMemory = field(default_factory=ListedMemory)
 
 

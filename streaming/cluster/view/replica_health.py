@@ -34,9 +34,9 @@ _Row = tuple[dict[str, str], int]
 """Labels and a value."""
 
 
-def families(shown: View, export: Export) -> Iterator[Family]:
+def families(view: View, export: Export) -> Iterator[Family]:
     """One family per metric, how many replicas are left out, and what is counted by topic."""
-    observed, scrubbed, kept = shown.observed, shown.scrubbed, shown.kept
+    observed, scrubbed, kept = view.observed, view.scrubbed, view.kept
     overdue, dirty = overdue_replicas(kept), _dirty(kept)
     found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
     for metric, column in _TRUNCATED.items():
@@ -52,7 +52,7 @@ def families(shown: View, export: Export) -> Iterator[Family]:
         yield _family(metric, sorted(rows, key=lambda row: (-row[1], *row[0].values()))[:MOST_REPLICAS])
     omitted = [({"metric": metric.name}, len(rows) - MOST_REPLICAS) for metric, rows in found.items() if len(rows) > MOST_REPLICAS]
     yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
-    late = overdue & (kept.columns["retention_overdue_ms"] > shown.overdue_after_ms)
+    late = overdue & (kept.columns["retention_overdue_ms"] > view.overdue_after_ms)
     yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
     blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), limits_known(kept).tolist(), strict=True)
     held = (

@@ -23,7 +23,7 @@ from streaming.cluster.view.label_bound import NO_LIMIT
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.rounds import End, Round, Rounds
 from streaming.cluster.view.value_matrix import FREE, LOG, Columns, empty_columns, read_values
-from streaming.cluster.view.waiting_groups import Waiting
+from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import Catalog
 from streaming.common.log_key import KEY, LogKey
@@ -262,7 +262,7 @@ class Table:
         return [key for key, slot in slots.items() if slot is None]
 
     @property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingGroups:
         """The hanging transactions whose waiting groups are requested, and the groups that are known."""
         return self._context.waiting
 

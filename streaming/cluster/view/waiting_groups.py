@@ -10,7 +10,7 @@ MOST_ASKED = 20
 """The groups of at most so many transactions are requested at once."""
 
 
-class Subject(NamedTuple):
+class HangingTransaction(NamedTuple):
     """A transaction on one log."""
 
     broker: int
@@ -21,29 +21,29 @@ class Subject(NamedTuple):
     first_offset: int
 
 
-def requests(asked: Iterable[Subject]) -> list[PendingCommits]:
+def requests(subjects: Iterable[HangingTransaction]) -> list[PendingCommits]:
     """What agents are sent to request the groups of transactions."""
-    return [PendingCommits(**each._asdict()) for each in asked]
+    return [PendingCommits(**each._asdict()) for each in subjects]
 
 
-def answered(answers: Iterable[PendingCommits]) -> dict[Subject, tuple[str, ...]]:
+def answered(answers: Iterable[PendingCommits]) -> dict[HangingTransaction, tuple[str, ...]]:
     """The groups that agents have found, by transaction; a last "..." says that there may be others."""
     return {_subject(each): (*each.groups, *["..."] * each.more) for each in answers}
 
 
-def _subject(pending: PendingCommits) -> Subject:
-    return Subject(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)
+def _subject(pending: PendingCommits) -> HangingTransaction:
+    return HangingTransaction(pending.broker, pending.topic, pending.partition, pending.topic_id, pending.producer_id, pending.first_offset)
 
 
-class Waiting:
+class WaitingGroups:
     """The requested and the known groups. Safe from any thread. A transaction that hangs no more is forgotten."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects what follows
-        self._asked: tuple[Subject, ...] = ()
-        self._known: dict[Subject, tuple[str, ...]] = {}
+        self._asked: tuple[HangingTransaction, ...] = ()
+        self._known: dict[HangingTransaction, tuple[str, ...]] = {}
 
-    def of(self, subjects: Iterable[Subject]) -> Mapping[Subject, tuple[str, ...]]:
+    def of(self, subjects: Iterable[HangingTransaction]) -> Mapping[HangingTransaction, tuple[str, ...]]:
         """The groups of ``subjects``, which hang now, as far as they are known. The others are requested."""
         there = tuple(subjects)
         with self._lock:
@@ -52,12 +52,12 @@ class Waiting:
             return dict(self._known)
 
     @property
-    def asked(self) -> tuple[Subject, ...]:
+    def asked(self) -> tuple[HangingTransaction, ...]:
         """The transactions whose groups are requested."""
         with self._lock:
             return self._asked
 
-    def update(self, answers: Mapping[Subject, tuple[str, ...]]) -> None:
+    def update(self, answers: Mapping[HangingTransaction, tuple[str, ...]]) -> None:
         """Store what agents have found; an empty answer counts too."""
         with self._lock:
             self._known |= answers

@@ -1,6 +1,7 @@
 """A metric with few series, as a family of the Prometheus client."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from prometheus_client import Metric as Samples
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
@@ -9,9 +10,13 @@ from streaming.common.definitions.metric import Metric, Type
 
 
 def client_family(metric: Metric, rows: Iterable[tuple[Sequence[object], float]]) -> Samples:
-    """A family of (labels' values, value). Two agents may report the same thing: of equal labels the last counts."""
+    """A family of (labels' values, value). Two agents may report the same thing: of equal labels the largest value counts."""
     kind = CounterMetricFamily if metric.type == Type.COUNTER else GaugeMetricFamily
     family = kind(metric.name, metric.help, labels=metric.labels)
-    for labels, value in {tuple(map(str, labels)): float(value) for labels, value in rows}.items():
-        family.add_metric(labels, value)
+    largest: dict[tuple[str, ...], float] = {}
+    for labels, value in rows:
+        series = tuple(map(str, labels))
+        largest[series] = max(float(value), largest.get(series, -inf))
+    for series, value in largest.items():
+        family.add_metric(series, value)
     return family

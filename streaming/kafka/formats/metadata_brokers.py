@@ -1,6 +1,7 @@
 """The registration of a broker, and the records of the metadata log that create and change it (`BrokerRegistration`)."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
@@ -172,3 +173,8 @@ def server_of(broker: BrokerState | None) -> str:
     endpoints = () if broker is None else broker.endpoints
     chosen = min(endpoints, key=lambda each: _INTERNAL.search(each.name) is not None, default=None)
     return "" if chosen is None else f"{chosen.host}:{chosen.port}"
+
+
+def server_of_any(brokers: Iterable[BrokerState | None]) -> str:
+    """The server of the first broker of which one is known, "" if none is."""
+    return next(filter(None, map(server_of, brokers)), "")

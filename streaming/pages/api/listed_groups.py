@@ -15,8 +15,9 @@ from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
 from streaming.cluster.verdicts.commands import Commands, GroupCommands
+from streaming.cluster.verdicts.group_bounds import CALM, GroupBounds
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
-from streaming.cluster.verdicts.group_judge import CALM, FINE, GroupBounds, JudgedGroups, Judgement, judge_groups
+from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
 from streaming.common.short_names import possible_names
 from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
 

@@ -45,9 +45,8 @@ def _item(look: Look, topic: str, partition: int) -> int | None:
 
 
 def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
-    kept, slot = look.view.kept, int(look.view.logs.columns["slot"][item])
-    slots = look.view.observed.columns["slot"][kept.items[kept.listed.items]]
-    rows = np.flatnonzero(slots == slot)
+    kept = look.view.kept
+    rows = np.flatnonzero(kept.items[kept.listed.items] == look.view.logs.items[item])
     if not len(rows):
         return [], 0
     place, listed = int(rows[0]), kept.listed.logs

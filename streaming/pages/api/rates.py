@@ -49,5 +49,4 @@ class MeanRates(RateColumns):
             logs = kept.listed.logs
             growth = growth_of(logs, logs.oldest_record, look.now_ms)
             rates[kept.items[kept.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
-        by_slot = dict(zip(look.view.observed.columns["slot"].tolist(), rates.tolist(), strict=True))
-        return np.array([by_slot[slot] for slot in look.view.logs.columns["slot"].tolist()], np.float64)
+        return rates[look.view.logs.items]

@@ -44,7 +44,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
                 coordinator_state=late.state,
                 verdict=late.verdict,
                 stuck=late.stuck,
-                holds_offsets=circumstances.shown.logs.held_by(late),
+                holds_offsets=circumstances.view.logs.held_by(late),
                 groups=list(late.groups),
                 command=command.line,
                 no_command=command.reason,

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
-from streaming.cluster.consumers.group_listing import Listing
-from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import Family, Samples, family_of, labels
@@ -37,7 +36,7 @@ class ShownGroups:
 NO_GROUPS = ShownGroups()
 
 
-def shown_groups(snapshot: GroupSnapshot | None, listing: Listing, export: Export, now_ms: int) -> ShownGroups:
+def shown_groups(snapshot: GroupSnapshot | None, listing: PartitionListing, export: Export, now_ms: int) -> ShownGroups:
     """What a page shows of consumer groups; nothing if nothing is known of any."""
     if snapshot is None:
         return NO_GROUPS
@@ -92,7 +91,7 @@ def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Ite
     yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
 
 
-def by_partition(snapshot: GroupSnapshot, listing: Listing, now_ms: int) -> Iterator[Family]:
+def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int) -> Iterator[Family]:
     """The families of the partitions that are listed."""
     pair_labels = snapshot.labels
     rows, omitted = _listed(snapshot, pair_labels, listing, now_ms)
@@ -115,14 +114,13 @@ def by_partition(snapshot: GroupSnapshot, listing: Listing, now_ms: int) -> Iter
     yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
 
 
-def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: Listing, now_ms: int) -> tuple[Longs, int]:
+def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: PartitionListing, now_ms: int) -> tuple[Longs, int]:
     """The indexes of the partitions, and how many late ones are left out."""
     pairs = snapshot.pairs
     exported = np.repeat(pair_labels.rank >= 0, pairs.partitions) if len(pairs) else np.empty(0, np.bool_)
     if listing.partitions:
         return np.flatnonzero(exported), 0
-    lags = snapshot.found.lags
-    since = np.where(lags.next_append_ms >= 0, lags.next_append_ms, lags.next_timestamp_ms)
+    since = snapshot.found.lags.next_ms
     late = np.flatnonzero(exported & (since >= 0) & (now_ms - since > listing.late_after_ms))
     if len(late) <= listing.late_limit:
         return late, 0

@@ -74,7 +74,7 @@ class JudgedLooks:
         return JudgedLook(
             look=look,
             circumstances=Circumstances(
-                shown=look.view,
+                view=look.view,
                 topics=topics,
                 now_ms=look.now_ms,
                 agents=agents,

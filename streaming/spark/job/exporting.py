@@ -8,9 +8,8 @@ from datetime import timedelta
 import pyspark
 
 import streaming
-from streaming.cluster.consumers.group_listing import Listing
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
-from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.cluster_counts import topic_partitions
@@ -51,7 +50,7 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
 def board_of(settings: Settings) -> GroupBoard:
     """A board for what is known of consumer groups."""
     return GroupBoard(
-        Listing(
+        PartitionListing(
             partitions=settings.export_group_granularity is Granularity.PARTITION,
             late_after_ms=settings.group_late_after // timedelta(milliseconds=1),
             late_limit=settings.group_late_limit,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streaming.common.progress_line import ProgressLine
 
 if TYPE_CHECKING:  # imports pyarrow: not for --help
-    from streaming.cluster.view.observer import Totals
+    from streaming.cluster.view.observer import ByteTotals
 
 _EVERY_SECONDS = 0.5
 
@@ -19,9 +19,9 @@ class CatchUp:
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
-        self._before: Totals | None = None
+        self._before: ByteTotals | None = None
 
-    def show(self, totals: "Totals") -> None:
+    def show(self, totals: "ByteTotals") -> None:
         """Show how far it is: what agents have read of their backlog and, when they have all of it, how much of that is counted."""
         if not totals.published:
             return
@@ -33,7 +33,7 @@ class CatchUp:
 
 
 @contextmanager
-def shown_until(ready: Callable[[], bool], totals: "Callable[[], Totals]", line: ProgressLine | None = None) -> Iterator[None]:
+def shown_until(ready: Callable[[], bool], totals: "Callable[[], ByteTotals]", line: ProgressLine | None = None) -> Iterator[None]:
     """Show the line, on a thread, until the job is ready or the block ends. Log messages remove it before they are written."""
     line = line or ProgressLine.on_stderr()
     if not line.able:

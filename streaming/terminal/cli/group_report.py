@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times
@@ -16,7 +16,6 @@ _ASSUMED = (
 
 _MOST_LINES = 100
 _MOST_NAMES = 5
-_CALM = (GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label)
 
 
 def no_groups(coordinators: int | None) -> str:
@@ -48,7 +47,7 @@ def reasons(group: GroupDetail) -> Iterator[str]:
     yield head(group)
     found, calm = [], dict[tuple[str, str], list[GroupFinding]]()
     for finding in group.findings:
-        if finding.verdict in _CALM:
+        if finding.verdict in NOTHING_TO_DO:
             calm.setdefault((finding.verdict, finding.text), []).append(finding)
         else:
             found.append(finding)

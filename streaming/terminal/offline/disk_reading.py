@@ -16,8 +16,8 @@ from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
 from streaming.broker.protocol.disk_json import LeftoverFiles
-from streaming.cluster.usage.disk_answer import Found
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, Replicas
+from streaming.cluster.usage.disk_answer import DiskContents
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.cluster.usage.what_if import Trial, trying
 from streaming.cluster.view.limiter import Limiter, LimitsOf
 from streaming.cluster.view.page_context import context_of
@@ -60,7 +60,7 @@ class _Log:
     active_first_ms: int
 
 
-def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> Found:
+def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> DiskContents:
     """Read log dirs.
 
     Raises:
@@ -89,7 +89,7 @@ class _Reading:
         self._leftovers: list[LeftoverFiles] = []
         self._links: list[str] = []
 
-    def found(self) -> Found:
+    def found(self) -> DiskContents:
         for log_dir in self._log_dirs:
             reason = self._log_dirs.unavailable.get(log_dir.path)
             try:
@@ -102,9 +102,9 @@ class _Reading:
                 self._take(log_dir, usage)
         trials, logs = self._asked.trials, self._logs_there(self._limiter.now())
         columns = np.concatenate(self._columns) if self._columns else np.empty((0, 7), np.int64)
-        return Found(
+        return DiskContents(
             dirs=self._dirs,
-            replicas=Replicas(
+            replicas=ReplicaSizes(
                 topics=self._topics,
                 partition=columns[:, 0],
                 directory=columns[:, 1],

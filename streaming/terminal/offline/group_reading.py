@@ -37,7 +37,7 @@ from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
 from streaming.common.short_names import is_short_form, possible_names
-from streaming.kafka.formats.metadata_brokers import server_of
+from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.kafka.groups.commit_table import CommitRows, Commits
@@ -230,7 +230,7 @@ def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary
     rows = groups.rows_of(summary.group)
     brokers = [log.broker for log in groups.coordinators if facts is not None and log.partition == facts.coordinator]
     brokers += [int(logs.broker[logs.of_row[row]]) for row in rows[:1]]
-    return Commands(server=next(filter(None, (server_of(cluster.broker(broker)) for broker in brokers)), ""))
+    return Commands(server=server_of_any(map(cluster.broker, brokers)))
 
 
 def _any(_: str) -> bool:

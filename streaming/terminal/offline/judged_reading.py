@@ -9,7 +9,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
-from streaming.kafka.formats.metadata_brokers import server_of
+from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
@@ -36,17 +36,16 @@ def judged(
         whole: all logs were read, so what is out of sight is unknown, too.
     """
     agent = agent_of(reading)
-    server = next(filter(None, (server_of(reading.agent.cluster.broker(broker)) for broker in agent.brokers)), "")
     return JudgedLook(
         look=Look(shown, snapshot),
         circumstances=Circumstances(
-            shown=shown,
+            view=shown,
             topics=snapshot.topic_names,
             now_ms=now_ms,
             agents=(agent,),
             groups=None if groups is None else groups.judged,
             thresholds=thresholds_of(settings),
-            commands=Commands(server=server),
+            commands=Commands(server=server_of_any(map(reading.agent.cluster.broker, agent.brokers))),
             live=False,
             full=full_by_dir(shown, (agent,), now_ms),
             min_isr=reading.min_isr,

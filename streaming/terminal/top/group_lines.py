@@ -1,7 +1,7 @@
 """A group in detail: its verdicts with their commands, and its partitions."""
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times, count, place, size, word
@@ -10,12 +10,11 @@ from streaming.terminal.top.cells import cut
 from streaming.terminal.top.labelled_text import Line, all_labelled, command_lines, title
 
 _MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
-_CALM = (GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label)
 
 
 def findings_of(group: GroupDetail) -> list[GroupFinding]:
     """What is to be said of a group, the worst first, without what needs nothing."""
-    return [each for each in group.findings if each.verdict not in _CALM]
+    return [each for each in group.findings if each.verdict not in NOTHING_TO_DO]
 
 
 def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:

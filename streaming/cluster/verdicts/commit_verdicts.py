@@ -1,0 +1,191 @@
+"""The verdicts about every commit of a snapshot, as columns: which are so, how severe they are, and since when."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, GroupBounds
+from streaming.common.arrays import Flags, Longs
+
+FirstPending = Mapping[tuple[str, str, int], int]
+"""When the first commit was appended that waits for a transaction, Unix milliseconds: by group, topic and partition."""
+
+_CONSOLE = re.compile("console-consumer-.*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitVerdicts:
+    """The verdicts about commits, which are the columns.
+
+    ``severity``: of each verdict (a row), `ABSENT` where it is not so. ``since_ms``: since when, Unix milliseconds, for the verdicts of
+    which that is known; `ABSENT` where it is not. ``lag``: what is left: records, or offsets where those are not known; `ABSENT` if neither
+    is.
+    """
+
+    severity: Codes
+    since_ms: Mapping[GroupVerdict, Longs]
+    lag: Longs
+
+
+def commit_verdicts(
+    snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, deserted: frozenset[str], pending: FirstPending
+) -> CommitVerdicts:
+    """Judge all commits as of ``now_ms``; ``deserted``: the groups that had members and have none."""
+    return _Judge(snapshot, now_ms, bounds, deserted, pending).verdicts()
+
+
+class _Judge:
+    """The flags and the times that several verdicts depend on, one item for each commit."""
+
+    def __init__(self, snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, deserted: frozenset[str], pending: FirstPending) -> None:
+        self._snapshot, self._now_ms, self._bounds = snapshot, now_ms, bounds
+        rows, pairs, lags = snapshot.rows, snapshot.pairs, snapshot.found.lags
+        self._lag = np.where(lags.read_committed >= 0, lags.read_committed, lags.offsets)
+        pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
+        self._pair_age, self._pair_stopped = _pair_ages(snapshot, now_ms)[pair], (pairs.stopped > 0)[pair]
+        self._deserted = _of_groups(snapshot, deserted)
+        self._console = _of_groups(snapshot, {name for name in rows.group_names if _CONSOLE.fullmatch(name)})
+        self._next_ms = lags.next_ms
+        self._pending_ms = _pending_ms(snapshot, pending)
+        self._age = np.where(self._next_ms >= 0, now_ms - self._next_ms, ABSENT)
+        self._appended = snapshot.appended_rate[snapshot.logs.of_row]
+        lost_ms = snapshot.progress.lost_ms
+        self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
+        left = snapshot.found.loss_ms - now_ms
+        self._soon = (snapshot.found.loss_ms >= 0) & (left < bounds.loss_soon_ms) & ((left < self._pair_age) | self._pair_stopped)
+
+    def verdicts(self) -> CommitVerdicts:
+        """All of them."""
+        progress, holds = self._snapshot.progress, self._findings()
+        severity = np.full((len(GroupVerdict), len(self._lag)), ABSENT, np.int8)
+        for verdict, flags in holds.items():
+            severity[verdict, flags] = SEVERITY[verdict]
+        self._lower(severity)
+        calm = ~np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict is not GroupVerdict.SKEWED])
+        severity[self._calm()[calm], calm] = CALM
+        return CommitVerdicts(
+            severity=severity,
+            since_ms={
+                GroupVerdict.STOPPED: progress.stopped_since_ms,
+                GroupVerdict.HELD: self._next_ms,
+                GroupVerdict.LOST: progress.lost_ms,
+                GroupVerdict.PENDING: self._pending_ms,
+            },
+            lag=self._lag,
+        )
+
+    def _findings(self) -> dict[GroupVerdict, Flags]:
+        """Where each verdict is so that somebody should look at."""
+        found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
+        return {
+            GroupVerdict.LOST: ((lags.below > 0) & (found.lost_records != 0)) | self._lately,
+            GroupVerdict.WILL_LOSE: self._will_lose(),
+            GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
+            GroupVerdict.HELD: lags.held,
+            GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
+            GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
+            GroupVerdict.STOPPED: found.stopped,
+            GroupVerdict.SKEWED: self._skewed(),
+            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~found.stopped,
+        }
+
+    def _lower(self, severity: Codes) -> None:
+        """What no alert reports yet, or of groups of which none does, is only for whoever looks at the group."""
+        bounds = self._bounds
+        waits_long = waits_longer(self._pending_ms, self._now_ms, bounds.pending_long_ms)
+        lasts = {
+            GroupVerdict.HELD: self._pair_age > bounds.held_after_ms,
+            GroupVerdict.PENDING: waits_long & self._pair_stopped,
+            GroupVerdict.STOPPED: ~self._console,
+            GroupVerdict.LOST: ~self._console,
+        }
+        lost = severity[GroupVerdict.LOST]
+        lost[(lost != ABSENT) & ~self._lately] = INFO
+        for verdict, long in lasts.items():
+            severity[verdict, (severity[verdict] != ABSENT) & ~long] = CALM
+        will_lose = severity[GroupVerdict.WILL_LOSE]
+        will_lose[(will_lose != ABSENT) & ~self._soon] = INFO
+        will_lose[(will_lose != ABSENT) & self._console] = CALM
+
+    def _calm(self) -> NDArray[np.int64]:
+        """The verdict about each commit if nothing is the matter with it."""
+        lags, lag, rate = self._snapshot.found.lags, self._lag, self._snapshot.progress.rate
+        gone = lags.reason == CODES[LagReason.TOPIC_GONE]
+        unknown = ~gone & ((lags.reason != KNOWN) | (lag < 0))
+        markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share
+        catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate)
+        verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.CATCHING_UP
+        return np.select((unknown, markers, catches_up), verdicts, GroupVerdict.FINE)
+
+    def _will_lose(self) -> Flags:
+        """Whether the next unread record is deleted soon, and nothing shows that it is read before.
+
+        A consumer that keeps up also has a next record, which retention will delete one day: more time is left then than the record is
+        old. A group that stands still reads nothing before, whatever its age.
+        """
+        found, progress = self._snapshot.found, self._snapshot.progress
+        left = found.loss_ms - self._now_ms
+        soon = (found.loss_ms >= 0) & (left <= self._bounds.loss_within_ms)
+        stands = self._deserted | found.stopped
+        keeps_up = (self._age >= 0) & (self._age < left)
+        faster = progress.rate - np.maximum(self._appended, 0.0)
+        needs_ms = 1000 * np.maximum(self._lag, 0) / np.where(faster > 0, faster, 1.0)
+        in_time = (faster > 0) & (needs_ms < left)
+        return soon & (stands | self._soon | ~(keeps_up | in_time))
+
+    def _slower(self) -> Flags:
+        rate, bounds = self._snapshot.progress.rate, self._bounds
+        falls_back = (rate >= 0) & (rate < self._appended) & (self._appended >= bounds.slower_from_rate)
+        slower: Flags = falls_back & (self._lag > 0) & (self._now_ms - self._next_ms >= bounds.slower_after_ms)
+        return slower
+
+    def _skewed(self) -> Flags:
+        """The partition that has most of its group's lag, if there are others."""
+        rows, bounds, left = self._snapshot.rows, self._bounds, np.maximum(self._lag, 0)
+        total, most, count = (np.zeros(len(rows.group_names), np.int64) for _ in range(3))
+        np.add.at(total, rows.group, left)
+        np.maximum.at(most, rows.group, left)
+        np.add.at(count, rows.group, 1)
+        skewed = (count > 1) & (total >= bounds.skewed_records) & (most >= bounds.skewed_share * total)
+        flags: Flags = skewed[rows.group] & (left == most[rows.group])
+        return flags
+
+
+def waits_longer(since_ms: Longs, now_ms: int, after_ms: int) -> Flags:
+    """Whether what waits since then waits for longer."""
+    longer: Flags = (since_ms >= 0) & (since_ms < now_ms - after_ms)
+    return longer
+
+
+def _pending_ms(snapshot: GroupSnapshot, pending: FirstPending) -> Longs:
+    """When the first commit of each partition was appended that waits for a transaction, `ABSENT` if none does."""
+    rows, logs = snapshot.rows, snapshot.logs
+    first = np.full(len(rows), ABSENT, np.int64)
+    for row in np.flatnonzero(_of_groups(snapshot, {group for group, _, _ in pending})).tolist():
+        log = int(logs.of_row[row])
+        first[row] = pending.get((rows.group_names[rows.group[row]], logs.topics[log], int(rows.partition[row])), ABSENT)
+    return first
+
+
+def _pair_ages(snapshot: GroupSnapshot, now_ms: int) -> Longs:
+    """How old the oldest unread record of each pair of group and topic is, by the clock that shows it; `ABSENT` if none does."""
+    pairs = snapshot.pairs
+
+    def ages(times: Longs) -> Longs:
+        return np.where(times == ABSENT, 0, np.maximum(now_ms - times, 0))
+
+    known, append, record = pairs.known > 0, pairs.oldest_append_ms, pairs.oldest_timestamp_ms
+    return np.where(known & (append != UNTIMED), ages(append), np.where(known & (record != UNTIMED), ages(record), ABSENT))
+
+
+def _of_groups(snapshot: GroupSnapshot, names: Collection[str]) -> Flags:
+    """The commits of some groups."""
+    flags: Flags = np.array([name in names for name in snapshot.rows.group_names], np.bool_)[snapshot.rows.group]
+    return flags

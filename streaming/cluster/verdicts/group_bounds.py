@@ -1,0 +1,60 @@
+"""How severe each verdict about a consumer group is, and from when on something is a verdict.
+
+The alerts of conf/alerts/Group*.yaml have the same numbers; `tests/alerts` holds their bounds and severities against these.
+"""
+
+from dataclasses import dataclass
+
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.verdicts import kinds
+
+CRITICAL, WARNING, INFO, CALM = range(4)
+"""Severities as numbers, the highest first: indexes of `SEVERITIES`; `CALM` is none."""
+
+PROBLEMS = {
+    GroupVerdict.LOST: kinds.GROUP_LOST,
+    GroupVerdict.WILL_LOSE: kinds.GROUP_WILL_LOSE,
+    GroupVerdict.HELD: kinds.GROUP_HELD,
+    GroupVerdict.PENDING: kinds.GROUP_PENDING,
+    GroupVerdict.STOPPED: kinds.GROUP_STOPPED,
+}
+"""The problem that a verdict is, where an alert reports it."""
+
+SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLEMS.items()} | {
+    GroupVerdict.DAMAGED: CRITICAL,
+    GroupVerdict.TOO_LARGE: WARNING,
+    GroupVerdict.BEYOND_END: WARNING,
+    GroupVerdict.SLOWER: INFO,
+    GroupVerdict.SKEWED: INFO,
+    GroupVerdict.NO_MEMBERS: INFO,
+}
+"""The severity of a verdict that has lasted for long enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupBounds:
+    """From when on something is a verdict; times in milliseconds. What has not lasted for as long as an alert waits for has no severity.
+
+    ``fetch_bytes``: what consumers fetch of a partition at once. ``loss_within_ms``: a loss that is further away is none yet, and one
+    beyond ``loss_soon_ms`` is only `INFO`. ``held_after_ms``: for so long readers may wait for a transaction; ``pending_after_ms``,
+    ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss has a severity for so long after it was seen. ``slower_after_ms``: with a
+    next record that is younger, a group keeps up, whatever its rate of the last minutes; ``slower_from_rate``: nor is a group slower than
+    producers that append fewer records a second, as what fades after a burst. ``skewed_share``: of a group's lag of ``skewed_records`` or
+    more, so much is most of it.
+    """
+
+    fetch_bytes: int = 1 << 20
+    loss_within_ms: int = 24 * 3_600_000
+    loss_soon_ms: int = 4 * 3_600_000
+    held_after_ms: int = 900_000
+    pending_after_ms: int = 60_000
+    pending_long_ms: int = 600_000
+    lost_lately_ms: int = 900_000
+    slower_after_ms: int = 30_000
+    slower_from_rate: float = 0.05
+    skewed_share: float = 0.8
+    skewed_records: int = 1000
+
+
+DEFAULT_BOUNDS = GroupBounds()
