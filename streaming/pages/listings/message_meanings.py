@@ -265,15 +265,17 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
             (
                 "by",
                 "total",
+                "matched",
+                "offset",
             ),
-            "what a row is; how many rows there are, also of those that `limit` leaves out",
+            "what a row is; how many there are, and are asked for; the number of those before the first one here",
         ),
         (
             (
                 "log_dirs",
                 "rows",
             ),
-            "`LogDirUse` of each log dir; `DiskRow`, the largest first",
+            "`LogDirUse` of each log dir, with all that is in it; `DiskRow`, the largest first",
         ),
         (("leftovers",), "`LeftoverFiles`, only from `segtail disk`"),
         (

@@ -38,8 +38,8 @@ def command(settings: Settings, wanted: Wanted, by: str) -> int:
     """
     source = ListSource(wanted, None if wanted.job else _counted(settings, wanted))
     partitions = source.page(COUNT_PATH, CountPage, by="partition")
-    if wanted.job is not None and not wanted.text:
-        check_topics(wanted, [row.topic for row in partitions.rows], partitions.doubts)
+    if wanted.job is not None:
+        source.check_names(COUNT_PATH, CountPage, partitions.doubts)
     page = partitions if by == "partition" else source.page(COUNT_PATH, CountPage, by=by)
     if wanted.form == "json":
         print_page(page)
@@ -54,7 +54,7 @@ def _counted(settings: Settings, wanted: Wanted) -> "Answers":
     from streaming.terminal.offline.record_counts import CountAnswers, count_records
 
     with ProgressLine.on_stderr() as progress:
-        counts = count_records(open_log_dirs(settings.log_dirs), wanted.topics, settings, wanted.now_ms, progress)
+        counts = count_records(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
     check_topics(wanted, counts.topics, counts.unread)
     return CountAnswers(counts, wanted.now_ms)
 

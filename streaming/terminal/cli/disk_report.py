@@ -21,8 +21,8 @@ def report(found: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
         yield from _log_dir(found, each, found.in_force[number] if found.in_force else None)
     yield ""
     yield from _rows(found)
-    if len(found.rows) < found.total:
-        yield f"{found.total - len(found.rows):,} more: --limit 0 shows all"
+    if len(found.rows) < found.matched:
+        yield f"{found.matched - len(found.rows):,} more: --limit 0 shows all"
     for finding in wrong:
         yield ""
         yield f"{finding.what}."

@@ -9,7 +9,6 @@ import click
 from click.core import ParameterSource
 
 from streaming.common.settings import Settings
-from streaming.errors import UsageError
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
@@ -62,7 +61,7 @@ def command(
     from streaming.terminal.top.top_state import Place, ScreenState
     from streaming.terminal.top.watching import watch
 
-    check_source(settings, job, *_OF_LOG_DIRS)
+    check_source(settings, job, *_OF_LOG_DIRS, at=at)
     source = _source(settings, job, at)
     console = Console(highlight=False)
     interval = every if every is not None else 2.0 if job is not None else 0.0
@@ -77,8 +76,6 @@ def command(
 
 def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
     if job is not None:
-        if at is not None:
-            raise UsageError("--at cannot be given with --job: a job says what is so now")
         from streaming.terminal.cli.job_answers import ask, shown
         from streaming.terminal.top.job_source import JobSource
 

@@ -49,7 +49,7 @@ def read_transactions(
     asked, chosen = _Topics(names=frozenset(topics)), list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        chosen.append(ClusterLogs(cluster, asked.has, needed=lambda topic: topic == TRANSACTION_TOPIC))
+        chosen.append(ClusterLogs(cluster, asked.counts, needed=lambda topic: topic == TRANSACTION_TOPIC))
         return Scope(wants=chosen[0], once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
@@ -77,7 +77,7 @@ def read_retention(
         def compacts(log: LogKey) -> bool:  # open transactions hold back the cleaner, but no deletion
             return limits_of(log.broker, log.topic, cluster.configs(log)).compacts
 
-        chosen.append(ClusterLogs(cluster, asked.has))
+        chosen.append(ClusterLogs(cluster, asked.counts))
         return Scope(wants=chosen[0], opens=compacts, once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:

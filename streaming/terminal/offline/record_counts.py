@@ -63,7 +63,7 @@ def count_records(
     chosen = list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        chosen.append(ClusterLogs(cluster, lambda topic: not topics or topic in topics))
+        chosen.append(ClusterLogs(cluster, lambda topic, _: not topics or topic in topics))
         return Scope(wants=chosen[0], once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms) as reading:

@@ -30,6 +30,18 @@ class Ask(Protocol):
     def __call__(self, path: str, kind: type[M], /) -> M | None: ...
 
 
+def page_at(name: str, ask: Ask, path: str, kind: type[M]) -> M:
+    """What is at a path that every job has.
+
+    Raises:
+        UsageError: there is nothing.
+    """
+    page = ask(path, kind)
+    if page is None:
+        raise UsageError(f"{name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
+    return page
+
+
 class JobSource:
     """A job, by a function that asks it."""
 
@@ -48,10 +60,7 @@ class JobSource:
         return Answer(status=status, content=content)
 
     def _page(self, path: str, kind: type[M]) -> M:
-        page = self._ask(path, kind)
-        if page is None:
-            raise UsageError(f"{self.name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
-        return page
+        return page_at(self.name, self._ask, path, kind)
 
     def _found(self, subject: Subject) -> Found:
         detail: Detail | None
