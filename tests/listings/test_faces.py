@@ -186,7 +186,7 @@ def log_dirs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 @pytest.fixture(scope="module")
 def everything(log_dirs: tuple[Path, ...]) -> JobState:
-    return read_everything(open_log_dirs(log_dirs), properties(log_dirs), START + BUSY_MS).state
+    return read_everything(open_log_dirs(log_dirs), properties(log_dirs), START + BUSY_MS)
 
 
 def properties(log_dirs: tuple[Path, ...]) -> Settings:

@@ -7,8 +7,9 @@ from click.testing import CliRunner
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.common.settings import Settings
+from streaming.pages.api.state import State
 from streaming.terminal.cli.app import segtail
-from streaming.terminal.offline.everything import Everything, read_everything
+from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.top.arriving import answered
 from streaming.terminal.top.dir_source import DirSource
 from streaming.terminal.top.pressing import pressed
@@ -33,7 +34,7 @@ class Readings:
         self.root = root
         self.count = 0
 
-    def read(self) -> Everything:
+    def read(self) -> State:
         self.count += 1
         return read_everything(open_log_dirs(tuple(self.root / each for each in LOG_DIRS)), Settings(), NOW)
 

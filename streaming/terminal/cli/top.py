@@ -16,7 +16,7 @@ from streaming.terminal.cli.times import Moment
 if TYPE_CHECKING:  # not for --help
     from rich.console import Console
 
-    from streaming.terminal.offline.everything import Everything
+    from streaming.pages.api.state import State
     from streaming.terminal.top.questions import Source
     from streaming.terminal.top.top_state import ScreenState
 
@@ -87,7 +87,7 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
 
     log_once()
 
-    def read() -> "Everything":
+    def read() -> "State":
         return read_everything(open_log_dirs(settings.log_dirs), settings, time.time_ns() // 1_000_000 if at is None else at)
 
     return DirSource(read)
