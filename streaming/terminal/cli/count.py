@@ -11,7 +11,7 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli.lists import ListSource, Wanted, check_topics, print_page, with_list
+from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, with_list
 from streaming.terminal.cli.source import NOT_KNOWN
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -23,7 +23,7 @@ _NAMED = 5
 @click.command("count")
 @with_list("server_properties", "read_rate")
 @click.option("--by", type=click.Choice(BY), default=BY_TOPIC, show_default=True, help="One line for each.")
-def command(settings: Settings, wanted: Wanted, by: str) -> int:
+def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     """Count the records of all topics, or of those that are named.
 
     It reads the headers of all batches in Kafka's log dirs, whether brokers are up or down; no record is opened or shown. One replica of
@@ -48,7 +48,7 @@ def command(settings: Settings, wanted: Wanted, by: str) -> int:
     return NOT_KNOWN if page.doubts else 0
 
 
-def _counted(settings: Settings, wanted: Wanted) -> "Answers":
+def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
     from streaming.broker.disk.logdirs import open_log_dirs
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.record_counts import CountAnswers, count_records

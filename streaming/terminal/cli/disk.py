@@ -9,7 +9,7 @@ from streaming.broker.protocol.disk_json import BY, DISK_PATH, DiskAnswer
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.lists import ListSource, Wanted, print_page, with_wanted
+from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_wanted
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.sizes import Duration, Size
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 @click.option("--free", type=Size(), metavar="SIZE", help="Free space of a copied disk.  [default: that of the file system]")
 def command(
     settings: Settings,
-    wanted: Wanted,
+    wanted: ListRequest,
     paths: tuple[Path, ...],
     by: str,
     limit: int | None,
@@ -70,17 +70,17 @@ def command(
     return NOT_KNOWN if answer.doubts or any(each.outlook == "unknown" for each in answer.log_dirs) else NOTHING_FOUND
 
 
-def _read(settings: Settings, wanted: Wanted, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> "Answers":
+def _read(settings: Settings, wanted: ListRequest, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> "Answers":
     from streaming.broker.disk.finding_log_dirs import find_log_dirs
     from streaming.broker.disk.logdirs import open_log_dirs
-    from streaming.terminal.offline.disk_reading import Asked, DiskAnswers, read_disk
+    from streaming.terminal.offline.disk_reading import DiskAnswers, DiskQuestion, read_disk
 
     log_once()
     chosen = [*settings.log_dirs, *find_log_dirs(paths)]
     if not chosen:
         raise UsageError("name a log dir, or a directory that holds some: segtail disk /var/lib/kafka; or --job to ask a running job")
     trials = _trials(tried)
-    disks = read_disk(open_log_dirs(chosen), settings, Asked(now_ms=wanted.now_ms, free=free, trials=trials))
+    disks = read_disk(open_log_dirs(chosen), settings, DiskQuestion(now_ms=wanted.now_ms, free=free, trials=trials))
     for trial in trials:
         if not any(map(trial.concerns, disks.replicas.topics)):
             raise UsageError(f"--what-if {trial.text}: no topic here is called so")
@@ -96,7 +96,7 @@ def _trials(tried: tuple[str, ...]) -> "list[Trial]":
         raise UsageError(f"--what-if: {error}") from error
 
 
-def _check_job(settings: Settings, wanted: Wanted, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> None:
+def _check_job(settings: Settings, wanted: ListRequest, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> None:
     idle = [name for name, value in (("PATH", paths), ("--what-if", tried), ("--free", free)) if value not in (None, ())]
     if idle:
         raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")

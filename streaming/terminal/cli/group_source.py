@@ -15,7 +15,7 @@ from streaming.common.formatting import format_be, format_count, format_name
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
-from streaming.terminal.cli.lists import GROUP, ListSource, Wanted, with_wanted
+from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, with_wanted
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
@@ -49,7 +49,7 @@ class NamedGroups:
 class GroupSource:
     """A job, or log dirs that have been read, asked for consumer groups."""
 
-    def __init__(self, settings: Settings, wanted: Wanted, fetch_bytes: int) -> None:
+    def __init__(self, settings: Settings, wanted: ListRequest, fetch_bytes: int) -> None:
         self._wanted = wanted
         self._judged_by = {"fetch_bytes": fetch_bytes} | ({} if wanted.at is None else {"at_ms": wanted.at})
         self._reading = None if wanted.job is not None else _read(settings, wanted)
@@ -103,16 +103,16 @@ class GroupSource:
         return list(_unread(unread if page is None else max(unread, page.unread)))
 
 
-def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, Wanted], R]], Callable[..., R]]:
-    """Pass a command the `GroupSource` and the `Wanted` of its options.
+def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R]]:
+    """Pass a command the `GroupSource` and the `ListRequest` of its options.
 
     Args:
         every: it can be asked for all groups.
     """
 
-    def decorate(command: Callable[[GroupSource, Wanted], R]) -> Callable[..., R]:
+    def decorate(command: Callable[[GroupSource, ListRequest], R]) -> Callable[..., R]:
         @wraps(command)
-        def run(settings: Settings, wanted: Wanted, fetch_bytes: int) -> R:
+        def run(settings: Settings, wanted: ListRequest, fetch_bytes: int) -> R:
             check_source(settings, wanted.job, *_OF_LOG_DIRS)
             if not (every or wanted.names or wanted.text):
                 raise UsageError("name a group, or give --filter")
@@ -143,7 +143,7 @@ def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collectio
     return NOT_KNOWN if every or GroupVerdict.UNKNOWN.label in verdicts else NOTHING_FOUND
 
 
-def _read(settings: Settings, wanted: Wanted) -> "GroupReading":
+def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
     from streaming.broker.disk.logdirs import open_log_dirs
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.group_reading import read_groups

@@ -6,13 +6,13 @@ from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
-from streaming.terminal.cli.lists import Wanted
+from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
 @click.command("groups", epilog=EXIT_STATUS)
 @with_groups()
-def command(source: GroupSource, wanted: Wanted) -> int:
+def command(source: GroupSource, wanted: ListRequest) -> int:
     """Show what every consumer group has left to read; with names, every partition of these groups.
 
     It reads the committed offsets and the logs from the log dirs, whether brokers are up or down; give the log dirs of all brokers that are

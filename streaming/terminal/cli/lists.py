@@ -30,7 +30,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ListRequest:
     """What is asked of a list: whole ``names`` of its ``noun`` (none: all), a text that rows hold, and as of when (None: now)."""
 
     noun: str
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Pass a command the settings and a `Wanted`: NAME... and ``--NOUN``, ``--filter``, ``--at``, and the options of `with_source`.
+    """Pass a command the settings and a `ListRequest`: NAME... and ``--NOUN``, ``--filter``, ``--at``, and the options of `with_source`.
 
     Args:
         of_log_dirs: as for `with_source`.
@@ -65,7 +65,7 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
         @wraps(command)
         def run(settings: Settings, job: str | None, form: str, named: tuple[str, ...], text: str, at: int | None, **more: object) -> R:
             first: Any = more.pop("names", ())
-            wanted = Wanted(noun=noun, names=tuple(dict.fromkeys((*first, *named))), text=text, at=at, job=job, form=form)
+            wanted = ListRequest(noun=noun, names=tuple(dict.fromkeys((*first, *named))), text=text, at=at, job=job, form=form)
             return command(settings, wanted, **more)
 
         metavar = noun.upper()
@@ -90,7 +90,7 @@ def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         @wraps(command)
-        def run(settings: Settings, wanted: Wanted, **more: object) -> R:
+        def run(settings: Settings, wanted: ListRequest, **more: object) -> R:
             check_source(settings, wanted.job, *of_log_dirs, at=wanted.at)
             return command(settings, wanted, **more)
 
@@ -114,7 +114,7 @@ class ListSource:
         answers: the reading, None to ask ``wanted.job``.
     """
 
-    def __init__(self, wanted: Wanted, answers: Answers | None) -> None:
+    def __init__(self, wanted: ListRequest, answers: Answers | None) -> None:
         self._wanted = wanted
         self._answers = answers
 
@@ -122,7 +122,7 @@ class ListSource:
         """The page at a path with all rows that are asked for, ``most`` at most; they come as the list is sorted.
 
         Args:
-            more: parameters besides those of `Wanted`.
+            more: parameters besides those of `ListRequest`.
 
         Raises:
             UsageError: nobody answers, or not about this.
@@ -147,7 +147,7 @@ class ListSource:
         """
         return self._ask(f"{path}?{urlencode(more)}", kind)
 
-    def _rows(self, wanted: Wanted, path: str, kind: type[M], most: int, more: Mapping[str, object]) -> M:
+    def _rows(self, wanted: ListRequest, path: str, kind: type[M], most: int, more: Mapping[str, object]) -> M:
         limit = LARGEST_LIMIT if self._answers is None else ALL_ROWS
         pages: list[Any] = []
         read = 0
@@ -178,7 +178,7 @@ def _identity(row: object) -> tuple[object, ...]:
     return tuple(getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset"))
 
 
-def check_topics(wanted: Wanted, present: Collection[str], doubts: Sequence[str]) -> None:
+def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str]) -> None:
     """Check that each topic that was named has a partition, if everything could be read.
 
     Raises:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # not for --help
     from rich.console import Console
 
     from streaming.pages.api.state import State
-    from streaming.terminal.top.questions import Source
+    from streaming.terminal.top.questions import AnswerSource
     from streaming.terminal.top.top_state import ScreenState
 
 _VIEWS = ("problems", "partitions", "transactions", "retention", "groups")
@@ -74,7 +74,7 @@ def command(
     return watch(source, state, console)
 
 
-def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
+def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSource":
     if job is not None:
         from streaming.terminal.cli.job_answers import ask, shown
         from streaming.terminal.top.job_source import JobSource
@@ -93,14 +93,13 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
     return DirSource(read)
 
 
-def _once(source: "Source", state: "ScreenState", console: "Console", *, form: str, limit: int) -> int:
-    from streaming.terminal.top.labelled_rows import labelled_rows
-    from streaming.terminal.top.once import as_json, exit_status, table
-    from streaming.terminal.top.questions import Listing, Rows
+def _once(source: "AnswerSource", state: "ScreenState", console: "Console", *, form: str, limit: int) -> int:
+    from streaming.terminal.top.once import as_json, exit_status, labelled_rows, table
+    from streaming.terminal.top.questions import ListQuestion, Rows
     from streaming.terminal.top.top_state import question
 
     asked = question(state)
-    if not isinstance(asked, Listing):
+    if not isinstance(asked, ListQuestion):
         raise TypeError(asked)
     answer = source.ask(replace(asked, limit=limit), again=True)
     rows = answer.content

@@ -3,13 +3,13 @@
 import click
 
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
-from streaming.terminal.cli.lists import Wanted
+from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
 @click.command("why", epilog=EXIT_STATUS)
 @with_groups(every=False)
-def command(source: GroupSource, wanted: Wanted) -> int:
+def command(source: GroupSource, wanted: ListRequest) -> int:
     """Say why consumer groups do not go on: the most severe reason first, with the command to copy.
 
     It reads the log dirs of all brokers that are readable here, or asks a running job. Reasons are: records that were deleted unread, or

@@ -42,7 +42,7 @@ _GARBAGE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, Disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DiskQuestion:
     """What is asked of log dirs: as of ``now_ms``, with ``free`` bytes (None: what is free now), with settings that are tried."""
 
     now_ms: int
@@ -63,7 +63,7 @@ class _Log:
     active_first_ms: int
 
 
-def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> Found:
+def read_disk(log_dirs: LogDirs, settings: Settings, question: DiskQuestion) -> Found:
     """Read log dirs.
 
     Raises:
@@ -71,15 +71,15 @@ def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> Found:
     """
     limiter = context_of(settings, once=True).limiter
     with uncollected():
-        return _Reading(log_dirs, limiter, asked).found()
+        return _Reading(log_dirs, limiter, question).found()
 
 
 class _Reading:
     """One reading. For one thread."""
 
-    def __init__(self, log_dirs: LogDirs, limiter: Limiter, asked: Asked) -> None:
+    def __init__(self, log_dirs: LogDirs, limiter: Limiter, question: DiskQuestion) -> None:
         self._log_dirs = log_dirs
-        self._asked = asked
+        self._question = question
         self._limiter = limiter
         self._cluster = ClusterView(log_dirs)
         self._cluster.refresh()
@@ -103,7 +103,7 @@ class _Reading:
                 self._dirs.append(_unreadable(log_dir, reason or ""))
             else:
                 self._take(log_dir, usage)
-        trials, logs = self._asked.trials, self._logs_there(self._limiter.now())
+        trials, logs = self._question.trials, self._logs_there(self._limiter.now())
         columns = np.concatenate(self._columns) if self._columns else np.empty((0, 7), np.int64)
         return Found(
             dirs=self._dirs,
@@ -120,7 +120,7 @@ class _Reading:
             logs=logs,
             leftovers=self._leftovers,
             doubts=list(self._doubts(logs)),
-            now_ms=self._asked.now_ms,
+            now_ms=self._question.now_ms,
             tried=self._logs_there(self._limiter.trying(trying(trials)).now()) if trials else None,
             what_if=[each.text for each in trials],
         )
@@ -151,7 +151,7 @@ class _Reading:
         self._leftovers += [
             LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
             for each in usage.leftovers
-            if each.kind is DiskFileKind.STRAY or self._asked.now_ms - each.changed_ms > STUCK_MS
+            if each.kind is DiskFileKind.STRAY or self._question.now_ms - each.changed_ms > STUCK_MS
         ]
         taken, apparent = usage.taken.sum(axis=0).tolist(), usage.apparent.sum(axis=0).tolist()
         self._dirs.append(
@@ -161,15 +161,15 @@ class _Reading:
                 up=True,
                 problem="",
                 device=usage.device,
-                free=usage.free if self._asked.free is None else self._asked.free,
-                capacity=usage.capacity if self._asked.free is None else -1,
+                free=usage.free if self._question.free is None else self._question.free,
+                capacity=usage.capacity if self._question.free is None else -1,
                 checkpoint_ms=_modified_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
                 kinds={kind.word: (taken[kind], apparent[kind]) for kind in DiskFileKind},
                 unread=unread,
                 waiting=sum(
                     each.taken
                     for each in usage.leftovers
-                    if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._asked.now_ms - each.changed_ms <= STUCK_MS
+                    if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._question.now_ms - each.changed_ms <= STUCK_MS
                 ),
             )
         )

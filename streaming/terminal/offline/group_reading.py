@@ -68,12 +68,12 @@ class GroupReading:
     doubts: tuple[str, ...]
     coordinators: int
 
-    def judged_by(self, query: str) -> "GroupAnswers":
+    def judged_by(self, query: str) -> "LocalGroups":
         """The same, judged by the parameters `JUDGED_BY` of a query, as a job answers it."""
-        return GroupAnswers(self.answers.rejudged(query), self.doubts)
+        return LocalGroups(self.answers.rejudged(query), self.doubts)
 
 
-class GroupAnswers:
+class LocalGroups:
     """Answers as a job does about consumer groups, from log dirs that were read here."""
 
     def __init__(self, groups: ListedGroups, doubts: Sequence[str]) -> None:

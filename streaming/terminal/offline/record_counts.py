@@ -34,7 +34,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class RecordCounts:
     """``rows`` of partitions. ``doubts``: what could not be read, understood or counted, and which partitions are not here.
 
     ``topics`` that have a partition here, or one elsewhere that the metadata knows. ``unread``: those of the doubts for which a topic may
@@ -49,7 +49,7 @@ class Counts:
 
 def count_records(
     log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int, progress: ProgressLine | None = None
-) -> Counts:
+) -> RecordCounts:
     """Count the records of all topics, or of some.
 
     Args:
@@ -87,7 +87,7 @@ def count_records(
             *refused(reading.agent, counts),
             *chosen[0].doubts(),
         )
-        return Counts(
+        return RecordCounts(
             rows=tuple(rows),
             doubts=(*_unseen(elsewhere), *doubts, *_errors(rows)),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
@@ -197,7 +197,7 @@ def _counted(row: CountRow, counted: CountedLog) -> CountRow:
 class CountAnswers:
     """Answers as a job does about what it has counted, from what was counted here."""
 
-    def __init__(self, counts: Counts, at_ms: int) -> None:
+    def __init__(self, counts: RecordCounts, at_ms: int) -> None:
         self._counts = counts
         self._at_ms = at_ms
 

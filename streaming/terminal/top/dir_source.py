@@ -29,7 +29,7 @@ class DirSource:
         self._state: State | None = None
 
     def ask(self, question: Question, *, again: bool) -> Answer:
-        """Answer from the last reading, or from a new one; see `Source`."""
+        """Answer from the last reading, or from a new one; see `AnswerSource`."""
         if again or self._state is None:
             self._state = self._read()
         state = self._state
