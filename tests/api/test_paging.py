@@ -14,6 +14,7 @@ from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
 from streaming.errors import UsageError
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, page_request, parameters_of, ranks
+from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Unit
 from streaming.pages.listings.listing import Field, Listing
 from tests.tables import each_row
@@ -142,6 +143,11 @@ def test_any_query_is_answered_or_refused(query: str) -> None:
 
 def test_a_filter_may_be_as_long_as_that() -> None:
     assert page_request(f"filter={'x' * 300}", LISTING).filter == "x" * 300
+
+
+def test_a_list_without_topics_takes_no_topic() -> None:
+    with pytest.raises(UsageError, match="'topic' is no parameter here"):
+        page_request("topic=a", GROUPS)
 
 
 def test_rows_of_some_topics_are_those_with_their_whole_names() -> None:

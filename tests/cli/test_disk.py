@@ -211,6 +211,40 @@ def test_rows_are_by_what_was_asked_for(tmp_path: Path, by: str, head: str) -> N
     assert (limited["rows"], limited["total"]) == (whole["rows"][:1], whole["total"])
 
 
+def test_topics_and_texts_choose_rows_and_leave_the_log_dirs_as_they_are(tmp_path: Path) -> None:
+    paths = [log_dir(tmp_path, name) for name in ("one", "two")]
+    for disk, topic, number in ((paths[0], "a", 0), (paths[0], "b", 0), (paths[0], "b", 1), (paths[1], "b", 2)):
+        partition(disk, topic, number).append(batch(number + 1, value_bytes=10_240))
+    here = ("--log-dirs", f"{paths[0].path},{paths[1].path}", "--at", NOW, "--free", "1GiB")
+    every = reported(*here, "--by", "partition", status=4)
+
+    def rows(*options: object) -> list[dict[str, Any]]:
+        answer = reported(*here, *options, status=4)
+        assert answer["log_dirs"] == every["log_dirs"]
+        assert (answer["matched"], len(answer["rows"])) == (len(answer["rows"]), answer["matched"])
+        found: list[dict[str, Any]] = answer["rows"]
+        return found
+
+    assert [(row["topic"], row["partition"]) for row in rows("--by", "partition", "--topic", "b")] == [("b", 2), ("b", 1), ("b", 0)]
+    taken = {(row["topic"], row["partition"]): row["taken"] for row in every["rows"]}
+    (only,) = rows("--filter", "B-1")
+    assert (only["topic"], only["replicas"], only["taken"]) == ("b", 1, taken["b", 1])
+    two, one = sorted(rows("--by", "dir", "--topic", "b"), key=lambda row: row["replicas"])
+    assert (one["taken"], two["taken"]) == (taken["b", 0] + taken["b", 1], taken["b", 2])
+    assert [row["log_dir"] for row in rows("--by", "dir", "--filter", "/TWO")] == [str(paths[1].path)]
+    assert [row["log_dir"] for row in rows("--by", "dir", "--topic", "a")] == [str(paths[0].path)]
+    assert [row["kind"] for row in rows("--by", "kind", "--filter", "segm")] == ["segment"]
+    assert segtail_disk(*here, "--by", "kind", "--topic", "b").returncode == 2
+
+
+def test_a_topic_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = _grows(tmp_path, 1)
+    metadata = Path(__file__).parents[1] / "data" / "log_dirs" / "overdue" / "n1" / "d0"
+    done = segtail_disk(metadata, "--topic", "nowhere")
+    assert (done.returncode, done.stderr) == (2, "segtail: error: no partition of nowhere lies in these log dirs\n")
+    assert segtail_disk(path, "--at", NOW, "--topic", "orders", "--filter", "nothing").returncode in (0, 4)
+
+
 def test_neither_pandas_nor_pyspark_is_imported(tmp_path: Path) -> None:
     path = _grows(tmp_path, 3)
     code = (

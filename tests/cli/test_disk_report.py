@@ -20,7 +20,9 @@ def use(log_dir: str = "/d", **values: Any) -> LogDirUse:
 
 
 def answer(*dirs: LogDirUse, rows: tuple[DiskRow, ...] = (), by: str = "topic", **values: Any) -> DiskAnswer:
-    return DiskAnswer(**{"at_ms": NOW_MS, "by": by, "total": len(rows), "log_dirs": [*dirs], "rows": [*rows]} | values)
+    return DiskAnswer(
+        **{"at_ms": NOW_MS, "by": by, "total": len(rows), "matched": len(rows), "log_dirs": [*dirs], "rows": [*rows]} | values
+    )
 
 
 def stated(each: LogDirUse, **values: Any) -> list[str]:
@@ -115,7 +117,7 @@ def test_each_column_shows_its_own_value() -> None:
 
 def test_rows_that_are_left_out_are_counted_and_findings_have_advice_and_growth_its_explanation() -> None:
     row = DiskRow(topic="t", taken=1)
-    lines = list(report(answer(use(growth_day=0), rows=(row,), total=3), [Finding("this is wrong", "do that")]))
+    lines = list(report(answer(use(growth_day=0), rows=(row,), matched=3), [Finding("this is wrong", "do that")]))
     assert "2 more: --limit 0 shows all" in lines
     assert lines[lines.index("this is wrong.") + 1] == "  do that"
     assert lines[-1] == RECKONED

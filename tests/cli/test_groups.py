@@ -87,6 +87,36 @@ def test_where_there_are_no_groups_that_is_stated_and_what_was_read(tmp_path: Pa
         assert run_command("groups", "--job", url).stdout == "no consumer groups are known\n"
 
 
+def test_a_group_can_be_named_by_an_option_and_a_text_leaves_the_groups_that_hold_it(disk: Path) -> None:
+    for command in ("groups", "why"):
+        for extra in ((), ("--json",)):
+            named = on_disk(disk, command, "held", "markers", *extra).stdout
+            assert on_disk(disk, command, "held", "--group", "markers", "--group", "held", *extra).stdout == named
+        only = on_disk(disk, command, "markers", "--group", "held", "--filter", "HEL")
+        assert only.stdout == on_disk(disk, command, "held").stdout
+        none = on_disk(disk, command, "held", "--filter", "mark")
+        assert (none.returncode, none.stdout.strip()) == (4, "")  # without the metadata log not all is known
+    some = on_disk(disk, "groups", "--filter", "D", "--json")
+    assert {row["group"] for row in json.loads(some.stdout)["rows"]} == {"held", "beyond", short_name(LONG)}
+    assert on_disk(disk, "groups", "--filter", "nothing").stdout == "no group of 5 holds this text\n"
+    why = on_disk(disk, "why", "--filter", "he")
+    assert why.stdout == on_disk(disk, "why", "held").stdout
+
+
+def test_a_text_means_the_same_to_a_job() -> None:
+    with job(GROUPS) as url:
+        table = run_command("groups", "--filter", "A", "--job", url)
+        named = run_command("groups", "late", "fine", "--filter", "LAT", "--json", "--job", url)
+        why = run_command("why", "--filter", " b", "--job", url)
+        gone = run_command("why", "nobody", "--filter", "late", "--job", url)
+        nothing = run_command("why", "--filter", "zzz", "--job", url)
+    assert [re.split("  +", line)[1] for line in table.stdout.splitlines()[1:]] == ["will_lose", "held"]
+    assert GroupDetailPage.decode(named.stdout.encode()).rows == [GROUPS[0]]
+    assert why.stdout.splitlines()[0].startswith('"a b": ')
+    assert (gone.returncode, gone.stderr) == (2, "segtail: error: there is no group nobody\n")
+    assert (nothing.returncode, nothing.stderr) == (2, "segtail: error: there is no group whose name holds zzz\n")
+
+
 def test_with_names_the_table_has_a_line_for_each_partition(disk: Path) -> None:
     done = on_disk(disk, "groups", "markers", "held")
     assert done.returncode == 3
@@ -170,9 +200,10 @@ def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", p
     def page(query: dict[str, list[str]]) -> GroupPage:
         assert query.get("fetch_bytes", ["1048576"]) == ["1048576"]
         offset = int(query.get("offset", ["0"])[0])
-        rows = [group.summary for group in groups][offset : offset + 2]
-        total = len(groups)
-        return GroupPage(at_ms=NOW, rows=rows, total=total, matched=total, offset=offset, sort="verdict", order="asc", omitted=omitted)
+        every = [group.summary for group in groups if query.get("filter", [""])[0].casefold() in group.summary.group]
+        rows = every[offset : offset + 2]
+        total, matched = len(groups), len(every)
+        return GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", omitted=omitted)
 
     with answering(answer) as url:
         yield url
@@ -255,7 +286,7 @@ def test_a_server_that_is_no_job_is_distinguished_from_a_job_without_the_group(a
     with job(GROUPS) as url:
         here = run_command("why", "x", "--job", url)
     assert other.returncode == 2
-    assert "it does not answer about consumer groups; its version may be an earlier one" in other.stderr
+    assert "has no /api/v1/groups: its version may be an earlier one, or it is no job" in other.stderr
     assert (here.returncode, here.stderr) == (2, "segtail: error: there is no group x\n")
 
 

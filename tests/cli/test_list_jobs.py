@@ -10,15 +10,17 @@ from click.testing import CliRunner, Result
 
 from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
-from tests.view.rows import log, new_observer, new_table
+from tests.view.rows import log, new_table
+from tests.view.test_host_families import agent, broker, log_dir, observer
 
 NAMES = ("orders", "orders-audit", "sp ace", "a&topic=b")
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    logs = [log(topic=name, partition=number, appended_bytes=5, end_offset=7) for name in NAMES for number in range(300)]
-    exporter = Exporter("127.0.0.1", 0, table=new_table(*logs), observer=new_observer(), clock=time.time, healthy=lambda: True)
+    logs = [log(topic=name, partition=number, appended_bytes=5, end_offset=7, log_dir="/d0") for name in NAMES for number in range(300)]
+    observing = observer(agent("a1", broker(), log_dirs=(log_dir(),)))
+    exporter = Exporter("127.0.0.1", 0, table=new_table(*logs), observer=observing, clock=time.time, healthy=lambda: True)
     exporter.start()
     yield exporter.url.removesuffix("/metrics")
     exporter.close()
@@ -68,6 +70,29 @@ def test_topics_and_filters_mean_the_same_in_every_command(url: str, name: str, 
     assert isinstance(rows, list)
     assert (len(rows), page["matched"], page["total"]) == (count, count, 1200)
     assert len({(row["topic"], row["partition"]) for row in rows}) == count
+
+
+def test_disk_takes_the_same_topics_and_texts(url: str) -> None:
+    rows = {
+        ("--topic", "orders"): {"orders"},
+        ("--topic", "a&topic=b", "--topic", "sp ace"): {"a&topic=b", "sp ace"},
+        ("--filter", "ORDERS"): {"orders", "orders-audit"},
+        ("--topic", "orders", "--filter", "s-29"): {"orders"},
+    }
+    for options, topics in rows.items():
+        page = printed(url, "disk", *options)
+        assert {row["topic"] for row in page["rows"]} == topics  # type: ignore[attr-defined]
+        assert (page["matched"], page["total"]) == (len(topics), 4)
+    every = printed(url, "disk", "--by", "partition")
+    assert (len(every["rows"]), every["matched"]) == (1200, 1200)  # type: ignore[arg-type]
+    assert len(printed(url, "disk", "--by", "partition", "--limit", "1100")["rows"]) == 1100  # type: ignore[arg-type]
+    assert "no partition of nowhere lies where that job looks" in str(run(url, "disk", "--topic", "nowhere").exception)
+    assert "there are no rows of a topic" in str(run(url, "disk", "--topic", "orders", "--by", "kind").exception)
+
+
+def test_a_text_that_no_partition_holds_is_no_topic_that_is_missing(url: str) -> None:
+    for name in ("transactions", "retention", "count", "disk"):
+        assert printed(url, name, "--topic", "orders", "--filter", "nothing")["rows"] == []
 
 
 @pytest.mark.parametrize("name", ["transactions", "retention", "count"])

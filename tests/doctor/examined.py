@@ -5,13 +5,13 @@ from pathlib import Path
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.common.settings import Settings
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 
 NOW = 1_700_000_000.0
 
 FINE, WARNING, FAULT, UNKNOWN = Outcome.FINE, Outcome.WARNING, Outcome.FAULT, Outcome.UNKNOWN
 
-Check = Callable[[Subject], Iterator[Diagnosis]]
+Check = Callable[[Setup], Iterator[Diagnosis]]
 
 
 def examined(
@@ -20,7 +20,7 @@ def examined(
     """All that a check finds of some log dirs and settings."""
     found = open_log_dirs(log_dirs) if log_dirs else None
     return list(
-        check(Subject(settings=Settings(**settings), environ=environ or {}, now=now, log_dirs=found, given=frozenset(given)))  # type: ignore[arg-type]
+        check(Setup(settings=Settings(**settings), environ=environ or {}, now=now, log_dirs=found, given=frozenset(given)))  # type: ignore[arg-type]
     )
 
 

@@ -17,7 +17,7 @@ from streaming.common.settings import Settings
 from streaming.common.targets import Target
 from streaming.common.units import Address
 from streaming.terminal.doctor import agents_check, certificates_check, clocks_check, listening_check
-from streaming.terminal.doctor.diagnosis import Diagnosis, Subject
+from streaming.terminal.doctor.diagnosis import Diagnosis, Setup
 from streaming.terminal.doctor.job_check import of_job
 from tests.agents import LOOPBACK, Agent
 from tests.builders import log_dir
@@ -157,7 +157,7 @@ def test_an_address_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         found = only(listening_check.check, listen=address, checkpoint=tmp_path)
         assert (found.state, found.command) == (FAULT, f"ss -ltnp 'sport = :{address.port}'")
         for job, state in ((f"http://localhost:{address.port}", FINE), ("http://localhost:1", FAULT), ("http://localhost:x", FAULT)):
-            asked = Subject(settings=Settings(listen=address, checkpoint=tmp_path), environ={}, now=NOW, log_dirs=None, job=job)
+            asked = Setup(settings=Settings(listen=address, checkpoint=tmp_path), environ={}, now=NOW, log_dirs=None, job=job)
             assert [each.state for each in listening_check.check(asked)] == [state]
         monkeypatch.setattr(listening_check, "holder_of", lambda _: 1234)
         assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE

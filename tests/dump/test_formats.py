@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from streaming.errors import UsageError
 from streaming.terminal.dump.lines import LineWriter
 from streaming.terminal.dump.request import Format
-from streaming.terminal.dump.row_table import Choices, Flags, Numbers, Table
+from streaming.terminal.dump.row_table import Choices, Flags, Numbers, RowTable
 from streaming.terminal.dump.styles import CsvStyle, JsonStyle, TextStyle
 from tests.dump.running import LOGS, dumped, rows
 
@@ -103,7 +103,7 @@ def test_painted_lines_say_what_the_columns_hold(tables: list[list[tuple[int, in
     names = ("none", "a", "longer")
     texts, objects, values = [LineWriter(style) for style in (TextStyle(), JsonStyle(), CsvStyle())]
     for table_rows in tables:
-        table = Table(
+        table = RowTable(
             "kind",
             'fi,"le',
             len(table_rows),

@@ -35,8 +35,8 @@ from streaming.pages.site.page_site import PageSite
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.top.cells import plain
-from streaming.terminal.top.questions import Listing as Question
 from streaming.terminal.top.questions import ListName, Row, Rows
+from streaming.terminal.top.questions import ListQuestion as Question
 from streaming.terminal.top.table_lines import laid_out
 from tests.site.page_reading import read
 from tests.site.simulated_page import BUSY_MS, START, simulated_broker
@@ -129,7 +129,7 @@ def as_on_page(cell: Cell) -> str:
 
 def in_terminal(view: ListName, rows: Sequence[PublicMessage]) -> Table:
     some = tuple(cast(Sequence[Row], rows))
-    asked = Rows(asked=Question(view=view), at_ms=NOW_MS, total=len(some), matched=len(some), offset=0, rows=some)
+    asked = Rows(question=Question(view=view), at_ms=NOW_MS, total=len(some), matched=len(some), offset=0, rows=some)
     columns, _, cells = laid_out(asked, some, Times(NOW_MS), 100_000)
     return [dict(zip((each.heading for each in columns), line, strict=True)) for line in cells]
 
@@ -184,7 +184,7 @@ def log_dirs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 @pytest.fixture(scope="module")
 def everything(log_dirs: tuple[Path, ...]) -> JobState:
-    return read_everything(open_log_dirs(log_dirs), properties(log_dirs), START + BUSY_MS).state
+    return read_everything(open_log_dirs(log_dirs), properties(log_dirs), START + BUSY_MS)
 
 
 def properties(log_dirs: tuple[Path, ...]) -> Settings:

@@ -53,6 +53,14 @@ def test_a_directory_of_a_topic_that_the_metadata_does_not_know_is_left_out_and_
     assert status == (3 if name == "transactions" else 4)
 
 
+def test_so_do_the_commands_about_groups_if_all_are_asked_for_or_one_that_reads_it(cluster: Frozen) -> None:
+    left_out = f"1 log left out, because the topic is not in the metadata: {gone(cluster)}"
+    _, page = printed(cluster, "groups")
+    assert left_out in page["doubts"]  # type: ignore[operator]
+    _, page = printed(cluster, "groups", "--filter", "nobody")
+    assert (page["rows"], left_out in page["doubts"]) == ([], True)  # type: ignore[operator]
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_so_is_it_in_the_terminal(cluster: Frozen, view: str) -> None:
     _, page = printed(cluster, "top", "--once", "--view", view)

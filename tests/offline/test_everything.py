@@ -7,7 +7,8 @@ import pytest
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.common.settings import Settings
-from streaming.terminal.offline.everything import Everything, read_everything
+from streaming.pages.api.state import State
+from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.offline.group_reading import read_groups
 from tests.frozen import NAMES, Frozen, unpack
 from tests.group_answers import detailed
@@ -22,24 +23,24 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Frozen:
     return unpack(request.param, tmp_path)
 
 
-def read(of: Frozen) -> Everything:
+def read(of: Frozen) -> State:
     return read_everything(open_log_dirs(of.log_dirs), Settings(), of.frozen_ms + LATER_MS)
 
 
 def test_one_reading_says_what_each_command_says(cluster: Frozen) -> None:
     found, now_ms = read(cluster), cluster.frozen_ms + LATER_MS
-    transactions = found.state.transactions("limit=1000")
+    transactions = found.transactions("limit=1000")
     assert transactions.rows == opened(cluster.log_dirs, Settings(), now_ms).transactions
-    assert found.state.retention("limit=1000&sort=topic").rows == kept(cluster.log_dirs, Settings(), now_ms).rows
+    assert found.retention("limit=1000&sort=topic").rows == kept(cluster.log_dirs, Settings(), now_ms).rows
     alone = detailed(read_groups(open_log_dirs(cluster.log_dirs), (), Settings(), now_ms))
-    assert [found.state.group(each.summary.group) for each in alone.groups] == [*alone.groups]
-    assert {each.group for each in found.state.groups("limit=1000").rows} == {each.summary.group for each in alone.groups}
+    assert [found.group(each.summary.group) for each in alone.groups] == [*alone.groups]
+    assert {each.group for each in found.groups("limit=1000").rows} == {each.summary.group for each in alone.groups}
 
 
 def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_overdue_one_with_a_question(cluster: Frozen) -> None:
     found = read(cluster)
-    rows = found.state.transactions("limit=1000").rows
-    problems = found.state.problems("limit=1000").rows
+    rows = found.transactions("limit=1000").rows
+    problems = found.problems("limit=1000").rows
     hanging = {(row.topic, row.partition, row.command) for row in rows if row.verdict == "hanging"}
     assert {(each.topic, each.partition, each.command) for each in problems if each.kind == "transaction_hanging"} == hanging
     assert all(command for *_, command in hanging)
@@ -52,7 +53,7 @@ def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_ove
     for row in rows:
         if row.verdict == "overdue":  # one problem for all partitions of a transaction names each of them
             assert any(f"{row.topic}-{row.partition}" in each.what for each in named)
-    status = found.state.status()
+    status = found.status()
     assert (status.critical, status.ready, status.partitions > 0) == (sum(each.severity == "critical" for each in problems), True, True)
     assert status.verdict.startswith("Nothing is wrong") == (not status.critical + status.warning)
 
@@ -62,7 +63,7 @@ def test_of_a_stuck_transaction_whose_coordinator_is_not_here_nothing_is_stated_
     reported = [
         each.what
         for some in cluster.log_dirs
-        for each in read_everything(open_log_dirs([some]), Settings(), cluster.frozen_ms + LATER_MS).state.problems("limit=1000").rows
+        for each in read_everything(open_log_dirs([some]), Settings(), cluster.frozen_ms + LATER_MS).problems("limit=1000").rows
         if each.kind == "transaction_stuck" and each.no_command
     ]
     assert reported
@@ -70,7 +71,7 @@ def test_of_a_stuck_transaction_whose_coordinator_is_not_here_nothing_is_stated_
 
 
 def test_every_partition_has_all_that_its_rows_have(cluster: Frozen) -> None:
-    state = read(cluster).state
+    state = read(cluster)
     page = state.partitions("limit=1000&sort=topic")
     assert page.total == page.matched == len(page.rows)
     retention = {(row.broker, row.topic, row.partition): row for row in state.retention("limit=1000").rows}
@@ -87,7 +88,7 @@ def test_every_partition_has_all_that_its_rows_have(cluster: Frozen) -> None:
 
 
 def test_offsets_that_wait_are_those_behind_the_first_open_transaction(tmp_path: Path) -> None:
-    state = read(unpack("transactions_v2", tmp_path)).state
+    state = read(unpack("transactions_v2", tmp_path))
     rows = {(row.topic, row.partition): row for row in state.partitions("limit=1000").rows}
     for row in state.transactions("limit=1000").rows:
         partition = rows[row.topic, row.partition]

@@ -10,7 +10,7 @@ from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.cluster.usage.disk_answer import answer_of
 from streaming.cluster.usage.what_if import parse_trial
 from streaming.common.settings import Settings
-from streaming.terminal.offline.disk_reading import Asked, read_disk
+from streaming.terminal.offline.disk_reading import DiskQuestion, read_disk
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.oracle import sizes_in
 from tests.recorded.recordings import Disk, Replayed, replay
@@ -24,7 +24,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Replayed:
 
 
 def look(disk: Disk, *trials: str, by: str = "partition") -> DiskAnswer:
-    asked = Asked(now_ms=disk.now_ms, trials=[parse_trial(each) for each in trials])
+    asked = DiskQuestion(now_ms=disk.now_ms, trials=[parse_trial(each) for each in trials])
     found = read_disk(open_log_dirs(disk.log_dirs), Settings(server_properties=disk.properties), asked)
     return answer_of(found, by, 1000)
 

@@ -26,4 +26,4 @@ def simulated_site(directory: Path) -> PageSite:
     log_dirs = simulated_broker(directory)
     settings = Settings(server_properties=(directory / "server.properties",))
     read = read_everything(open_log_dirs(log_dirs), settings, START + BUSY_MS)
-    return PageSite(read.state, lambda: Cost(at_ms=-1))
+    return PageSite(read, lambda: Cost(at_ms=-1))

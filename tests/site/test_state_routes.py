@@ -31,7 +31,7 @@ from streaming.common.web.messages import SECURED
 from streaming.errors import UsageError
 from streaming.pages.site.exporter import Exporter
 from streaming.pages.site.state_routes import JSON_TYPE
-from streaming.terminal.cli.job_disk import ask_disk
+from streaming.terminal.cli.lists import ListRequest, ListSource
 from tests.limits import SECONDS
 from tests.view.rows import log, new_observer, new_table, states
 
@@ -199,7 +199,8 @@ def test_answers_of_the_same_two_seconds_are_from_the_same_look(job: Served) -> 
 
 def test_the_command_that_asks_what_fills_disks_is_answered(job: Served) -> None:
     url = job.exporter.url.removesuffix("/metrics")
-    answer = ask_disk(url, "topic", 5)
+    source = ListSource(ListRequest(noun="topic", names=(), text="", at=None, job=url, form="json"), None)
+    answer = source.page(DISK_PATH, DiskAnswer, 5, by="topic")
     assert (answer.at_ms, answer.by, answer.log_dirs) == (1_700_000_000_000, "topic", [])
     with pytest.raises(UsageError, match="by is one of topic, partition, dir, kind"):
-        ask_disk(url, "size", 5)
+        source.page(DISK_PATH, DiskAnswer, by="size")

@@ -8,7 +8,7 @@ from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow
 from streaming.broker.protocol.problem_json import WARNING, Problem
 from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.group_lines import group_lines
-from streaming.terminal.top.labelled_text import Line
+from streaming.terminal.top.labelled_text import DetailLine
 from streaming.terminal.top.partition_lines import partition_lines
 from streaming.terminal.top.problem_lines import problem_lines
 
@@ -18,16 +18,16 @@ TIMES = Times(NOW_MS, relative=True)
 WIDTH = 300
 
 
-def facts(lines: list[Line]) -> dict[str, str]:
+def facts(lines: list[DetailLine]) -> dict[str, str]:
     """The texts behind labels, which are 14 columns wide."""
     return {line.text[:14].strip(): line.text[14:].strip() for line in lines if line.text[:14].strip() and not line.style}
 
 
-def words(lines: list[Line]) -> list[list[str]]:
+def words(lines: list[DetailLine]) -> list[list[str]]:
     return [line.text.split() for line in lines]
 
 
-def partition(retention: RetentionRow | None = None, *, row: dict[str, Any] | None = None, **values: Any) -> list[Line]:
+def partition(retention: RetentionRow | None = None, *, row: dict[str, Any] | None = None, **values: Any) -> list[DetailLine]:
     given = {
         **{"log_start_offset": 1, "last_stable_offset": 2, "high_watermark": 5, "log_end_offset": 6, "unread_offsets": 3},
         **{"bytes_rate": 1024.0, "records_rate": 9.5, "size_bytes": 2 << 20, "segments": 7},

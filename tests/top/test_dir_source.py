@@ -7,12 +7,13 @@ from click.testing import CliRunner
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.common.settings import Settings
+from streaming.pages.api.state import State
 from streaming.terminal.cli.app import segtail
-from streaming.terminal.offline.everything import Everything, read_everything
+from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.top.arriving import answered
 from streaming.terminal.top.dir_source import DirSource
 from streaming.terminal.top.pressing import pressed
-from streaming.terminal.top.questions import VIEWS, Found, Listing, Rows, Subject
+from streaming.terminal.top.questions import VIEWS, DetailAnswer, DetailQuestion, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.view_columns import COLUMNS
 from tests.docs.world import LOG_DIRS, NOW, ShownBroker
@@ -33,7 +34,7 @@ class Readings:
         self.root = root
         self.count = 0
 
-    def read(self) -> Everything:
+    def read(self) -> State:
         self.count += 1
         return read_everything(open_log_dirs(tuple(self.root / each for each in LOG_DIRS)), Settings(), NOW)
 
@@ -72,16 +73,16 @@ def test_they_are_read_once_unless_it_is_asked_for(root: Path) -> None:
     readings = Readings(root)
     source = DirSource(readings.read)
     for view in VIEWS:
-        source.ask(Listing(view=view), again=False)
+        source.ask(ListQuestion(view=view), again=False)
     assert readings.count == 1
-    source.ask(Listing(view=VIEWS[0]), again=True)
+    source.ask(ListQuestion(view=VIEWS[0]), again=True)
     assert readings.count == 2
 
 
 def test_what_is_not_there_is_none(source: DirSource) -> None:
-    for subject in (Subject(topic="none/%2F", partition=3), Subject(group="no\x1bne")):
+    for subject in (DetailQuestion(topic="none/%2F", partition=3), DetailQuestion(group="no\x1bne")):
         content = source.ask(subject, again=False).content
-        assert isinstance(content, Found)
+        assert isinstance(content, DetailAnswer)
         assert content.detail is None
 
 
@@ -91,7 +92,7 @@ def test_every_column_that_has_a_letter_is_one_that_can_be_sorted_by(source: Dir
         for descending in (False, True):
             if column.sort:
                 rows = source.ask(
-                    Listing(
+                    ListQuestion(
                         view=next(each for each in VIEWS if each == view), sort=column.name if column.sort else "", descending=descending
                     ),
                     again=False,

@@ -12,7 +12,7 @@ from streaming.terminal.cli.job_answers import ask
 from streaming.terminal.top.arriving import answered
 from streaming.terminal.top.job_source import JobSource
 from streaming.terminal.top.pressing import pressed
-from streaming.terminal.top.questions import VIEWS, Listing, Rows
+from streaming.terminal.top.questions import VIEWS, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.view_columns import COLUMNS
 from tests.ports import free_ports
@@ -44,14 +44,14 @@ def test_a_job_of_this_host_is_asked_without_a_proxy(url: str, monkeypatch: pyte
     (nobody,) = free_ports(1)
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{nobody}")
     monkeypatch.delenv("no_proxy", raising=False)
-    assert JobSource("the job", lambda path, kind: ask(url, path, kind)).ask(Listing(view=VIEWS[0]), again=True).content
+    assert JobSource("the job", lambda path, kind: ask(url, path, kind)).ask(ListQuestion(view=VIEWS[0]), again=True).content
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_is_answered_and_sorted_by_every_letter(source: JobSource, view: str) -> None:
     for column in next(columns for name, columns in COLUMNS.items() if name == view):
         for descending in (True, False):
-            asked = Listing(
+            asked = ListQuestion(
                 view=next(each for each in VIEWS if each == view), sort=column.name if column.sort else "", descending=descending
             )
             rows = source.ask(asked, again=True).content

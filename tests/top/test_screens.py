@@ -10,7 +10,7 @@ from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.terminal.top.arriving import ticked
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.pressing import pressed
-from streaming.terminal.top.questions import VIEWS, Listing, Subject
+from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListQuestion
 from streaming.terminal.top.scrolling import resized
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.view_columns import COLUMNS, keyed
@@ -113,7 +113,7 @@ def test_a_filter_stays_visible_and_is_asked_of_the_job_until_esc_clears_it() ->
     assert lines(typing)[3] == "filter: orders-29_"
     state = shown(replace(job, partitions=[partition(number, f"orders-{number % 7}") for number in range(70)]), *"2/orders-2", "enter")
     assert lines(state)[3] == "filter: orders-2 (10 of 70)"
-    assert question(state) == Listing(view=state.view, filter="orders-2", limit=174)
+    assert question(state) == ListQuestion(view=state.view, filter="orders-2", limit=174)
     assert "filter:" not in text(pressed(state, "esc"))
     none = shown(job, *"2/nothing", "enter")
     assert lines(none)[5] == "Nothing of 300 holds nothing: esc clears the filter."
@@ -138,7 +138,7 @@ def test_scrolling_asks_for_the_part_of_the_list_that_is_seen() -> None:
     state = shown(troubled(), "2", "end")
     assert (state.place.cursor, lines(state)[-2].split()[0]) == (299, "orders-0")
     assert "300 of 300" in lines(state)[-1]
-    assert question(state) == Listing(view=state.view, offset=200, limit=174)
+    assert question(state) == ListQuestion(view=state.view, offset=200, limit=174)
     assert shown(troubled(), "2", "end", "home", "pagedown").place.cursor == 19
 
 
@@ -149,11 +149,11 @@ def test_enter_opens_a_problem_then_what_it_is_about_and_esc_goes_back() -> None
     assert "1,204 offsets cannot be read" in text(state)
     assert "docs/runbooks/TransactionHanging.md" in text(state)
     opened = shown(job, "enter", "enter")
-    assert question(opened) == Subject(topic="orders", partition=7)
+    assert question(opened) == DetailQuestion(topic="orders", partition=7)
     assert "open transaction of producer 4711, epoch 2: hanging" in text(opened)
     assert shown(job, "enter", "enter", "esc", "esc").opened == ()
     group = shown(job, "down", "enter", "enter")
-    assert question(group) == Subject(group="billing")
+    assert question(group) == DetailQuestion(group="billing")
 
 
 def test_a_problem_that_is_gone_is_not_shown_as_if_it_were_there() -> None:

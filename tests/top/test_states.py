@@ -10,7 +10,7 @@ from streaming.broker.protocol.group_json import GroupSummary
 from streaming.terminal.top.arriving import answered, failed, ticked
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.pressing import pressed
-from streaming.terminal.top.questions import Answer, Listing
+from streaming.terminal.top.questions import Answer, ListQuestion
 from streaming.terminal.top.screen_parts import body_height
 from streaming.terminal.top.scrolling import resized
 from streaming.terminal.top.top_state import ScreenState, question
@@ -88,10 +88,10 @@ def check(state: ScreenState) -> None:
     place, rows = state.place, state.rows
     assert place.first <= place.cursor < place.first + body_height(state) or rows is None
     if rows is not None:
-        assert rows.asked.view is state.view
+        assert rows.question.view is state.view
         assert 0 <= place.cursor <= max(0, rows.matched - 1) or state.waits
     wanted = question(state)
-    if isinstance(wanted, Listing):
+    if isinstance(wanted, ListQuestion):
         assert wanted.limit <= 1000
         assert wanted.offset <= place.first < wanted.offset + wanted.limit
 

@@ -125,7 +125,7 @@ def test_full_is_full_and_what_will_be_is_stated_with_its_time() -> None:
 def test_what_is_full_soon_is_stated_first_and_then_what_lies_there_for_nothing() -> None:
     left = [LeftoverFiles(path=f"/d/{kind}", kind=kind, taken=1 << 20, since_ms=0) for kind in reversed(ADVICE)]
     answer = DiskAnswer(
-        at_ms=MS, by="topic", total=0, log_dirs=[use(), use(log_dir="/later", full_ms=MS + 2 * DAY_MS)], rows=[], leftovers=left
+        at_ms=MS, by="topic", total=0, matched=0, log_dirs=[use(), use(log_dir="/later", full_ms=MS + 2 * DAY_MS)], rows=[], leftovers=left
     )
     found = [each.what for each in findings(answer, DAY_MS)]
     assert found[0] == "/d is full in 1d (2023-11-15T22:13:20Z)"

@@ -6,12 +6,12 @@ import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.cluster.usage.disk_answer import answer_of
-from streaming.cluster.view.disk_message import disk_message
 from streaming.cluster.view.disk_use import disk_found, full_times
 from streaming.cluster.view.full_times import AGAIN_MS, FullTimes
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.view import view
 from streaming.errors import UsageError
+from streaming.pages.api.disk_page import disk_page
 from tests.exposition.reading import named
 from tests.tables import each_row
 from tests.view.rows import new_table
@@ -92,23 +92,23 @@ def test_the_answer_has_the_sums_of_topics_and_of_what_agents_distinguish() -> N
     assert answer.doubts == []
 
 
-@each_row("query", ["by=size", "limit=0", "limit=1001", "limit=many", "limit=", "sort=taken", "by=%ff", "&".join(["by=dir"] * 21)])
+@each_row("query", ["by=size", "limit=0", "limit=1001", "limit=many", "limit=", "sort=taken", "by=%ff", "&".join(["by=dir"] * 1001)])
 def test_a_query_that_is_not_understood_is_refused_with_a_sentence(query: str) -> None:
     with pytest.raises(UsageError):
-        disk_message(query, view(new_table(grows()).snapshot(NOW)), [watching()], MS)
+        disk_page(disk_found(view(new_table(grows()).snapshot(NOW)), [watching()], MS), query, 1000)
 
 
 def test_a_query_chooses_rows_and_what_is_sent_is_read_again() -> None:
-    seen = view(new_table(grows(), grows(topic="stock")).snapshot(NOW))
-    answer = disk_message("by=partition&limit=1", seen, [watching()], MS)
+    disks = disk_found(view(new_table(grows(), grows(topic="stock")).snapshot(NOW)), [watching()], MS)
+    answer = disk_page(disks, "by=partition&limit=1", 1000)
     assert (len(answer.rows), answer.total, answer.rows[0].log_dir) == (1, 2, "/d0")
     assert DiskAnswer.decode(answer.encode()) == answer
-    assert disk_message("", seen, [watching()], MS).by == "topic"
+    assert disk_page(disks, "", 1000).by == "topic"
 
 
 def test_the_log_dirs_of_an_agent_that_is_down_are_named_and_nothing_is_stated_of_them() -> None:
     down = agent("a2", broker(2), log_dirs=(log_dir("/d9", 2, free=5),), up=False)
-    answer = disk_message("", view(new_table(grows()).snapshot(NOW)), [watching(), down], MS)
+    answer = disk_page(disk_found(view(new_table(grows()).snapshot(NOW)), [watching(), down], MS), "", 1000)
     assert [(each.log_dir, each.up, each.problem) for each in answer.log_dirs] == [
         ("/d0", True, ""),
         ("/d9", False, "agent a2 does not answer"),

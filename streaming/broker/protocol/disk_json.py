@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from streaming.broker.protocol.json_message import PublicMessage
 
 DISK_PATH = "/api/v1/disk"
-"""`DiskAnswer`, with the largest ``?limit=N`` rows ``&by=topic|partition|dir|kind``."""
+"""`DiskAnswer`, with the largest rows, by ``?by=topic|partition|dir|kind&topic=NAME&filter=TEXT&offset=N&limit=N``."""
 
 BY = ("topic", "partition", "dir", "kind")
 
@@ -102,8 +102,9 @@ class LeftoverFiles(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskAnswer(PublicMessage):
-    """``rows``: the largest first; ``total`` is their number, also of those that a limit leaves out. ``doubts``: what cannot be told.
+    """``rows``: the largest first, from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``.
 
+    ``log_dirs``: all of them, with all that is in them, whatever rows were asked for. ``doubts``: what is not known, in sentences.
     ``what_if``: the configurations that everything was reckoned with instead of those in force, as ``[TOPIC:]NAME=VALUE``; ``in_force``:
     the log dirs with the latter, if there are any of the former.
     """
@@ -112,6 +113,8 @@ class DiskAnswer(PublicMessage):
     version: str = ""
     by: str
     total: int
+    matched: int
+    offset: int = 0
     log_dirs: list[LogDirUse]
     rows: list[DiskRow]
     leftovers: list[LeftoverFiles] = field(default_factory=list)

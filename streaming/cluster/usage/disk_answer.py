@@ -1,6 +1,6 @@
 """The answer about disks, from what is known of them: log dirs with their outlook, and rows by topic, partition, log dir or kind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
-from streaming.common.arrays import Longs
+from streaming.common.arrays import Flags, Longs
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules import space_outlook
@@ -22,7 +22,7 @@ MOST_UNREAD = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DiskContents:
-    """What was found on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names."""
+    """What was disk on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names."""
 
     dirs: Sequence[DirFacts]
     replicas: ReplicaSizes
@@ -34,25 +34,44 @@ class DiskContents:
     what_if: Sequence[str] = ()
 
 
-def answer_of(disk: DiskContents, by: str, limit: int) -> DiskAnswer:
-    """The answer with the largest rows, at most ``limit``."""
+def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topics: Collection[str] = (), text: str = "") -> DiskAnswer:
+    """The answer with the largest rows from ``offset`` on, at most ``limit``.
+
+    Args:
+        topics: rows are of their replicas alone; none for all.
+        text: rows are of partitions whose name holds it, in upper or lower case; by log dir or kind those that hold it themselves.
+    """
     in_force = reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
     if disk.tried is not None:
         disk = replace(disk, logs=disk.tried)
         reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
-    rows = sorted(_ROWS[by](disk, reckoning), key=lambda row: (-row.taken, row.topic, row.partition, row.broker, row.log_dir, row.kind))
+    every = list(_ROWS[by](disk, reckoning, None))
+    some = _selected(disk, reckoning, by, topics, text.casefold()) if topics or text else every
+    rows = sorted(some, key=lambda row: (-row.taken, row.topic, row.partition, row.broker, row.log_dir, row.kind))
     return DiskAnswer(
         at_ms=disk.now_ms,
         version=streaming.__version__,
         by=by,
-        total=len(rows),
+        total=len(every),
+        matched=len(rows),
+        offset=offset,
         log_dirs=list(_log_dirs(disk, reckoning)),
-        rows=rows[:limit],
+        rows=rows[offset : offset + limit],
         leftovers=sorted(disk.leftovers, key=lambda each: -each.taken),
         what_if=list(disk.what_if),
         in_force=[] if reckoning is in_force else list(_log_dirs(disk, in_force)),
         doubts=[*disk.doubts, *_doubts(disk)],
     )
+
+
+def _selected(disk: DiskContents, reckoning: Reckoning, by: str, topics: Collection[str], text: str) -> Iterator[DiskRow]:
+    """The rows of some replicas. ``text``: in lower case."""
+    replicas, of_partitions = disk.replicas, by in ("topic", "partition")
+    names = zip(replicas.topics, replicas.partition.tolist(), strict=True)
+    wanted = ((not topics or topic in topics) and (not of_partitions or text in f"{topic}-{number}".casefold()) for topic, number in names)
+    selected = np.fromiter(wanted, np.bool_, len(replicas.topics)) if topics or of_partitions else None
+    rows = _ROWS[by](disk, reckoning, selected)
+    return (row for row in rows if of_partitions or text in f"{row.log_dir}{row.kind}".casefold())
 
 
 def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
@@ -102,16 +121,29 @@ def _time(at_ms: float | None) -> int:
     return -1 if at_ms is None or at_ms == space_outlook.NEVER else round(at_ms)
 
 
-def _by_group(disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow]) -> Iterator[DiskRow]:
-    """Rows of groups of replicas. ``group``: of each replica; ``heads``: the rows without their sums."""
-    replicas, count = disk.replicas, len(heads)
+def _by_group(
+    disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Sequence[DiskRow], selected: Flags | None
+) -> Iterator[DiskRow]:
+    """Rows of groups of replicas.
+
+    Args:
+        group: of each replica.
+        heads: the rows without their sums.
+        selected: of each replica, whether it counts; a row without such a one is left out. None if all count.
+    """
+    replicas, count = disk.replicas, len(heads) + 1
+    if selected is not None:
+        group = np.where(selected, group, len(heads))
     sums = reckoning.summed(group[reckoning.items], count)
     columns = {
         name: np.bincount(group, getattr(replicas, name), minlength=count).astype(np.int64).tolist()
         for name in ("taken", "apparent", "segments", "garbage")
     }
     lives = np.bincount(group, replicas.live, minlength=count).astype(int).tolist()
+    present = np.bincount(group, minlength=count).tolist()
     for item, head in enumerate(heads):
+        if selected is not None and not present[item]:
+            continue
         yield replace(
             head,
             replicas=lives[item],
@@ -127,7 +159,7 @@ def _by_group(disk: DiskContents, reckoning: Reckoning, group: Longs, heads: Seq
         )
 
 
-def _by_topic(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_topic(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
     names = list(dict.fromkeys(disk.replicas.topics))
     numbers = {name: number for number, name in enumerate(names)}
     group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
@@ -141,28 +173,31 @@ def _by_topic(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
         )
         for name in names
     ]
-    return _by_group(disk, reckoning, group, heads)
+    return _by_group(disk, reckoning, group, heads, selected)
 
 
-def _by_partition(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_partition(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
     replicas = disk.replicas
     places = zip(replicas.topics, replicas.partition.tolist(), replicas.directory.tolist(), strict=True)
     heads = [
         DiskRow(topic=topic, partition=partition, broker=disk.dirs[number].broker, log_dir=disk.dirs[number].log_dir, taken=0)
         for topic, partition, number in places
     ]
-    return _by_group(disk, reckoning, np.arange(len(heads)), heads)
+    return _by_group(disk, reckoning, np.arange(len(heads)), heads, selected)
 
 
-def _by_dir(disk: DiskContents, reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_dir(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
     heads = [DiskRow(broker=each.broker, log_dir=each.log_dir, taken=0) for each in disk.dirs]
-    rows = _by_group(disk, reckoning, disk.replicas.directory, heads)
+    rows = _by_group(disk, reckoning, disk.replicas.directory, heads, selected)
+    if selected is not None:  # of a log dir all that is in it, of some replicas what they take
+        yield from rows
+        return
     for row, each, replicas in zip(rows, disk.dirs, _replicas(disk), strict=True):
         taken, apparent = (sum(sizes) for sizes in zip(*each.kinds.values(), strict=True)) if each.kinds else (0, 0)
         yield replace(row, taken=taken, apparent=apparent, replicas=replicas)
 
 
-def _by_kind(disk: DiskContents, _reckoning: Reckoning) -> Iterator[DiskRow]:
+def _by_kind(disk: DiskContents, _reckoning: Reckoning, _selected: Flags | None) -> Iterator[DiskRow]:
     for kind in DiskFileKind:
         sizes = [each.kinds[kind.word] for each in disk.dirs if kind.word in each.kinds]
         if any(map(any, sizes)):

@@ -99,7 +99,8 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
     Raises:
         UsageError: a parameter is not understood; the sentence names it.
     """
-    given = parameters_of(query, ("sort", "order", "filter", TOPIC, "offset", "limit", *others))
+    topic = [TOPIC] if any(field.name == TOPIC for field in listing.fields) else []
+    given = parameters_of(query, ("sort", "order", "filter", *topic, "offset", "limit", *others))
     sort = given.get("sort", listing.default)
     if sort not in listing.sortable:
         raise UsageError(f"sort is not one of {', '.join(listing.sortable)}")

@@ -22,10 +22,11 @@ from streaming.broker.protocol.listing_json import (
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
-from streaming.cluster.view.disk_message import disk_message
+from streaming.cluster.view.disk_use import disk_found
 from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.count_page import count_page
+from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.paging import page_request
@@ -126,7 +127,7 @@ class State:
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""
         judged = self._look()
-        return disk_message(query, judged.look.view, judged.circumstances.agents, judged.look.now_ms)
+        return disk_page(disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms), query, self._largest)
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
         """One partition, None if there is none with this name and number."""

@@ -141,8 +141,11 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     Share: ((("name", "series", "bytes"), "the part of one metric, or of one topic, in the page"),),
     DiskAnswer: (
         *_ANSWER,
-        (("by", "total"), "what a row is; how many rows there are, also of those that `limit` leaves out"),
-        (("log_dirs", "rows"), "`LogDirUse` of each log dir; `DiskRow`, the largest first"),
+        (
+            ("by", "total", "matched", "offset"),
+            "what a row is; how many there are, and are asked for; how many come before the first one here",
+        ),
+        (("log_dirs", "rows"), "`LogDirUse` of each log dir, with all that is in it; `DiskRow`, the largest first"),
         (("leftovers",), "`LeftoverFiles`, only from `segtail disk`"),
         (("what_if", "in_force"), "what was tried, and the log dirs without it; only from `segtail disk`"),
     ),

@@ -11,7 +11,7 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli.lists import ListSource, Wanted, check_topics, print_page, with_list
+from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, with_list
 from streaming.terminal.cli.source import NOT_KNOWN
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -23,7 +23,7 @@ _NAMED = 5
 @click.command("count")
 @with_list("server_properties", "read_rate")
 @click.option("--by", type=click.Choice(BY), default=BY_TOPIC, show_default=True, help="One line for each.")
-def command(settings: Settings, wanted: Wanted, by: str) -> int:
+def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     """Count the records of all topics, or of those that are named.
 
     It reads the headers of all batches in Kafka's log dirs, whether brokers are up or down; no record is opened or shown. One replica of
@@ -38,8 +38,8 @@ def command(settings: Settings, wanted: Wanted, by: str) -> int:
     """
     source = ListSource(wanted, None if wanted.job else _counted(settings, wanted))
     partitions = source.page(COUNT_PATH, CountPage, by="partition")
-    if wanted.job is not None and not wanted.text:
-        check_topics(wanted, [row.topic for row in partitions.rows], partitions.doubts)
+    if wanted.job is not None:
+        source.check_names(COUNT_PATH, CountPage, partitions.doubts)
     page = partitions if by == "partition" else source.page(COUNT_PATH, CountPage, by=by)
     if wanted.form == "json":
         print_page(page)
@@ -48,13 +48,13 @@ def command(settings: Settings, wanted: Wanted, by: str) -> int:
     return NOT_KNOWN if page.doubts else 0
 
 
-def _counted(settings: Settings, wanted: Wanted) -> "Answers":
+def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
     from streaming.broker.disk.logdirs import open_log_dirs
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.record_counts import CountAnswers, count_records
 
     with ProgressLine.on_stderr() as progress:
-        counts = count_records(open_log_dirs(settings.log_dirs), wanted.topics, settings, wanted.now_ms, progress)
+        counts = count_records(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
     check_topics(wanted, counts.topics, counts.unread)
     return CountAnswers(counts, wanted.now_ms)
 

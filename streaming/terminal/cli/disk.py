@@ -1,30 +1,27 @@
 """``segtail disk``: show what fills the disk, what retention will free of it and when, and when it is full."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from streaming.broker.protocol.disk_json import BY, DISK_PATH, DiskAnswer
+from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.lists import print_page
-from streaming.terminal.cli.options import given, log_once
+from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_wanted
+from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.sizes import Duration, Size
-from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, with_source
-from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
-    from streaming.broker.protocol.disk_json import DiskAnswer
     from streaming.cluster.usage.what_if import Trial
-
-BY = ("topic", "partition", "dir", "kind")
-_ALL = 1 << 62
+    from streaming.terminal.cli.lists import Answers
 
 
 @click.command("disk", epilog=EXIT_STATUS)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
-@with_source("server_properties")
+@with_wanted("server_properties", positional=False)
 @click.option("--by", type=click.Choice(BY), default="topic", show_default=True, help="What a row of the table is.")
 @click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows, the largest; 0 for all.  [default: 20, JSON: all]"
@@ -32,22 +29,21 @@ _ALL = 1 << 62
 @click.option("--what-if", "tried", multiple=True, metavar="[TOPIC:]NAME=VALUE", help="Reckon with this setting instead. May be repeated.")
 @click.option("--full-within", type=Duration(), default="24h", show_default=True, help="A disk that is full within this time is found.")
 @click.option("--free", type=Size(), metavar="SIZE", help="Free space of a copied disk.  [default: that of the file system]")
-@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge as of this time: {Moment.accepts}.  [default: now]")
 def command(
     settings: Settings,
+    wanted: ListRequest,
     paths: tuple[Path, ...],
-    job: str | None,
-    form: str,
     by: str,
     limit: int | None,
     tried: tuple[str, ...],
     full_within: int,
     free: int | None,
-    at: int | None,
 ) -> int:
     """Show what fills the disk, what retention will free of it and when, and when it is full with that reckoned in.
 
     PATH is a log dir, or a directory that holds some. Only names, sizes and times are read, once; brokers may run meanwhile, or not.
+
+    --topic and --filter choose the rows: the log dirs are shown with all that is in them. A row by log dir is what the topics take there.
 
     --what-if tries retention.ms, retention.bytes, segment.ms or segment.bytes on the segments that are there: --what-if retention.ms=2d,
     --what-if 'orders-*:retention.bytes=50GiB'. Without TOPIC it is for all topics but Kafka's own.
@@ -55,39 +51,39 @@ def command(
     from streaming.cluster.usage.disk_findings import findings
     from streaming.terminal.cli.disk_report import report
 
-    most = (20 if form == "table" else _ALL) if limit is None else limit or _ALL
-    found = _asked_job(job, by, most, paths, tried, free, at) if job is not None else _read(settings, paths, by, most, tried, free, at)
-    wrong = list(findings(found, full_within))
-    if form == "json":
-        print_page(found)
+    if wanted.job is not None:
+        _check_job(settings, wanted, paths, tried, free)
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted, paths, tried, free))
+    most = (20 if wanted.form == "table" else ALL_ROWS) if limit is None else limit or ALL_ROWS
+    answer = source.page(DISK_PATH, DiskAnswer, most, by=by)
+    source.check_names(DISK_PATH, DiskAnswer, answer.doubts)
+    wrong = list(findings(answer, full_within))
+    if wanted.form == "json":
+        print_page(answer)
     else:
-        for line in report(found, wrong):
+        for line in report(answer, wrong):
             click.echo(line)
-        for doubt in found.doubts:
+        for doubt in answer.doubts:
             click.echo(f"segtail: {doubt}", err=True)
     if wrong:
         return FOUND
-    return NOT_KNOWN if found.doubts or any(each.outlook == "unknown" for each in found.log_dirs) else NOTHING_FOUND
+    return NOT_KNOWN if answer.doubts or any(each.outlook == "unknown" for each in answer.log_dirs) else NOTHING_FOUND
 
 
-def _read(
-    settings: Settings, paths: tuple[Path, ...], by: str, most: int, tried: tuple[str, ...], free: int | None, at: int | None
-) -> "DiskAnswer":
+def _read(settings: Settings, wanted: ListRequest, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> "Answers":
     from streaming.broker.disk.logdirs import find_log_dirs, open_log_dirs
-    from streaming.cluster.usage.disk_answer import answer_of
-    from streaming.terminal.offline.disk_reading import Asked, read_disk
+    from streaming.terminal.offline.disk_reading import DiskAnswers, DiskQuestion, read_disk
 
     log_once()
     chosen = [*settings.log_dirs, *find_log_dirs(paths)]
     if not chosen:
         raise UsageError("name a log dir, or a directory that holds some: segtail disk /var/lib/kafka; or --job to ask a running job")
-    now_ms = time.time_ns() // 1_000_000 if at is None else at
     trials = _trials(tried)
-    found = read_disk(open_log_dirs(chosen), settings, Asked(now_ms=now_ms, free=free, trials=trials))
+    disks = read_disk(open_log_dirs(chosen), settings, DiskQuestion(now_ms=wanted.now_ms, free=free, trials=trials))
     for trial in trials:
-        if not any(map(trial.concerns, found.replicas.topics)):
+        if not any(map(trial.concerns, disks.replicas.topics)):
             raise UsageError(f"--what-if {trial.text}: no topic here is called so")
-    return answer_of(found, by, most)
+    return DiskAnswers(disks)
 
 
 def _trials(tried: tuple[str, ...]) -> "list[Trial]":
@@ -99,13 +95,8 @@ def _trials(tried: tuple[str, ...]) -> "list[Trial]":
         raise UsageError(f"--what-if: {error}") from error
 
 
-def _asked_job(
-    job: str, by: str, most: int, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None, at: int | None
-) -> "DiskAnswer":
-    from streaming.terminal.cli.job_disk import ask_disk
-
-    idle = [*given("log_dirs", "server_properties")]
-    idle += [name for name, value in (("PATH", paths), ("--what-if", tried), ("--free", free), ("--at", at)) if value not in (None, ())]
+def _check_job(settings: Settings, wanted: ListRequest, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> None:
+    idle = [name for name, value in (("PATH", paths), ("--what-if", tried), ("--free", free)) if value not in (None, ())]
     if idle:
         raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
-    return ask_disk(job, by, most)
+    check_source(settings, wanted.job, "server_properties", at=wanted.at)

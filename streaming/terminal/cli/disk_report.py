@@ -13,21 +13,21 @@ _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
 
 
-def report(found: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
+def report(answer: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
     """The lines of the report."""
-    yield verdict(found, wrong)
+    yield verdict(answer, wrong)
     yield ""
-    for number, each in enumerate(found.log_dirs):
-        yield from _log_dir(found, each, found.in_force[number] if found.in_force else None)
+    for number, each in enumerate(answer.log_dirs):
+        yield from _log_dir(answer, each, answer.in_force[number] if answer.in_force else None)
     yield ""
-    yield from _rows(found)
-    if len(found.rows) < found.total:
-        yield f"{found.total - len(found.rows):,} more: --limit 0 shows all"
+    yield from _rows(answer)
+    if len(answer.rows) < answer.matched:
+        yield f"{answer.matched - len(answer.rows):,} more: --limit 0 shows all"
     for finding in wrong:
         yield ""
         yield f"{finding.what}."
         yield f"  {finding.advice}"
-    if any(each.growth_day >= 0 for each in found.log_dirs):
+    if any(each.growth_day >= 0 for each in answer.log_dirs):
         yield ""
         yield RECKONED
 
@@ -43,22 +43,22 @@ ASSUMED = (
 )
 
 
-def verdict(found: DiskAnswer, wrong: Sequence[Finding]) -> str:
+def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     """The first line: what is most important."""
     if wrong:
         return "; ".join(each.what for each in wrong[:2]) + (f"; and {format_count(len(wrong) - 2, 'other problem')}" if wrong[2:] else "")
-    soonest = min((each for each in found.log_dirs if each.outlook == FULL), key=lambda each: each.full_ms, default=None)
+    soonest = min((each for each in answer.log_dirs if each.outlook == FULL), key=lambda each: each.full_ms, default=None)
     if soonest is not None:
-        return full_sentence(soonest, found.at_ms)
-    if all(each.outlook == NEVER for each in found.log_dirs):
+        return full_sentence(soonest, answer.at_ms)
+    if all(each.outlook == NEVER for each in answer.log_dirs):
         return "No log dir is full within a year, if it grows as it does"
-    unread = [format_name(each.log_dir, 300) for each in found.log_dirs if not each.up]
+    unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if not each.up]
     if unread:
         return f"Whether every log dir has room is not known: {format_list(unread, 3)} cannot be read"
     return "Whether every log dir has room is not known: it takes ten minutes to see how one grows"
 
 
-def _log_dir(found: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> Iterator[str]:
+def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> Iterator[str]:
     name = format_name(each.log_dir, 300)
     if not each.up:
         yield f"{name}: cannot be read: {each.problem}"
@@ -67,19 +67,19 @@ def _log_dir(found: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> 
     free = f"; {format_size(each.free)}{capacity} free" if each.free >= 0 else ""
     yield f"{name}, broker {each.broker}: {format_size(each.taken)} in {format_count(each.replicas, 'replica')}{free}"
     if in_force is not None:
-        yield f"  as it is configured: {outlook(in_force, found.at_ms)}"
-        yield f"  with {', '.join(found.what_if)}: {outlook(each, found.at_ms)}"
+        yield f"  as it is configured: {outlook(in_force, answer.at_ms)}"
+        yield f"  with {', '.join(answer.what_if)}: {outlook(each, answer.at_ms)}"
         yield f"  the next check would free {format_size(each.frees_now)} instead of {format_size(in_force.frees_now)}"
     else:
-        yield f"  {outlook(each, found.at_ms)}"
+        yield f"  {outlook(each, answer.at_ms)}"
     kinds = sorted((kind for kind in each.kinds if kind.taken), key=lambda kind: -kind.taken)
     if kinds:
         yield "  " + ", ".join(f"{KIND_WORDS.get(kind.kind, kind.kind)} {format_size(kind.taken)}" for kind in kinds)
     if each.apparent >= 0 and abs(each.apparent - each.taken) > each.taken // 10:
         yield f"  the files are {format_size(each.apparent)} long: preallocated ones have holes, small ones take a whole block"
-    if 0 <= each.checkpoint_ms < found.at_ms - _QUIET_MS:
+    if 0 <= each.checkpoint_ms < answer.at_ms - _QUIET_MS:
         yield (
-            f"  no broker has written here for {format_duration((found.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
+            f"  no broker has written here for {format_duration((answer.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
             "appended and nothing deleted"
         )
     if each.growth_unknown:
@@ -106,7 +106,7 @@ def _in(at_ms: int, now_ms: int) -> str:
     return f"{format_duration((at_ms - now_ms) / 1000)} ({format_time(at_ms)})"
 
 
-def _rows(found: DiskAnswer) -> Iterator[str]:
-    yield from text_table(DISK[found.by], found.rows, Times(found.at_ms))
-    if found.by == BY[0] and any(row.limits_assumed for row in found.rows):
+def _rows(answer: DiskAnswer) -> Iterator[str]:
+    yield from text_table(DISK[answer.by], answer.rows, Times(answer.at_ms))
+    if answer.by == BY[0] and any(row.limits_assumed for row in answer.rows):
         yield ASSUMED

@@ -18,12 +18,15 @@ _MOST_LINES = 100
 _MOST_NAMES = 5
 
 
-def no_groups(coordinators: int | None) -> str:
-    """What is said instead of a table without a line.
+def no_groups(coordinators: int | None, total: int = 0) -> str:
+    """The sentence instead of a table without a line.
 
     Args:
         coordinators: how many logs of coordinators were read, None if that is not known.
+        total: how many groups there are that do not hold the text which was asked for.
     """
+    if total:
+        return f"no group of {total:,} holds this text"
     if coordinators is None:
         return "no consumer groups are known"
     if not coordinators:

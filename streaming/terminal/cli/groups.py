@@ -2,18 +2,17 @@
 
 import click
 
-from streaming.common.settings import Settings
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli.group_source import Asked, all_groups, ended, named_groups, with_groups
+from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
+from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
 @click.command("groups", epilog=EXIT_STATUS)
-@click.argument("names", metavar="[GROUP]...", nargs=-1)
-@with_groups
-def command(settings: Settings, names: tuple[str, ...], job: str | None, at: int | None, form: str, fetch_bytes: int) -> int:
+@with_groups()
+def command(source: GroupSource, wanted: ListRequest) -> int:
     """Show what every consumer group has left to read; with names, every partition of these groups.
 
     It reads the committed offsets and the logs from the log dirs, whether brokers are up or down; give the log dirs of all brokers that are
@@ -23,17 +22,16 @@ def command(settings: Settings, names: tuple[str, ...], job: str | None, at: int
     """
     from streaming.terminal.cli.group_report import assumed, assumed_groups, no_groups, partition_tables
 
-    asked = Asked(settings=settings, job=job, at_ms=at, fetch_bytes=fetch_bytes)
-    if names:
-        named = named_groups(asked, names)
+    if wanted.names:
+        named = source.named()
         lines = [*partition_tables(named.groups.rows), *assumed(named.groups.rows)]
-        click.echo(named.groups.encode_readable() if form == "json" else "\n".join(lines))
+        click.echo(named.groups.encode_readable() if wanted.form == "json" else "\n".join(lines))
         return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing)
-    every = all_groups(asked)
-    if form == "json":
+    every = source.all()
+    if wanted.form == "json":
         click.echo(every.page.encode_readable())
     elif not every.page.rows:
-        click.echo(no_groups(every.coordinators))
+        click.echo(no_groups(every.coordinators, every.page.total))
     else:
         click.echo("\n".join([*text_table(GROUPS, every.page.rows, Times(every.page.at_ms)), *assumed_groups(every.page.rows)]))
     return ended([each.verdict for each in every.page.rows], every.doubts)

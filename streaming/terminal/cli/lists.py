@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Protocol, TypeVar
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import click
 
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import Message, PublicMessage
 from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT
 from streaming.common.formatting import format_list
 from streaming.common.settings import Settings
@@ -18,18 +18,23 @@ from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.source import check_source, with_source
 from streaming.terminal.cli.times import Moment
+from streaming.terminal.top.job_source import page_at
 
 R = TypeVar("R")
 M = TypeVar("M", bound=PublicMessage)
+N = TypeVar("N", bound=Message)
+
+TOPIC, GROUP = "topic", "group"
 
 _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is asked of a list: whole names of ``topics`` (none: all), a text that rows hold, and as of when (None: now)."""
+class ListRequest:
+    """What is asked of a list: whole ``names`` of its ``noun`` (none: all), a text that rows hold, and as of when (None: now)."""
 
-    topics: tuple[str, ...]
+    noun: str
+    names: tuple[str, ...]
     text: str
     at: int | None
     job: str | None
@@ -42,45 +47,54 @@ class Wanted:
 
     def query(self, **more: object) -> str:
         """The same as the query of a path of `/api/v1/`."""
-        parameters: list[tuple[str, object]] = [("topic", topic) for topic in self.topics]
+        parameters: list[tuple[str, object]] = [(self.noun, name) for name in self.names]
         parameters += [("filter", self.text)] if self.text else []
         return urlencode([*parameters, *more.items()])
 
 
-def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Pass a command the settings and a `Wanted`: TOPIC... and ``--topic``, ``--filter``, ``--at``, ``--job`` and the form of the output.
+def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Pass a command the settings and a `ListRequest`: NAME... and ``--NOUN``, ``--filter``, ``--at``, and the options of `with_source`.
 
     Args:
-        of_log_dirs: settings besides ``log_dirs`` that are options of the command, and that only an answer from log dirs needs.
+        of_log_dirs: as for `with_source`.
+        noun: what the names are those of.
+        positional: names can also be given without an option.
     """
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         @wraps(command)
-        def run(
-            settings: Settings,
-            job: str | None,
-            form: str,
-            names: tuple[str, ...],
-            topics: tuple[str, ...],
-            text: str,
-            at: int | None,
-            **more: object,
-        ) -> R:
-            check_source(settings, job, *of_log_dirs)
-            if job is not None and at is not None:
-                raise UsageError("--at cannot be given with --job: a job says what is so now")
-            wanted = Wanted(topics=tuple(dict.fromkeys((*names, *topics))), text=text, at=at, job=job, form=form)
+        def run(settings: Settings, job: str | None, form: str, named: tuple[str, ...], text: str, at: int | None, **more: object) -> R:
+            first: Any = more.pop("names", ())
+            wanted = ListRequest(noun=noun, names=tuple(dict.fromkeys((*first, *named))), text=text, at=at, job=job, form=form)
             return command(settings, wanted, **more)
 
+        metavar = noun.upper()
+        judge = "Judge as" if noun == GROUP else "Judge log dirs as"  # a job judges groups as of any time
+        only = f"Only this {noun}{f', as if it were named as {metavar}' if positional else ''}. May be repeated."
         decorated: Any = run
         for option in (
-            click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]"),
+            click.option("--at", type=Moment(), metavar="TIME", help=f"{judge} of this time: {Moment.accepts}.  [default: now]"),
             click.option("--filter", "text", default="", metavar="TEXT", help="Only rows that hold this text."),
-            click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="Only this topic, as if it were named as TOPIC."),
-            click.argument("names", metavar="[TOPIC]...", nargs=-1),
+            click.option(f"--{noun}", "named", multiple=True, metavar=metavar, help=only),
         ):
             decorated = option(decorated)
+        if positional:
+            decorated = click.argument("names", metavar=f"[{metavar}]...", nargs=-1)(decorated)
         return with_source(*of_log_dirs)(decorated)
+
+    return decorate
+
+
+def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """As `with_wanted`, for a command that answers from log dirs or from a job, and from a job as of now."""
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        @wraps(command)
+        def run(settings: Settings, wanted: ListRequest, **more: object) -> R:
+            check_source(settings, wanted.job, *of_log_dirs, at=wanted.at)
+            return command(settings, wanted, **more)
+
+        return with_wanted(*of_log_dirs)(run)
 
     return decorate
 
@@ -100,47 +114,77 @@ class ListSource:
         answers: the reading, None to ask ``wanted.job``.
     """
 
-    def __init__(self, wanted: Wanted, answers: Answers | None) -> None:
+    def __init__(self, wanted: ListRequest, answers: Answers | None) -> None:
         self._wanted = wanted
         self._answers = answers
 
-    def page(self, path: str, kind: type[M], **more: object) -> M:
-        """The page at a path with all rows that are asked for, and those that ``more`` says: they come as the list is sorted.
+    def page(self, path: str, kind: type[M], most: int = ALL_ROWS, **more: object) -> M:
+        """The page at a path with all rows that are asked for, ``most`` at most; they come as the list is sorted.
+
+        Args:
+            more: parameters besides those of `ListRequest`.
 
         Raises:
             UsageError: nobody answers, or not about this.
         """
+        return self._rows(self._wanted, path, kind, most, more)
+
+    def check_names(self, path: str, kind: type[M], doubts: Sequence[str], **more: object) -> None:
+        """Check that each topic that was named has a row in the list at a path, whatever text it holds, if everything could be read.
+
+        Raises:
+            UsageError: one has none.
+        """
+        if self._wanted.names and not doubts:
+            page: Any = self._rows(replace(self._wanted, text=""), path, kind, ALL_ROWS, more)
+            check_topics(self._wanted, {row.topic for row in page.rows}, doubts)
+
+    def single(self, path: str, kind: type[M], **more: object) -> M | None:
+        """The single thing at a path, None if there is none.
+
+        Raises:
+            UsageError: nobody answers.
+        """
+        return self._ask(f"{path}?{urlencode(more)}", kind)
+
+    def _rows(self, wanted: ListRequest, path: str, kind: type[M], most: int, more: Mapping[str, object]) -> M:
         limit = LARGEST_LIMIT if self._answers is None else ALL_ROWS
-        first: Any = self._ask(path, kind, offset=0, limit=limit, **more)
-        rows = list(first.rows)
-        while len(rows) < first.matched:
-            following: Any = self._ask(path, kind, offset=len(rows), limit=limit, **more)
-            if not following.rows:
-                break
-            rows += following.rows
-        whole: M = replace(first, rows=rows)
-        return whole
+        pages: list[Any] = []
+        read = 0
+        while not pages or (pages[-1].rows and read < min(most, pages[0].matched)):
+            query = wanted.query(**more, offset=read, limit=min(limit, most - read))
+            pages.append(page_at(self._name, self._ask, f"{path}?{query}", kind))
+            read += len(pages[-1].rows)
+        rows = {_identity(row): row for page in pages for row in page.rows}
+        whole: M = replace(pages[0], at_ms=min(page.at_ms for page in pages), rows=[*rows.values()])
+        return whole if pages[1:] else pages[0]
 
-    def _ask(self, path: str, kind: type[M], **more: object) -> M:
-        query = self._wanted.query(**more)
-        if self._answers is not None:
-            message = self._answers.answer(path, query)
-            assert isinstance(message, kind)
-            return message
-        assert self._wanted.job is not None
-        answer = ask(self._wanted.job, f"{path}?{query}", kind)
-        if answer is None:
-            raise UsageError(f"{shown(self._wanted.job)} has no {path}: its version may be an earlier one, or it is no job")
-        return answer
+    @property
+    def _name(self) -> str:
+        return "the log dirs" if self._wanted.job is None else f"the job at {shown(self._wanted.job)}"
+
+    def _ask(self, path: str, kind: type[N], /) -> N | None:
+        if self._wanted.job is not None:
+            return ask(self._wanted.job, path, kind)
+        assert self._answers is not None
+        where, _, query = path.partition("?")
+        message = self._answers.answer(where, query)
+        assert message is None or isinstance(message, kind)
+        return message
 
 
-def check_topics(wanted: Wanted, present: Collection[str], doubts: Sequence[str]) -> None:
+def _identity(row: object) -> tuple[object, ...]:
+    """What a row is about: one that has moved between two answers is there once."""
+    return tuple(getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset"))
+
+
+def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str]) -> None:
     """Check that each topic that was named has a partition, if everything could be read.
 
     Raises:
         UsageError: one has none.
     """
-    missing = sorted({*wanted.topics} - {*present})
+    missing = sorted({*wanted.names} - {*present})
     if missing and not doubts:
         where = "in these log dirs" if wanted.job is None else "where that job looks"
         raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}")

@@ -7,7 +7,7 @@ import click
 from streaming.broker.protocol.listing_json import RETENTION_PATH, RetentionPage
 from streaming.common.settings import Settings
 from streaming.pages.listings.retention_list import RETENTION
-from streaming.terminal.cli.lists import ListSource, Wanted, check_topics, print_page, with_list
+from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.source import NOT_KNOWN
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 @click.option(
     "--sort", type=click.Choice(RETENTION.sortable), default=RETENTION.default, show_default=True, help="The field to sort by, as in JSON."
 )
-def command(settings: Settings, wanted: Wanted, sort: str) -> int:
+def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     """Show for every partition what is kept and for how long, what Kafka is about to delete, and what prevents that.
 
     It reads the log dirs, once; brokers may run meanwhile, or not. Or it asks a running job. One replica is shown for each partition: the
@@ -31,7 +31,7 @@ def command(settings: Settings, wanted: Wanted, sort: str) -> int:
 
     source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
     page = source.page(RETENTION_PATH, RetentionPage, sort=sort)
-    check_topics(wanted, [row.topic for row in page.rows] if not wanted.text else wanted.topics, page.doubts)
+    source.check_names(RETENTION_PATH, RetentionPage, page.doubts)
     if wanted.form == "json":
         print_page(page)
     else:
@@ -39,11 +39,11 @@ def command(settings: Settings, wanted: Wanted, sort: str) -> int:
     return NOT_KNOWN if page.doubts else 0
 
 
-def _read(settings: Settings, wanted: Wanted) -> "State":
+def _read(settings: Settings, wanted: ListRequest) -> "State":
     from streaming.broker.disk.logdirs import open_log_dirs
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_retention
 
     log_dirs = open_log_dirs(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
-        return read_retention(log_dirs, wanted.topics, settings, wanted.now_ms, progress.add)
+        return read_retention(log_dirs, wanted.names, settings, wanted.now_ms, progress.add)

@@ -34,16 +34,19 @@ def with_source(*of_log_dirs: str) -> Callable[[Callable[Concatenate[Settings, P
     return decorate
 
 
-def check_source(settings: Settings, job: str | None, *of_log_dirs: str) -> None:
+def check_source(settings: Settings, job: str | None, *of_log_dirs: str, at: int | None = None) -> None:
     """Check that there is exactly one source.
 
     Args:
         of_log_dirs: as for `with_source`.
+        at: the value of ``--at`` of a command that a job answers as of now.
 
     Raises:
         UsageError: there is neither a job nor a log dir, or an option of log dirs besides a job.
     """
     if job is not None and (idle := given("log_dirs", *of_log_dirs)):
         raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
+    if job is not None and at is not None:
+        raise UsageError("--at cannot be given with --job: a job says what is so now")
     if job is None and not settings.log_dirs:
         raise UsageError("give --log-dirs, or --job to ask a running job")

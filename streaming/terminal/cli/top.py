@@ -9,7 +9,6 @@ import click
 from click.core import ParameterSource
 
 from streaming.common.settings import Settings
-from streaming.errors import UsageError
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
@@ -17,8 +16,8 @@ from streaming.terminal.cli.times import Moment
 if TYPE_CHECKING:  # not for --help
     from rich.console import Console
 
-    from streaming.terminal.offline.everything import Everything
-    from streaming.terminal.top.questions import Source
+    from streaming.pages.api.state import State
+    from streaming.terminal.top.questions import AnswerSource
     from streaming.terminal.top.top_state import ScreenState
 
 _VIEWS = ("problems", "partitions", "transactions", "retention", "groups")
@@ -62,7 +61,7 @@ def command(
     from streaming.terminal.top.top_state import Place, ScreenState
     from streaming.terminal.top.watching import watch
 
-    check_source(settings, job, *_OF_LOG_DIRS)
+    check_source(settings, job, *_OF_LOG_DIRS, at=at)
     source = _source(settings, job, at)
     console = Console(highlight=False)
     interval = every if every is not None else 2.0 if job is not None else 0.0
@@ -75,10 +74,8 @@ def command(
     return watch(source, state, console)
 
 
-def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
+def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSource":
     if job is not None:
-        if at is not None:
-            raise UsageError("--at cannot be given with --job: a job says what is so now")
         from streaming.terminal.cli.job_answers import ask, shown
         from streaming.terminal.top.job_source import JobSource
 
@@ -90,20 +87,19 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "Source":
 
     log_once()
 
-    def read() -> "Everything":
+    def read() -> "State":
         return read_everything(open_log_dirs(settings.log_dirs), settings, time.time_ns() // 1_000_000 if at is None else at)
 
     return DirSource(read)
 
 
-def _once(source: "Source", state: "ScreenState", console: "Console", *, form: str, limit: int) -> int:
-    from streaming.terminal.top.labelled_rows import labelled_rows
-    from streaming.terminal.top.once import as_json, exit_status, table
-    from streaming.terminal.top.questions import Listing, Rows
+def _once(source: "AnswerSource", state: "ScreenState", console: "Console", *, form: str, limit: int) -> int:
+    from streaming.terminal.top.once import as_json, exit_status, labelled_rows, table
+    from streaming.terminal.top.questions import ListQuestion, Rows
     from streaming.terminal.top.top_state import question
 
     asked = question(state)
-    if not isinstance(asked, Listing):
+    if not isinstance(asked, ListQuestion):
         raise TypeError(asked)
     answer = source.ask(replace(asked, limit=limit), again=True)
     rows = answer.content

@@ -11,7 +11,7 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS
-from streaming.terminal.cli.lists import ListSource, Wanted, check_topics, print_page, with_list
+from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.options import log_once
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -25,7 +25,7 @@ HANGING = "hanging"
 
 @click.command("transactions")
 @with_list("server_properties", "hanging_after", "stuck_after")
-def command(settings: Settings, wanted: Wanted) -> int:
+def command(settings: Settings, wanted: ListRequest) -> int:
     """Show every open transaction: its start, its producer, what it holds back from readers, and its verdict.
 
     It reads Kafka's log dirs, whether brokers are up or down, or asks a running job, which lists those that are open for longer than its
@@ -41,8 +41,7 @@ def command(settings: Settings, wanted: Wanted) -> int:
     """
     source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
-    if wanted.topics:
-        check_topics(wanted, [row.topic for row in source.page(PARTITIONS_PATH, PartitionPage).rows], page.doubts)
+    source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
     if wanted.form == "json":
         print_page(page)
     else:
@@ -50,7 +49,7 @@ def command(settings: Settings, wanted: Wanted) -> int:
     return SOMETHING_HANGS if _hanging(page) else UNKNOWN_WHETHER_HANGING if page.doubts else NOTHING_HANGS
 
 
-def _read(settings: Settings, wanted: Wanted) -> "State":
+def _read(settings: Settings, wanted: ListRequest) -> "State":
     from streaming.broker.disk.logdirs import open_log_dirs
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_transactions
@@ -58,7 +57,7 @@ def _read(settings: Settings, wanted: Wanted) -> "State":
     log_once()
     log_dirs = open_log_dirs(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
-        return read_transactions(log_dirs, wanted.topics, settings, wanted.now_ms, progress.add)
+        return read_transactions(log_dirs, wanted.names, settings, wanted.now_ms, progress.add)
 
 
 def _hanging(page: TransactionPage) -> int:

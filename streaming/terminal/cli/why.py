@@ -2,15 +2,14 @@
 
 import click
 
-from streaming.common.settings import Settings
-from streaming.terminal.cli.group_source import Asked, ended, named_groups, with_groups
+from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
+from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
 @click.command("why", epilog=EXIT_STATUS)
-@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
-@with_groups
-def command(settings: Settings, names: tuple[str, ...], job: str | None, at: int | None, form: str, fetch_bytes: int) -> int:
+@with_groups(every=False)
+def command(source: GroupSource, wanted: ListRequest) -> int:
     """Say why consumer groups do not go on: the most severe reason first, with the command to copy.
 
     It reads the log dirs of all brokers that are readable here, or asks a running job. Reasons are: records that were deleted unread, or
@@ -20,8 +19,8 @@ def command(settings: Settings, names: tuple[str, ...], job: str | None, at: int
     """
     from streaming.terminal.cli.group_report import assumed, reasons
 
-    named = named_groups(Asked(settings=settings, job=job, at_ms=at, fetch_bytes=fetch_bytes), names)
-    if form == "json":
+    named = source.named()
+    if wanted.form == "json":
         click.echo(named.groups.encode_readable())
     else:
         paragraphs = ["\n".join(reasons(each)) for each in named.groups.rows]

@@ -11,7 +11,7 @@ from streaming.spark.client.address_lookup import addresses, unresolved
 from streaming.spark.client.agent_client import AgentClient, ClientFiles
 from streaming.terminal.doctor.certificates_check import end_of, names_of, of_end
 from streaming.terminal.doctor.checkpoint_check import job_id_of
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 
 _CHECK = "agents"
 _CLOCK_SECONDS = 10.0
@@ -20,9 +20,9 @@ _CLOCK_SECONDS = 10.0
 _TLS_SECONDS = 3.0
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Ask every agent for its status, as a job does; it registers nothing."""
-    chosen = asked.settings
+    chosen = setup.settings
     if not chosen.agents:
         yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="no agents are given")
         return
@@ -34,7 +34,7 @@ def check(asked: Subject) -> Iterator[Diagnosis]:
     clusters: dict[str, str] = {}
     job_id = job_id_of(chosen.checkpoint.absolute())
     for address in found:
-        yield from _of_agent(address, files, job_id, asked.now, clusters)
+        yield from _of_agent(address, files, job_id, setup.now, clusters)
     if len(clusters) > 1:
         several = format_list([f"{agent} of {cluster}" for cluster, agent in clusters.items()], 3)
         yield Diagnosis(

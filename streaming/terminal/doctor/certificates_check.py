@@ -8,15 +8,15 @@ from cryptography import x509
 from streaming.common.certificates import read_ca, read_pair
 from streaming.common.formatting import format_age, format_name, format_time
 from streaming.errors import UsageError
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 
 _CHECK = "certificates"
 _SOON_SECONDS = 7 * 24 * 3600.0
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Read every file with certificates of the settings. Those of the web config file are checked with it."""
-    chosen = asked.settings
+    chosen = setup.settings
     pairs = (
         (chosen.agent_cert, chosen.agent_key, "--agent-cert, --agent-key"),
         (chosen.tls_cert, chosen.tls_key, "--tls-cert, --tls-key"),
@@ -26,10 +26,10 @@ def check(asked: Subject) -> Iterator[Diagnosis]:
         yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="the settings name no certificate")
     for cert, key, option in pairs:
         if cert is not None or key is not None:
-            yield _of_pair(cert, key, option, asked.now)
+            yield _of_pair(cert, key, option, setup.now)
     for ca, option in cas:
         if ca is not None:
-            yield _of_ca(ca, option, asked.now)
+            yield _of_ca(ca, option, setup.now)
 
 
 def _of_pair(cert: Path | None, key: Path | None, option: str, now: float) -> Diagnosis:

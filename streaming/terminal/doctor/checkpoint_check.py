@@ -6,20 +6,20 @@ from pathlib import Path
 
 from streaming.spark.job.checkpoint import VERSION, JobIdentity
 from streaming.spark.job.repair import is_whole, newest
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 from streaming.terminal.doctor.locks import holder_of
 
 _CHECK = "checkpoint"
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Read the checkpoint without taking its lock or repairing it."""
-    directory = asked.settings.checkpoint.absolute()
+    directory = setup.settings.checkpoint.absolute()
     try:
         if not directory.exists() or not any(directory.iterdir()):
             yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what=f"there is no checkpoint in {directory} yet")
             return
-        yield from _identity(directory, asked)
+        yield from _identity(directory, setup)
         yield from _plans(directory)
     except PermissionError as error:
         yield Diagnosis(
@@ -44,7 +44,7 @@ def _read(path: Path) -> JobIdentity:
     return JobIdentity(**json.loads(path.read_text()))
 
 
-def _identity(directory: Path, asked: Subject) -> Iterator[Diagnosis]:
+def _identity(directory: Path, setup: Setup) -> Iterator[Diagnosis]:
     path, anew = directory / "job.json", f"mv {quoted(directory)} {quoted(f'{directory}.damaged')}"
     try:
         identity = _read(path)
@@ -61,7 +61,7 @@ def _identity(directory: Path, asked: Subject) -> Iterator[Diagnosis]:
         what = f"{directory} is of version {identity.version}, this segtail reads {VERSION}: use the segtail that wrote it"
         yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=anew)
         return
-    cluster = asked.log_dirs.cluster_id if asked.log_dirs is not None else ""
+    cluster = setup.log_dirs.cluster_id if setup.log_dirs is not None else ""
     if cluster and identity.cluster_id != cluster:
         yield Diagnosis(
             check=_CHECK,

@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Setup:
     """The subject of a check: the settings of a job or an agent, and where it would run.
 
     ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``given``: the names of

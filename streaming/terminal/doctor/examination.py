@@ -18,7 +18,7 @@ from streaming.terminal.doctor import (
     python_check,
     space_check,
 )
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 
 _CHECKS = (
     python_check,
@@ -44,7 +44,7 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
         job: the address of a job that is asked, too: it listens where it should.
     """
     log_dirs, refused = _opened(settings)
-    asked = Subject(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
+    asked = Setup(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
     return (*refused, *(finding for each in _CHECKS for finding in each.check(asked)))
 
 

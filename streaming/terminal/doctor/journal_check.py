@@ -5,7 +5,7 @@ from pathlib import Path
 
 from streaming.broker.journal.schema import VERSION
 from streaming.common.formatting import format_size
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 from streaming.terminal.doctor.locks import holder_of
 
 _CHECK = "journal"
@@ -16,9 +16,9 @@ _VERSION_AT = 60
 _HEADER_BYTES = 100
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Read the header of the file alone: SQLite itself would write beside a file that it opens."""
-    directory = asked.settings.checkpoint.absolute() / "agent"
+    directory = setup.settings.checkpoint.absolute() / "agent"
     path = directory / "journal.db"
     try:
         with path.open("rb") as file:
@@ -31,7 +31,7 @@ def check(asked: Subject) -> Iterator[Diagnosis]:
         command = f'sudo chown -R "$(id -u)" {quoted(directory)}'
         yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=f"{path} may not be read", command=command)
         return
-    yield _version(path, header, size, asked.settings.journal_max_bytes)
+    yield _version(path, header, size, setup.settings.journal_max_bytes)
     holder = holder_of(directory / "journal.lock")
     if holder is None:
         yield Diagnosis(check=_CHECK, state=Outcome.UNKNOWN, what=f"the kernel does not tell whether an agent holds {path}")

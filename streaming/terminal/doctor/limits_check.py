@@ -7,22 +7,22 @@ from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.logdirs import list_partitions
 from streaming.broker.watcher.inotify import limit
 from streaming.common.formatting import format_count
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 
 _SPARE = 512
 """Descriptors for all that is no log: the journal, sockets, files that are read for a moment."""
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Compare the limits with the logs that are there."""
-    if asked.log_dirs is None:
+    if setup.log_dirs is None:
         yield Diagnosis(
             check="open files", state=Outcome.NOT_APPLICABLE, what="no log dir is given: an agent holds a file open for each log"
         )
         return
-    logs = sum(_logs(log_dir) for log_dir in asked.log_dirs.available)
+    logs = sum(_logs(log_dir) for log_dir in setup.log_dirs.available)
     yield _descriptors(logs)
-    yield from _inotify(logs, len(asked.log_dirs.available))
+    yield from _inotify(logs, len(setup.log_dirs.available))
 
 
 def _logs(log_dir: LogDir) -> int:

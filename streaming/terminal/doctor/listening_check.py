@@ -9,19 +9,19 @@ from streaming.common.units import Address
 from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
 from streaming.terminal.doctor.certificates_check import end_of, of_end
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 from streaming.terminal.doctor.locks import holder_of
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Bind the address for a moment, without listening."""
-    chosen = asked.settings
+    chosen = setup.settings
     addresses = [chosen.listen, *([chosen.metrics_listen] if chosen.metrics_listen is not None else [])]
     holder = holder_of(chosen.checkpoint.absolute() / "job.lock") or 0
     for address in addresses:
-        yield _of_address(address, holder, _port_of(asked.job))
+        yield _of_address(address, holder, _port_of(setup.job))
     if chosen.web_config is not None:
-        yield from _of_web_config(chosen.web_config, asked.now)
+        yield from _of_web_config(chosen.web_config, setup.now)
 
 
 def _port_of(job: str) -> int:

@@ -10,7 +10,7 @@ from streaming.broker.agent.permissions import UnreadablePath, find_unreadable, 
 from streaming.broker.disk.identity import LogDir
 from streaming.common.formatting import format_count, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 
 _CHECK = "permissions"
 
@@ -21,14 +21,14 @@ _METADATA_COST = (
 _PRODUCERS_COST = "transactions that were open before the first segment that is read may be missed"
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Ask the system about each file; nothing is opened."""
-    if asked.log_dirs is None:
+    if setup.log_dirs is None:
         yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="no log dir is given")
         return
-    for path, reason in asked.log_dirs.unavailable.items():
+    for path, reason in setup.log_dirs.unavailable.items():
         yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=reason, command=_as_owner(path))
-    for log_dir in asked.log_dirs.available:
+    for log_dir in setup.log_dirs.available:
         yield from _of(log_dir)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from streaming import __version__
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 
 _OLDEST = (3, 11)
 _OF_JOBS = ("agents", "spark_checkpoint", "master", "spark")
@@ -16,7 +16,7 @@ _EXTRA = ("pyspark", "pandas")
 _INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Compare versions; importing nothing of PySpark."""
     if sys.version_info[:2] < _OLDEST:
         needed = ".".join(map(str, _OLDEST))
@@ -30,7 +30,7 @@ def check(asked: Subject) -> Iterator[Diagnosis]:
     what = (
         f"{' and '.join(missing)} not installed: agents and all commands about a disk go without, `segtail run` and `segtail demo` do not"
     )
-    wanted = not asked.given.isdisjoint(_OF_JOBS)
+    wanted = not setup.given.isdisjoint(_OF_JOBS)
     yield Diagnosis(
         check="PySpark",
         state=Outcome.FAULT if wanted else Outcome.FINE,

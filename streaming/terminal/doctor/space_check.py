@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streaming.common.formatting import format_size
-from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Subject, quoted
+from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 
 _CHECK = "space"
 _LEAST = 64 << 20
 
 
-def check(asked: Subject) -> Iterator[Diagnosis]:
+def check(setup: Setup) -> Iterator[Diagnosis]:
     """Look at the file system of the checkpoint, or of the directory in which it would be made."""
-    checkpoint = asked.settings.checkpoint.absolute()
+    checkpoint = setup.settings.checkpoint.absolute()
     place = next(each for each in (checkpoint, *checkpoint.parents) if each.is_dir())
     if not os.access(place, os.W_OK | os.X_OK):
         yield Diagnosis(
@@ -24,7 +24,7 @@ def check(asked: Subject) -> Iterator[Diagnosis]:
             command=f"sudo install -d -o {os.geteuid()} {quoted(checkpoint)}",
         )
         return
-    free, most = shutil.disk_usage(place).free, asked.settings.journal_max_bytes
+    free, most = shutil.disk_usage(place).free, setup.settings.journal_max_bytes
     what = f"{format_size(free)} are free for the checkpoint {checkpoint}, and its journal takes up to {format_size(most)}"
     if free < most:
         yield Diagnosis(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.terminal.dump.row_table import Cell, Cells, Choices, Column, Flags, Numbers, Table
+from streaming.terminal.dump.row_table import Cell, Cells, Choices, Column, Flags, Numbers, RowTable
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -23,7 +23,7 @@ class ArrowSink:
         self._out = out
         self._writer: pa.RecordBatchStreamWriter | None = None
 
-    def write(self, table: Table) -> None:
+    def write(self, table: RowTable) -> None:
         """Append a table."""
         batch = record_batch(table)
         if self._writer is None:
@@ -45,7 +45,7 @@ class ParquetSink:
         self._out = out
         self._writer: object | None = None
 
-    def write(self, table: Table) -> None:
+    def write(self, table: RowTable) -> None:
         """Append a table."""
         import pyarrow.parquet as pq  # here, because it is slow to import
 
@@ -60,7 +60,7 @@ class ParquetSink:
             self._writer.close()  # type: ignore[attr-defined]
 
 
-def record_batch(table: Table) -> pa.RecordBatch:
+def record_batch(table: RowTable) -> pa.RecordBatch:
     """Convert a table to a record batch, with the file in its last column."""
     columns = (*table.columns, Choices("file", np.zeros(table.rows, np.int8), (table.path,)))
     return pa.RecordBatch.from_arrays([_array(column) for column in columns], names=[column.name for column in columns])

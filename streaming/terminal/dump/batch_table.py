@@ -7,7 +7,7 @@ from streaming.common.codecs import CODECS
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from streaming.kafka.scan.crc_check import stored_crcs
 from streaming.kafka.scan.headers import Batches
-from streaming.terminal.dump.row_table import Choices, Column, Flags, Numbers, Table
+from streaming.terminal.dump.row_table import Choices, Column, Flags, Numbers, RowTable
 from streaming.terminal.dump.segment_walk import Window
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
@@ -17,7 +17,7 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 _OLD_ATTRIBUTES_SHIFT = 24  # an old message has its attributes in the byte where the CRC of magic 2 begins
 
 
-def batch_table(path: str, window: Window, batches: Batches, valid: NDArray[np.bool_] | None) -> Table:
+def batch_table(path: str, window: Window, batches: Batches, valid: NDArray[np.bool_] | None) -> RowTable:
     """The table of some batches of a window.
 
     Args:
@@ -48,7 +48,7 @@ def batch_table(path: str, window: Window, batches: Batches, valid: NDArray[np.b
     )
     if valid is not None:
         columns += (Flags("valid", valid),)
-    return Table("batch", path, len(batches), columns)
+    return RowTable("batch", path, len(batches), columns)
 
 
 def producer_column(batches: Batches, name: str) -> NDArray[np.integer]:

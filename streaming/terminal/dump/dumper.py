@@ -19,7 +19,7 @@ from streaming.terminal.dump.continuity import Continuity
 from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.index_lookup import start_position
 from streaming.terminal.dump.request import Filters, Format, Request
-from streaming.terminal.dump.row_table import Table
+from streaming.terminal.dump.row_table import RowTable
 from streaming.terminal.dump.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
 
 # Each kind of dump needs few of these, and importing all of them takes as long as many a dump. So functions import what they need.
@@ -40,7 +40,7 @@ _Show = Callable[[Window, Batches, "NDArray[np.bool_] | None"], None]
 class Sink(Protocol):
     """The destination of tables."""
 
-    def write(self, table: Table) -> None: ...
+    def write(self, table: RowTable) -> None: ...
 
 
 class Dumper:
@@ -187,7 +187,7 @@ class Dumper:
         reader = SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks)
         try:
             if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
-                self._sink.write(Table("record" if request.records else "batch", str(file.path), 0, ()))
+                self._sink.write(RowTable("record" if request.records else "batch", str(file.path), 0, ()))
             self._verify_and_dump(reader, summary) if request.verify else self._dump_windows(reader, summary, lambda _: None)
             if summary is not None:
                 summary.end_of(reader.tail)

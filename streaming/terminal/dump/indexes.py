@@ -15,7 +15,7 @@ from streaming.kafka.formats.time_index import read_time_entries
 from streaming.kafka.formats.transaction_index import read_aborted_transactions
 from streaming.kafka.scan.index_check import proven_offset_entries, proven_time_entries
 from streaming.terminal.dump.finding import FormatFlaw, Report
-from streaming.terminal.dump.row_table import Numbers, Table
+from streaming.terminal.dump.row_table import Numbers, RowTable
 from streaming.terminal.dump.skeleton import Skeleton
 
 _LARGEST_ENTRY_BYTES = time_index.ENTRY_BYTES
@@ -23,7 +23,7 @@ _LARGEST_ENTRY_BYTES = time_index.ENTRY_BYTES
 SPARSE = (FileType.OFFSET_INDEX, FileType.TIME_INDEX)
 
 
-def index_table(file: KafkaFile, skeleton: Skeleton | None) -> Table:
+def index_table(file: KafkaFile, skeleton: Skeleton | None) -> RowTable:
     """The valid entries of an offset or time index; without a log to prove them, all plausible ones.
 
     Raises OSError.
@@ -39,7 +39,7 @@ def index_table(file: KafkaFile, skeleton: Skeleton | None) -> Table:
     if skeleton is not None and _preallocated(file, data):
         count = _valid(_proven(file, data, skeleton))
     columns = (Numbers("offset", offsets[:count] + file.base_offset), Numbers(name, others[:count]))
-    return Table("offset_entry" if file.type is FileType.OFFSET_INDEX else "time_entry", str(file.path), count, columns)
+    return RowTable("offset_entry" if file.type is FileType.OFFSET_INDEX else "time_entry", str(file.path), count, columns)
 
 
 def check_index(file: KafkaFile, skeleton: Skeleton, report: Report) -> None:

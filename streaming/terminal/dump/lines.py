@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streaming.common.formatting import plain
 from streaming.terminal.dump.digits import Characters, Painter, cell_view, digits_of, names_table
 from streaming.terminal.dump.request import Format
-from streaming.terminal.dump.row_table import Cells, Choices, Column, Flags, Numbers, Table
+from streaming.terminal.dump.row_table import Cells, Choices, Column, Flags, Numbers, RowTable
 from streaming.terminal.dump.styles import FLAGS, CsvStyle, JsonStyle, Style, TextStyle, csv_text
 
 _ROWS = 4096
@@ -27,7 +27,7 @@ class LineSink:
         self._lines = LineWriter(_STYLES[form]())
         self._out = out
 
-    def write(self, table: Table) -> None:
+    def write(self, table: RowTable) -> None:
         """Append a table."""
         for lines in self._lines.lines(table):
             self._out.write(lines)
@@ -63,7 +63,7 @@ class LineWriter:
         self._named = False  # whether the names of the columns are above the rows
         self._layouts: dict[tuple[str, str, int], _Layout] = {}
 
-    def lines(self, table: Table) -> Iterator[bytes | memoryview]:
+    def lines(self, table: RowTable) -> Iterator[bytes | memoryview]:
         """The lines of a table. Each item is valid until the next one is requested."""
         if (table.kind, table.path) != self._shown:
             self._shown, self._named = (table.kind, table.path), False
@@ -81,12 +81,12 @@ class LineWriter:
         for start in range(0, table.rows, _ROWS):
             yield self._painted(table, start, min(_ROWS, table.rows - start))
 
-    def _names(self, table: Table) -> bytes:
+    def _names(self, table: RowTable) -> bytes:
         layout = self._layout(table)
         line = "".join(column.name.rjust(cell.width) for column, cell in zip(table.columns, layout.cells, strict=True))
         return f"{line}\n".encode()
 
-    def _painted(self, table: Table, start: int, rows: int) -> bytes | memoryview:
+    def _painted(self, table: RowTable, start: int, rows: int) -> bytes | memoryview:
         layout = self._layout(table)
         matrix = layout.matrix[:rows]
         for column, cell in zip(table.columns, layout.cells, strict=True):
@@ -112,7 +112,7 @@ class LineWriter:
             # the rows after these may still have longer numbers of an earlier part
             cell.floor = floor if len(matrix) == len(whole) else min(floor, cell.floor)
 
-    def _layout(self, table: Table) -> _Layout:
+    def _layout(self, table: RowTable) -> _Layout:
         """The layout for a table; it is made again if a value no longer fits into its cell."""
         key = (table.kind, table.path, len(table.columns))
         layout = self._layouts.get(key)
@@ -128,7 +128,7 @@ class LineWriter:
             self._layouts[key] = layout
         return layout
 
-    def _new_layout(self, table: Table, needed: list[int], before: _Layout | None) -> _Layout:
+    def _new_layout(self, table: RowTable, needed: list[int], before: _Layout | None) -> _Layout:
         style, template = self._style, bytearray()
         made = []
         for at, (column, size) in enumerate(zip(table.columns, needed, strict=True)):

@@ -9,7 +9,7 @@ from streaming.errors import SegtailError
 from streaming.terminal.dump.dumper import Dumper
 from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.request import Format, Request
-from streaming.terminal.dump.row_table import Table
+from streaming.terminal.dump.row_table import RowTable
 
 FOUND, UNUSABLE = 1, 2
 
@@ -30,7 +30,7 @@ def _output() -> Iterator[None]:
 
 
 class _Writer(Protocol):
-    def write(self, table: Table) -> None: ...
+    def write(self, table: RowTable) -> None: ...
 
     def close(self) -> None: ...
 
@@ -43,7 +43,7 @@ class _Sink:
         self._out = out
         self._writer: _Writer | None = None
 
-    def write(self, table: Table) -> None:
+    def write(self, table: RowTable) -> None:
         with _output():
             if self._writer is None:
                 self._writer = self._open()

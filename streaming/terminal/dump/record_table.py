@@ -13,7 +13,7 @@ from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.decode import Decoded, control_type, decode_control, decoder_for, is_opened, text
 from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.request import Filters, Payload
-from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, Table
+from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable
 from streaming.terminal.dump.segment_walk import Window
 
 _ROWS = 4096
@@ -40,7 +40,7 @@ class RecordTables:
         if payload is Payload.NONE:
             self._show_header = None
 
-    def tables(self, window: Window, batches: Batches) -> Iterator[Table]:
+    def tables(self, window: Window, batches: Batches) -> Iterator[RowTable]:
         """The records of some batches of a window. The rest of a batch that cannot be opened is reported and skipped."""
         view = window.buffer.data
         rows: list[tuple[Record, str | None, Decoded]] = []
@@ -72,7 +72,7 @@ class RecordTables:
     def _found(self, position: int, what: str) -> None:
         self._report(FormatFlaw(self._file.path, position, f"expected records as Kafka writes them: {what}"))
 
-    def _table(self, rows: Sequence[tuple[Record, str | None, Decoded]]) -> Table:
+    def _table(self, rows: Sequence[tuple[Record, str | None, Decoded]]) -> RowTable:
         numbers = np.array([(row[0].offset, row[0].timestamp, row[0].sequence, _size(row[0].key), _size(row[0].value)) for row in rows])
         named = (Numbers(name, numbers[:, at]) for at, name in enumerate(("offset", "timestamp", "sequence", "key_size", "value_size")))
         columns: list[Column] = [*named, Cells("control", [control for _, control, _ in rows])]
@@ -82,7 +82,7 @@ class RecordTables:
                 Cells("value", [decoded[1] for _, _, decoded in rows], raw=True),
             ]
         headers = [[_header(header, self._show_header) for header in record.headers] for record, _, _ in rows]
-        return Table("record", str(self._file.path), len(rows), (*columns, Cells("headers", headers)))
+        return RowTable("record", str(self._file.path), len(rows), (*columns, Cells("headers", headers)))
 
 
 def _hex(data: bytes | None) -> str | None:

@@ -49,7 +49,7 @@ Column = Numbers | Flags | Choices | Cells
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RowTable:
     """Rows from one file; all columns have ``rows`` items. ``kind`` names the type of a row, such as ``batch``."""
 
     kind: str
@@ -71,6 +71,6 @@ def cells_of(column: Column) -> list[Cell]:
             return list(values)
 
 
-def cells(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+def cells(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> RowTable:
     """A table of a few rows."""
-    return Table(kind, path, len(rows), tuple(Cells(name, [row[at] for row in rows]) for at, name in enumerate(names)))
+    return RowTable(kind, path, len(rows), tuple(Cells(name, [row[at] for row in rows]) for at, name in enumerate(names)))

@@ -13,12 +13,12 @@ from streaming.kafka.formats.properties import parse_meta_properties
 from streaming.kafka.formats.quorum_state import parse_quorum_state
 from streaming.kafka.formats.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_transactions
 from streaming.terminal.dump.plain import plain
-from streaming.terminal.dump.row_table import Cell, Numbers, Table, cells
+from streaming.terminal.dump.row_table import Cell, Numbers, RowTable, cells
 
 _NULLABLE = frozenset({"current_txn_first_offset"})
 
 
-def small_table(file: KafkaFile) -> Table:
+def small_table(file: KafkaFile) -> RowTable:
     """The table of a file that is read at once.
 
     Raises:
@@ -33,7 +33,7 @@ def is_small(file: KafkaFile) -> bool:
     return file.type in _TABLES
 
 
-def _snapshot(path: str, data: bytes) -> Table:
+def _snapshot(path: str, data: bytes) -> RowTable:
     states = read_producer_snapshot(data)
     if states is None:
         raise FormatError(f"expected a whole producer snapshot, found {len(data)} bytes of one", len(data))
@@ -41,7 +41,7 @@ def _snapshot(path: str, data: bytes) -> Table:
     return _numbers("producer", path, names, [[getattr(state, name) for name in names] for state in states])
 
 
-def _aborted(path: str, data: bytes) -> Table:
+def _aborted(path: str, data: bytes) -> RowTable:
     found, used = read_aborted_transactions(data)
     names = [field.name for field in fields(AbortedTransaction)]
     if used != len(data):
@@ -49,43 +49,43 @@ def _aborted(path: str, data: bytes) -> Table:
     return _numbers("aborted_transaction", path, names, [[getattr(each, name) for name in names] for each in found])
 
 
-def _leader_epochs(path: str, data: bytes) -> Table:
+def _leader_epochs(path: str, data: bytes) -> RowTable:
     return _numbers(
         "leader_epoch", path, ("epoch", "start_offset"), [(each.epoch, each.start_offset) for each in parse_leader_epochs(data)]
     )
 
 
-def _offsets(path: str, data: bytes) -> Table:
+def _offsets(path: str, data: bytes) -> RowTable:
     rows = [(each.topic, each.partition, each.offset) for each in parse_offset_checkpoint(data)]
     return cells("offset_checkpoint", path, ("topic", "partition", "offset"), rows)
 
 
-def _partition_metadata(path: str, data: bytes) -> Table:
+def _partition_metadata(path: str, data: bytes) -> RowTable:
     return cells("partition_metadata", path, ("topic_id",), [(parse_partition_metadata(data),)])
 
 
-def _meta_properties(path: str, data: bytes) -> Table:
+def _meta_properties(path: str, data: bytes) -> RowTable:
     return _one("meta_properties", path, parse_meta_properties(data))
 
 
-def _quorum_state(path: str, data: bytes) -> Table:
+def _quorum_state(path: str, data: bytes) -> RowTable:
     return _one("quorum_state", path, parse_quorum_state(data))
 
 
-def _one(kind: str, path: str, value: object) -> Table:
+def _one(kind: str, path: str, value: object) -> RowTable:
     values = plain(value)
     assert isinstance(values, dict)
     return cells(kind, path, tuple(values), [tuple(values.values())])
 
 
-def _numbers(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+def _numbers(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> RowTable:
     columns = np.array(rows, np.int64).reshape(-1, len(names)).T
-    return Table(
+    return RowTable(
         kind, path, len(rows), tuple(Numbers(name, column, name in _NULLABLE) for name, column in zip(names, columns, strict=True))
     )
 
 
-_TABLES: dict[FileType, Callable[[str, bytes], Table]] = {
+_TABLES: dict[FileType, Callable[[str, bytes], RowTable]] = {
     FileType.PRODUCER_SNAPSHOT: _snapshot,
     FileType.TRANSACTION_INDEX: _aborted,
     FileType.LEADER_EPOCHS: _leader_epochs,

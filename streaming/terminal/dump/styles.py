@@ -9,7 +9,7 @@ from typing import Protocol
 
 from streaming.common.formatting import NONE, format_table, format_word, plain
 from streaming.terminal.dump.digits import GROUP
-from streaming.terminal.dump.row_table import Cell, Column, Numbers, Table, cells_of
+from streaming.terminal.dump.row_table import Cell, Column, Numbers, RowTable, cells_of
 
 FLAGS = ("false", "true")
 
@@ -24,10 +24,10 @@ class Style(Protocol):
     null: bytes
     shrinks: bool  # blanks are removed from the finished lines
 
-    def head(self, table: Table) -> bytes:
+    def head(self, table: RowTable) -> bytes:
         """The text before the first row of a table from a file."""
 
-    def label(self, table: Table, at: int) -> bytes:
+    def label(self, table: RowTable, at: int) -> bytes:
         """The text before the value of a column."""
 
     def end(self) -> bytes:
@@ -39,7 +39,7 @@ class Style(Protocol):
     def width(self, column: Column, needed: int) -> int:
         """The characters of a cell whose longest value has ``needed`` characters."""
 
-    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+    def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         """The lines of a table row by row."""
 
 
@@ -48,10 +48,10 @@ class TextStyle:
 
     blank, null, shrinks = b" ", NONE.encode(), False
 
-    def head(self, table: Table) -> bytes:
+    def head(self, table: RowTable) -> bytes:
         return f"# {plain(table.path)}\n".encode()
 
-    def label(self, table: Table, at: int) -> bytes:
+    def label(self, table: RowTable, at: int) -> bytes:
         return b""
 
     def end(self) -> bytes:
@@ -65,7 +65,7 @@ class TextStyle:
             needed = max(needed, _LEAST_DIGITS)
         return -(-(max(needed, len(column.name)) + 1) // GROUP) * GROUP
 
-    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+    def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         columns = [(column.name, *map(_shown, cells_of(column))) for column in table.columns]
         wide = table.rows == 1 and len(columns) > _WIDE  # such as a summary: one line for each column
         lines = format_table(columns if wide else zip(*columns, strict=True))
@@ -77,10 +77,10 @@ class JsonStyle:
 
     blank, null, shrinks = b"\0", b"null", True
 
-    def head(self, table: Table) -> bytes:
+    def head(self, table: RowTable) -> bytes:
         return b""
 
-    def label(self, table: Table, at: int) -> bytes:
+    def label(self, table: RowTable, at: int) -> bytes:
         start = json.dumps({"kind": table.kind, "file": table.path})[:-1] if at == 0 else ""
         return f'{start}, "{table.columns[at].name}": '.encode()
 
@@ -93,7 +93,7 @@ class JsonStyle:
     def width(self, column: Column, needed: int) -> int:
         return -(-needed // GROUP) * GROUP
 
-    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+    def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         names = [column.name for column in table.columns]
         start = {"kind": table.kind, "file": table.path}
         for row in zip(*map(cells_of, table.columns), strict=True):
@@ -108,13 +108,13 @@ class CsvStyle:
     def __init__(self) -> None:
         self._begun = False
 
-    def head(self, table: Table) -> bytes:
+    def head(self, table: RowTable) -> bytes:
         if self._begun or not table.columns:
             return b""
         self._begun = True
         return (",".join(column.name for column in table.columns) + ",file\n").encode()
 
-    def label(self, table: Table, at: int) -> bytes:
+    def label(self, table: RowTable, at: int) -> bytes:
         return b"," if at else b""
 
     def end(self) -> bytes:
@@ -126,7 +126,7 @@ class CsvStyle:
     def width(self, column: Column, needed: int) -> int:
         return -(-needed // GROUP) * GROUP
 
-    def rows(self, table: Table, begins: bool) -> Iterator[bytes]:
+    def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         for row in zip(*map(cells_of, table.columns), strict=True):

@@ -9,7 +9,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.batch_table import producer_column, transactional
-from streaming.terminal.dump.row_table import Cell, Table, cells
+from streaming.terminal.dump.row_table import Cell, RowTable, cells
 from streaming.terminal.dump.segment_walk import Tail, Window
 
 _NONE = -1
@@ -104,7 +104,7 @@ class Summary:
         self._opened_before += len(data)
         self._opened_after += HEADER_BYTES + opened
 
-    def table(self, path: str, topic: str, partition: int | None) -> Table:
+    def table(self, path: str, topic: str, partition: int | None) -> RowTable:
         """The summary as a table of one row."""
         stamped: list[tuple[str, Cell]] = [
             ("topic", topic or None),

@@ -31,14 +31,16 @@ def is_foreign(cluster: ClusterView, log: LogKey) -> bool:
 
 
 class ClusterLogs:
-    """Selects the cluster's logs of some topics, and remembers what it has selected and what it has left out.
+    """Selects the cluster's logs that an answer is about, and remembers what it has selected and what it has left out.
 
     Args:
-        asked_for: whether an answer is about a topic.
+        asked_for: whether an answer is about a topic and partition.
         needed: whether logs of a topic are read for it all the same.
     """
 
-    def __init__(self, cluster: ClusterView, asked_for: Callable[[str], bool], needed: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(
+        self, cluster: ClusterView, asked_for: Callable[[str, int], bool], needed: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self._cluster = cluster
         self._asked_for = asked_for
         self._needed = needed
@@ -47,12 +49,13 @@ class ClusterLogs:
 
     def __call__(self, partition: Partition) -> bool:
         """Whether a log is to be read."""
-        if not (self._asked_for(partition.topic) or self._needed(partition.topic)):
+        asked_for = self._asked_for(partition.topic, partition.partition)
+        if not (asked_for or self._needed(partition.topic)):
             return False
         if is_of_cluster(self._cluster, partition):
             self.listed[partition.path] = (partition.topic, partition.partition)
             return True
-        if self._asked_for(partition.topic) and is_foreign(self._cluster, log_id(partition)) and partition.path not in self._foreign:
+        if asked_for and is_foreign(self._cluster, log_id(partition)) and partition.path not in self._foreign:
             self._foreign.append(partition.path)
         return False
 

@@ -15,7 +15,8 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
-from streaming.broker.protocol.disk_json import LeftoverFiles
+from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer, LeftoverFiles
+from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.cluster.usage.what_if import Trial, trying
@@ -27,6 +28,7 @@ from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
+from streaming.pages.api.disk_page import disk_page
 from streaming.rules.config_values import ValueSource
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
@@ -39,7 +41,7 @@ _GARBAGE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, Disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DiskQuestion:
     """What is asked of log dirs: as of ``now_ms``, with ``free`` bytes (None: what is free now), with settings that are tried."""
 
     now_ms: int
@@ -60,7 +62,7 @@ class _Log:
     active_first_ms: int
 
 
-def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> DiskContents:
+def read_disk(log_dirs: LogDirs, settings: Settings, question: DiskQuestion) -> DiskContents:
     """Read log dirs.
 
     Raises:
@@ -68,15 +70,15 @@ def read_disk(log_dirs: LogDirs, settings: Settings, asked: Asked) -> DiskConten
     """
     limiter = context_of(settings, once=True).limiter
     with uncollected():
-        return _Reading(log_dirs, limiter, asked).found()
+        return _Reading(log_dirs, limiter, question).found()
 
 
 class _Reading:
     """One reading. For one thread."""
 
-    def __init__(self, log_dirs: LogDirs, limiter: Limiter, asked: Asked) -> None:
+    def __init__(self, log_dirs: LogDirs, limiter: Limiter, question: DiskQuestion) -> None:
         self._log_dirs = log_dirs
-        self._asked = asked
+        self._question = question
         self._limiter = limiter
         self._cluster = ClusterView(log_dirs)
         self._cluster.refresh()
@@ -100,7 +102,7 @@ class _Reading:
                 self._dirs.append(_unreadable(log_dir, reason or ""))
             else:
                 self._take(log_dir, usage)
-        trials, logs = self._asked.trials, self._logs_there(self._limiter.now())
+        trials, logs = self._question.trials, self._logs_there(self._limiter.now())
         columns = np.concatenate(self._columns) if self._columns else np.empty((0, 7), np.int64)
         return DiskContents(
             dirs=self._dirs,
@@ -117,7 +119,7 @@ class _Reading:
             logs=logs,
             leftovers=self._leftovers,
             doubts=list(self._doubts(logs)),
-            now_ms=self._asked.now_ms,
+            now_ms=self._question.now_ms,
             tried=self._logs_there(self._limiter.trying(trying(trials)).now()) if trials else None,
             what_if=[each.text for each in trials],
         )
@@ -148,7 +150,7 @@ class _Reading:
         self._leftovers += [
             LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
             for each in usage.leftovers
-            if each.kind is DiskFileKind.STRAY or self._asked.now_ms - each.changed_ms > STUCK_MS
+            if each.kind is DiskFileKind.STRAY or self._question.now_ms - each.changed_ms > STUCK_MS
         ]
         taken, apparent = usage.taken.sum(axis=0).tolist(), usage.apparent.sum(axis=0).tolist()
         self._dirs.append(
@@ -158,15 +160,15 @@ class _Reading:
                 up=True,
                 problem="",
                 device=usage.device,
-                free=usage.free if self._asked.free is None else self._asked.free,
-                capacity=usage.capacity if self._asked.free is None else -1,
+                free=usage.free if self._question.free is None else self._question.free,
+                capacity=usage.capacity if self._question.free is None else -1,
                 checkpoint_ms=_modified_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
                 kinds={kind.word: (taken[kind], apparent[kind]) for kind in DiskFileKind},
                 unread=unread,
                 waiting=sum(
                     each.taken
                     for each in usage.leftovers
-                    if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._asked.now_ms - each.changed_ms <= STUCK_MS
+                    if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._question.now_ms - each.changed_ms <= STUCK_MS
                 ),
             )
         )
@@ -268,6 +270,17 @@ class _Reading:
         if self._links:
             some = ", ".join(format_name(path, 300) for path in self._links[:3])
             yield f"{format_count(len(self._links), 'symbolic link')} {'is' if len(self._links) == 1 else 'are'} not followed: {some}"
+
+
+class DiskAnswers:
+    """Answers as a job does about disks, from what was read here."""
+
+    def __init__(self, disks: DiskContents) -> None:
+        self._disks = disks
+
+    def answer(self, path: str, query: str = "") -> DiskAnswer | None:
+        """The answer at `DISK_PATH`; None for any other path."""
+        return disk_page(self._disks, query, ALL_ROWS) if path == DISK_PATH else None
 
 
 def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
@@ -20,13 +19,6 @@ from streaming.terminal.offline.judged_reading import agent_of, judged
 from streaming.terminal.offline.single_reading import SingleReading, see_twice
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Everything:
-    """One reading. ``state`` makes the same messages as a job does."""
-
-    state: State
-
-
 def read_everything(
     log_dirs: LogDirs,
     settings: Settings,
@@ -35,7 +27,7 @@ def read_everything(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int], None] = lambda _: None,
-) -> Everything:
+) -> State:
     """Read all logs once, and judge them as of ``now_ms``, Unix milliseconds. Nothing is open any more when it returns.
 
     Args:
@@ -49,7 +41,7 @@ def read_everything(
     chosen = list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        chosen.append(ClusterLogs(cluster, lambda _: True))
+        chosen.append(ClusterLogs(cluster, _any))
         return Scope(wants=chosen[0], once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
@@ -63,7 +55,7 @@ def read_everything(
             *_elsewhere(agent),
         )
         found = judged(reading, shown, snapshot, settings, now_ms, groups=groups.answers, unknown=doubts, whole=True)
-    return Everything(state=State.of_log_dirs(found))
+    return State.of_log_dirs(found)
 
 
 def _any(_topic: str, _partition: int) -> bool:

@@ -7,16 +7,18 @@ against. Then those logs are counted from the smallest committed offset on.
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from urllib.parse import unquote
 
 import numpy as np
 
+import streaming
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.logdirs import Partition
-from streaming.broker.protocol.group_json import GroupSummary
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
+from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.broker.watcher.cursors import log_id
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
@@ -42,8 +44,10 @@ from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_S
 from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.kafka.groups.commit_table import CommitRows, Commits
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
-from streaming.pages.api.listed_groups import GroupResults, ListedGroups
-from streaming.terminal.offline.cluster_logs import is_of_cluster
+from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
+from streaming.pages.api.paging import page_request
+from streaming.pages.listings.group_list import GROUPS
+from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.coordinator_replay import Replayed, replay_coordinators
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, unread
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
@@ -63,6 +67,25 @@ class GroupReading:
     missing: tuple[str, ...]
     doubts: tuple[str, ...]
     coordinators: int
+
+    def judged_by(self, query: str) -> "LocalGroups":
+        """The same, judged by the parameters `JUDGED_BY` of a query, as a job answers it."""
+        return LocalGroups(self.answers.rejudged(query), self.doubts)
+
+
+class LocalGroups:
+    """Answers as a job does about consumer groups, from log dirs that were read here."""
+
+    def __init__(self, groups: ListedGroups, doubts: Sequence[str]) -> None:
+        self._groups = groups
+        self._doubts = doubts
+
+    def answer(self, path: str, query: str = "") -> GroupPage | GroupDetail | None:
+        """The page at `GROUPS_PATH`, or the group at a path below it, None if it is not there."""
+        if path != GROUPS_PATH:
+            return self._groups.named(unquote(path.removeprefix(f"{GROUPS_PATH}/")))
+        page = self._groups.page(page_request(query, GROUPS, ALL_ROWS, JUDGED_BY))
+        return replace(page, version=streaming.__version__, doubts=[*self._doubts])
 
 
 def read_groups(
@@ -84,13 +107,16 @@ def read_groups(
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
     before = replay_groups(log_dirs, names, settings, clock, sleep, progress)
+    reads, chosen = partial(_reads, before.needed, before.coordinators), list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        return Scope(wants=_wants(cluster, before.needed, before.coordinators), once=True)
+        chosen.append(ClusterLogs(cluster, reads if names else lambda _topic, _partition: True))
+        return Scope(wants=lambda partition: chosen[0](partition) and reads(partition.topic, partition.partition), once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
         seen, snapshot = see_twice(reading)
-        return groups_in(reading, seen, snapshot, before, names, settings, now_ms)
+        groups = groups_in(reading, seen, snapshot, before, names, settings, now_ms)
+        return replace(groups, doubts=(*groups.doubts, *chosen[0].doubts()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,16 +268,6 @@ def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPa
         columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition"))
         for topic, topic_id, number in zip(*columns, strict=True):
             yield topic or cluster.topic_name(topic_id) or "", number
-
-
-def _wants(cluster: ClusterView, needed: Collection[TopicPartition], coordinators: Collection[int] | None) -> Callable[[Partition], bool]:
-    """Selects the logs that the groups read, and those of the coordinators, as far as their brokers have replicas of them."""
-
-    def wants(partition: Partition) -> bool:
-        name, number = partition.topic, partition.partition
-        return _reads(needed, coordinators, name, number) and is_of_cluster(cluster, partition)
-
-    return wants
 
 
 def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | None, topic: str, partition: int) -> bool:

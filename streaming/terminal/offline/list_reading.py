@@ -1,7 +1,6 @@
 """Log dirs read once for one list: open transactions, or what is kept, of some topics or of all. The rows are those that a job has."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
@@ -25,19 +24,6 @@ Progress = Callable[[int], None]
 """Called with the number of bytes that were read, again and again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Topics:
-    """The topics that are asked for; all of them if there is none."""
-
-    names: frozenset[str]
-
-    def has(self, topic: str) -> bool:
-        return not self.names or topic in self.names
-
-    def counts(self, topic: str, _partition: int) -> bool:
-        return self.has(topic)
-
-
 def read_transactions(
     log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int, progress: Progress = lambda _: None
 ) -> State:
@@ -46,21 +32,15 @@ def read_transactions(
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
-    asked, chosen = _Topics(names=frozenset(topics)), list[ClusterLogs]()
+    silent_ms = settings.hanging_after.total_seconds() * 1000
 
-    def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        chosen.append(ClusterLogs(cluster, asked.has, needed=lambda topic: topic == TRANSACTION_TOPIC))
-        return Scope(wants=chosen[0], once=True)
-
-    with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
-        seen, snapshot = see_twice(reading)
-        tails = [tail for tail in tails_of(reading, seen, snapshot) if tail is not None]
-        doubts = [*unread(reading.agent, asked.counts, tails, chosen[0].listed), *refused(reading.agent, asked.counts), *chosen[0].doubts()]
-        names, silent_ms = names_of(seen, snapshot), settings.hanging_after.total_seconds() * 1000
-        open_here = (each for each in seen.logs.late if asked.has(names[each.log]))
+    def unclaimed(_: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:
+        names = names_of(view, snapshot)
+        open_here = (each for each in view.logs.late if not topics or names[each.log] in topics)
         if any(each.verdict == TransactionVerdict.UNKNOWN.label and now_ms - each.last_ms > silent_ms for each in open_here):
-            doubts.append(missing_coordinators(seen.observed.coordinators))
-        return State.of_log_dirs(judged(reading, seen, snapshot, settings, now_ms, unknown=doubts))
+            yield missing_coordinators(view.observed.coordinators)
+
+    return _read(log_dirs, topics, settings, now_ms, progress, see_twice, unclaimed, needed=TRANSACTION_TOPIC)
 
 
 def read_retention(
@@ -71,39 +51,61 @@ def read_retention(
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
-    asked, chosen = _Topics(names=frozenset(topics)), list[ClusterLogs]()
+    return _read(log_dirs, topics, settings, now_ms, progress, SingleReading.see, _without_limits, compacted=True)
+
+
+def _read(
+    log_dirs: LogDirs,
+    topics: Collection[str],
+    settings: Settings,
+    now_ms: int,
+    progress: Progress,
+    look: Callable[[SingleReading], tuple[View, Snapshot]],
+    unknown: Callable[[OfflineAgent, View, Snapshot], Iterator[str]],
+    *,
+    needed: str = "",
+    compacted: bool = False,
+) -> State:
+    """Read and judge.
+
+    Args:
+        topics: none for all.
+        unknown: what of this list is not known besides what could not be read, in sentences.
+        needed: a topic whose logs are read in any case.
+        compacted: what is open is needed of logs that are compacted alone: it holds back the cleaner, but no deletion.
+    """
+    chosen = list[ClusterLogs]()
+
+    def is_about(topic: str, _partition: int) -> bool:
+        return not topics or topic in topics
 
     def scope(cluster: ClusterView, limits_of: LimitsOf) -> Scope:
-        def compacts(log: LogKey) -> bool:  # open transactions hold back the cleaner, but no deletion
-            return limits_of(log.broker, log.topic, cluster.configs(log)).compacts
+        def opens(log: LogKey) -> bool:
+            return not compacted or limits_of(log.broker, log.topic, cluster.configs(log)).compacts
 
-        chosen.append(ClusterLogs(cluster, asked.has))
-        return Scope(wants=chosen[0], opens=compacts, once=True)
+        chosen.append(ClusterLogs(cluster, is_about, needed=needed.__eq__))
+        return Scope(wants=chosen[0], opens=opens, once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
-        seen, snapshot = reading.see()
-        exported = [tail for tail in tails_of(reading, seen, snapshot) if tail is not None]
+        view, snapshot = look(reading)
+        exported = [tail for tail in tails_of(reading, view, snapshot) if tail is not None]
         doubts = (
-            *unread(reading.agent, asked.counts, exported, chosen[0].listed),
-            *refused(reading.agent, asked.counts),
+            *unread(reading.agent, is_about, exported, chosen[0].listed),
+            *refused(reading.agent, is_about),
             *chosen[0].doubts(),
-            *_without_metadata(reading.agent),
-            *_without_segments(seen, snapshot),
+            *unknown(reading.agent, view, snapshot),
         )
-        return State.of_log_dirs(judged(reading, seen, snapshot, settings, now_ms, unknown=doubts))
+        return State.of_log_dirs(judged(reading, view, snapshot, settings, now_ms, unknown=doubts))
 
 
-def _without_metadata(agent: OfflineAgent) -> Iterator[str]:
+def _without_limits(agent: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:
     for each in agent.host_status.brokers:
         if each.expected and not each.readable:
             yield (
                 f"the metadata log of broker {each.broker} cannot be read here, so its leaders and the limits of its topics are not known: "
                 "run as the broker's user, or name the log dir that has __cluster_metadata-0 too"
             )
-
-
-def _without_segments(seen: View, snapshot: Snapshot) -> Iterator[str]:
-    for item, limits in enumerate(seen.logs.limits):
+    for item, limits in enumerate(view.logs.limits):
         if limits is None:
-            topic, partition, broker = (int(seen.logs[name][item]) for name in ("topic", "partition", "broker"))
+            topic, partition, broker = (int(view.logs[name][item]) for name in ("topic", "partition", "broker"))
             yield f"{format_word(snapshot.topic_names[topic])}-{partition} of broker {broker}: its segments cannot be listed"

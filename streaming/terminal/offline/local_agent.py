@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +18,8 @@ from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, BatchRequest
 from streaming.common.formatting import format_word
 from streaming.common.log_key import LogKey
-from streaming.errors import AgentError
+from streaming.errors import AgentError, FormatError
+from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
@@ -80,14 +82,28 @@ class LocalAgent:
         return ((_EDITION, position) for position in map(_as_damage, counted.positions(offsets, upto)))
 
     def _count(self, directory: Path, begin: int) -> CountedLog | None:
-        for left in reversed(range(_TRIES)):
-            try:
-                return count_log(list_segments(directory), begin, self._buffer, self._paced)
-            except OSError as error:  # it may have been deleted or compacted meanwhile: the next try lists it anew
-                if not left:
-                    log.warning("log cannot be counted", extra={"path": str(directory), "error": str(error)})
-                    self.doubts.append(f"{format_word(str(directory))} cannot be counted: {error}")
-        return None
+        try:
+            return count_directory(directory, begin, self._buffer, self._paced)
+        except (FormatError, OSError) as error:
+            log.warning("log cannot be counted", extra={"path": str(directory), "error": str(error)})
+            self.doubts.append(f"{format_word(str(directory))} cannot be counted: {error}")
+            return None
+
+
+def count_directory(directory: Path, begin: int, buffer: Bytes, paced: Callable[[int], None]) -> CountedLog:
+    """Count a log from an offset on, also while its broker deletes or compacts segments.
+
+    Raises:
+        OSError: it cannot be read, or has no segment.
+        FormatError: it is not understood.
+    """
+    for _ in range(_TRIES):
+        segments = list_segments(directory)
+        if not segments:
+            break
+        with suppress(FileNotFoundError):  # of a segment that went meanwhile: the next try lists the others anew
+            return count_log(segments, begin, buffer, paced)
+    raise FileNotFoundError(f"{directory} has no segments that stay")
 
 
 def ask_locally(calls: Mapping[str, Callable[[], A]]) -> dict[str, A]:

@@ -9,7 +9,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
-from streaming.broker.ladder.count_log import CountedLog, count_log
+from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage, CountRow
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.broker.watcher.scope import Scope
@@ -18,7 +18,6 @@ from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.formatting import format_be, format_count, format_list, format_word
-from streaming.common.log_key import LogKey
 from streaming.common.progress_line import ProgressLine
 from streaming.common.settings import Settings
 from streaming.errors import FormatError
@@ -27,15 +26,15 @@ from streaming.kafka.scan.walk import Bytes
 from streaming.pages.api.count_page import page_of
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.doubts import refused, unread
-from streaming.terminal.offline.single_reading import SingleReading
+from streaming.terminal.offline.local_agent import count_directory
+from streaming.terminal.offline.read_pace import ReadPace
+from streaming.terminal.offline.single_reading import SingleReading, names_of, tails_of
 
 _NAMED = 5
-_TRIES = 3
-"""How often a log is counted in which a running broker deletes or compacts segments meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class RecordCounts:
     """``rows`` of partitions. ``doubts``: what could not be read, understood or counted, and which partitions are not here.
 
     ``topics`` that have a partition here, or one elsewhere that the metadata knows. ``unread``: those of the doubts for which a topic may
@@ -50,7 +49,7 @@ class Counts:
 
 def count_records(
     log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int, progress: ProgressLine | None = None
-) -> Counts:
+) -> RecordCounts:
     """Count the records of all topics, or of some.
 
     Args:
@@ -63,16 +62,16 @@ def count_records(
     chosen = list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        chosen.append(ClusterLogs(cluster, lambda topic: not topics or topic in topics))
+        chosen.append(ClusterLogs(cluster, lambda topic, _: not topics or topic in topics))
         return Scope(wants=chosen[0], once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms) as reading:
-        seen, snapshot = reading.see()
-        pace = _Pace(settings.read_rate, progress)
-        exported = list(_exported(reading, seen, snapshot))
+        exported = list(_exported(reading, *reading.see()))
+        buffer = window()
+        pace = ReadPace(settings.read_rate, time.monotonic, time.sleep, progress.add if progress is not None else lambda _: None)
         if progress is not None:
             progress.expect(sum(segment.size for _, tail in exported for segment in _segments(tail)))
-        rows = [_count(row, tail, pace) for row, tail in exported]
+        rows = [_count(row, tail, buffer, pace) for row, tail in exported]
         uncounted = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
 
         named = {(row.topic, row.partition) for row in rows if row.error} | uncounted.keys()  # their rows say why
@@ -88,7 +87,7 @@ def count_records(
             *refused(reading.agent, counts),
             *chosen[0].doubts(),
         )
-        return Counts(
+        return RecordCounts(
             rows=tuple(rows),
             doubts=(*_unseen(elsewhere), *doubts, *_errors(rows)),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
@@ -137,36 +136,14 @@ def _elsewhere(cluster: ClusterView, topics: Collection[str], here: Collection[t
     return tuple(pair for pair in known if pair not in here)
 
 
-class _Pace:
-    """Keeps counting below a rate in bytes a second, and shows how far it is."""
-
-    def __init__(self, rate: int, progress: ProgressLine | None) -> None:
-        self.buffer: Bytes = window()
-        self._rate = rate
-        self._progress = progress
-        self._began = time.monotonic()
-        self._read = 0
-
-    def __call__(self, size: int) -> None:
-        self._read += size
-        if self._progress is not None:
-            self._progress.add(size)
-        early = self._read / self._rate - (time.monotonic() - self._began)
-        if early > 0:
-            time.sleep(early)
-
-
-def _exported(reading: SingleReading, seen: View, snapshot: Snapshot) -> Iterator[tuple[CountRow, Tail]]:
+def _exported(reading: SingleReading, view: View, snapshot: Snapshot) -> Iterator[tuple[CountRow, Tail]]:
     """The logs that are exported, with nothing counted yet."""
-    tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
-    logs = seen.logs
-    for item, topic_id in enumerate(logs.topic_ids):
-        broker, partition, start, end = (int(logs[name][item]) for name in ("broker", "partition", "log_start_offset", "log_end_offset"))
-        topic = snapshot.topic_names[int(logs["topic"][item])]
-        tail = tails.get(LogKey(broker, topic, partition, topic_id))
+    names = ("broker", "partition", "leader", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset")
+    columns = zip(*(view.logs[name].astype(int).tolist() for name in names), strict=True)
+    tails, topics = tails_of(reading, view, snapshot), names_of(view, snapshot)
+    for tail, topic, (broker, partition, leader, start, end, high_watermark, stable) in zip(tails, topics, columns, strict=True):
         if tail is None:
             continue
-        leader, high_watermark, stable = (int(logs[name][item]) for name in ("leader", "high_watermark", "last_stable_offset"))
         row = CountRow(
             broker=broker,
             topic=topic,
@@ -180,19 +157,11 @@ def _exported(reading: SingleReading, seen: View, snapshot: Snapshot) -> Iterato
         yield row, tail
 
 
-def _count(row: CountRow, tail: Tail, pace: _Pace) -> CountRow:
-    for attempt in range(_TRIES):
-        try:
-            segments = list_segments(tail.partition.path)
-            if not segments:
-                raise FileNotFoundError(f"{tail.partition.path} has no segments")
-            return _counted(row, count_log(segments, row.first_offset, pace.buffer, pace))
-        except FileNotFoundError as error:  # a segment was deleted or compacted meanwhile
-            if attempt == _TRIES - 1:
-                return _failed(row, error)
-        except (FormatError, OSError) as error:
-            return _failed(row, error)
-    raise AssertionError("unreachable")
+def _count(row: CountRow, tail: Tail, buffer: Bytes, pace: ReadPace) -> CountRow:
+    try:
+        return _counted(row, count_directory(tail.partition.path, row.first_offset, buffer, pace))
+    except (FormatError, OSError) as error:
+        return replace(row, error=str(error))
 
 
 def _segments(tail: Tail) -> Sequence[Segment]:
@@ -200,10 +169,6 @@ def _segments(tail: Tail) -> Sequence[Segment]:
         return list_segments(tail.partition.path)
     except OSError:
         return ()  # to count it fails as well, and is reported then
-
-
-def _failed(row: CountRow, error: Exception) -> CountRow:
-    return replace(row, error=str(error))
 
 
 def _counted(row: CountRow, counted: CountedLog) -> CountRow:
@@ -232,7 +197,7 @@ def _counted(row: CountRow, counted: CountedLog) -> CountRow:
 class CountAnswers:
     """Answers as a job does about what it has counted, from what was counted here."""
 
-    def __init__(self, counts: Counts, at_ms: int) -> None:
+    def __init__(self, counts: RecordCounts, at_ms: int) -> None:
         self._counts = counts
         self._at_ms = at_ms
 

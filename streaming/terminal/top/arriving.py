@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.terminal.top.questions import Answer, Listing, Question, Rows
+from streaming.terminal.top.questions import Answer, ListQuestion, Question, Rows
 from streaming.terminal.top.scrolling import scrolled
 from streaming.terminal.top.top_state import ScreenState, key_of, question
 
@@ -13,7 +13,7 @@ def answered(state: ScreenState, answer: Answer, now: float) -> ScreenState:
     An answer for a screen that was left still says how everything is; what else is in it counts only if it is wanted.
     """
     state = replace(state, status=answer.status, answered=now, now=max(now, state.now), error="")
-    if not is_wanted(state, answer.content.asked):
+    if not is_wanted(state, answer.content.question):
         return state
     return scrolled(_following(replace(state, content=answer.content)))
 
@@ -28,12 +28,12 @@ def ticked(state: ScreenState, now: float) -> ScreenState:
     return replace(state, now=max(now, state.now))
 
 
-def is_wanted(state: ScreenState, asked: Question) -> bool:
+def is_wanted(state: ScreenState, other: Question) -> bool:
     """Whether an answer to this belongs on the screen: it may begin at another row and have another size, but nothing else."""
     wanted = question(state)
-    if isinstance(wanted, Listing) and isinstance(asked, Listing):
-        return replace(asked, offset=0, limit=0) == replace(wanted, offset=0, limit=0)
-    return asked == wanted
+    if isinstance(wanted, ListQuestion) and isinstance(other, ListQuestion):
+        return replace(other, offset=0, limit=0) == replace(wanted, offset=0, limit=0)
+    return other == wanted
 
 
 def _following(state: ScreenState) -> ScreenState:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from streaming.errors import SegtailError
-from streaming.terminal.top.questions import Answer, Question, Source
+from streaming.terminal.top.questions import Answer, AnswerSource, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Asker:
         wake: called on the thread of the asker when there is a result.
     """
 
-    def __init__(self, source: Source, wake: Callable[[], None]) -> None:
+    def __init__(self, source: AnswerSource, wake: Callable[[], None]) -> None:
         self._source = source
         self._wake = wake
         self._changed = threading.Condition()

@@ -5,26 +5,26 @@ from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.problem_json import Problem
 from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.group_lines import findings_of, group_lines
-from streaming.terminal.top.labelled_text import Line
+from streaming.terminal.top.labelled_text import DetailLine
 from streaming.terminal.top.partition_lines import partition_lines
 from streaming.terminal.top.problem_lines import problem_lines
 from streaming.terminal.top.questions import Detail
 from streaming.terminal.top.top_state import ScreenState, key_of
 
 
-def detail_lines(state: ScreenState) -> list[Line]:
+def detail_lines(state: ScreenState) -> list[DetailLine]:
     """The lines of the thing that is opened last."""
     opened = state.opened[-1]
     if opened.problem:
         problem, rows = opened_problem(state), state.rows
         if problem is None or rows is None:
-            return [Line("This problem is not there any more: esc goes back.")]
+            return [DetailLine("This problem is not there any more: esc goes back.")]
         return problem_lines(problem, Times(rows.at_ms, state.relative), state.width)
     found = state.found
     if found is None:
-        return [Line("" if state.error else "asking ...")]
+        return [DetailLine("" if state.error else "asking ...")]
     if found.detail is None:
-        return [Line("It is not there (any more): esc goes back.")]
+        return [DetailLine("It is not there (any more): esc goes back.")]
     times = Times(found.detail.at_ms, state.relative)
     if isinstance(found.detail, GroupDetail):
         return group_lines(found.detail, times, state.width)

@@ -10,7 +10,7 @@ from streaming.terminal.top.job_source import JobSource
 from streaming.terminal.top.questions import Answer, Question
 
 if TYPE_CHECKING:  # it imports what reads the disk, which a job's screen does not need
-    from streaming.terminal.offline.everything import Everything
+    from streaming.pages.api.state import State
 
 M = TypeVar("M", bound=Message)
 
@@ -24,29 +24,29 @@ class DirSource:
 
     name = "the log dirs"
 
-    def __init__(self, read: "Callable[[], Everything]") -> None:
+    def __init__(self, read: "Callable[[], State]") -> None:
         self._read = read
-        self._found: Everything | None = None
+        self._state: State | None = None
 
     def ask(self, question: Question, *, again: bool) -> Answer:
-        """Answer from the last reading, or from a new one; see `Source`."""
-        if again or self._found is None:
-            self._found = self._read()
-        found = self._found
+        """Answer from the last reading, or from a new one; see `AnswerSource`."""
+        if again or self._state is None:
+            self._state = self._read()
+        state = self._state
 
         def find(path: str, kind: type[M]) -> M | None:
-            message = _message(found, path)
+            message = _message(state, path)
             return message if isinstance(message, kind) else None
 
         return JobSource(self.name, find).ask(question, again=again)
 
 
-def _message(found: "Everything", path: str) -> Message | None:
+def _message(state: "State", path: str) -> Message | None:
     """What a job would answer at a path with its query."""
     where, _, query = path.partition("?")
-    if (message := found.state.answer(where, query)) is not None:
+    if (message := state.answer(where, query)) is not None:
         return message
     *_, topic, last = map(unquote, where.split("/"))
     if where.startswith(f"{PARTITIONS_PATH}/"):
-        return found.state.partition(topic, int(last))
-    return found.state.group(last, query)
+        return state.partition(topic, int(last))
+    return state.group(last, query)

@@ -7,7 +7,7 @@ from rich.text import Text
 from streaming.terminal.top.cells import cut
 from streaming.terminal.top.detail_lines import detail_lines
 from streaming.terminal.top.help_lines import help_lines
-from streaming.terminal.top.labelled_text import Line
+from streaming.terminal.top.labelled_text import DetailLine
 from streaming.terminal.top.screen_parts import body_height, foot, head
 from streaming.terminal.top.table_lines import table_lines
 from streaming.terminal.top.top_state import ScreenState
@@ -25,7 +25,7 @@ def drawn(state: ScreenState) -> Frame:
     """The screen of a state; no line is wider than the terminal."""
     above, below, height = head(state), foot(state), body_height(state)
     if state.helping:
-        body = _page([Line(line) for line in help_lines(state.width)], state, height)
+        body = _page([DetailLine(line) for line in help_lines(state.width)], state, height)
     elif state.opened:
         body = _page(detail_lines(state), state, height)
     else:
@@ -34,7 +34,7 @@ def drawn(state: ScreenState) -> Frame:
     return Frame(tuple(lines), min(len(lines) - 1, _cursor_row(state, len(above), height)))
 
 
-def _page(lines: list[Line], state: ScreenState, height: int) -> list[Text]:
+def _page(lines: list[DetailLine], state: ScreenState, height: int) -> list[Text]:
     visible = lines[state.line : state.line + height]
     style = " dim" if state.is_old else ""
     texts = [Text(cut(each.text, state.width), f"{each.style}{style}".strip()) for each in visible]

@@ -7,7 +7,7 @@ from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times, count, place, size, word
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.top.cells import cut
-from streaming.terminal.top.labelled_text import Line, all_labelled, command_lines, title
+from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 
 _MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
 
@@ -17,7 +17,7 @@ def findings_of(group: GroupDetail) -> list[GroupFinding]:
     return [each for each in group.findings if each.verdict not in NOTHING_TO_DO]
 
 
-def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:
+def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine]:
     """Everything about a group, what is wrong first."""
     of, found = group.summary, findings_of(group)
     calm = len(group.partitions) - len({(each.topic, each.partition) for each in found if each.topic})
@@ -51,9 +51,9 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[Line]:
     return [*lines, *_partitions(group, times, width)]
 
 
-def _partitions(group: GroupDetail, times: Times, width: int) -> list[Line]:
+def _partitions(group: GroupDetail, times: Times, width: int) -> list[DetailLine]:
     if not group.partitions:
         return []
     lines = text_table(GROUP_PARTITIONS, group.partitions[:_MOST_PARTITIONS], times)
     omitted = group.omitted + max(0, len(group.partitions) - _MOST_PARTITIONS)
-    return [*title(f"partitions{f', {omitted:,} left out' if omitted else ''}", width), *(Line(cut(line, width)) for line in lines)]
+    return [*title(f"partitions{f', {omitted:,} left out' if omitted else ''}", width), *(DetailLine(cut(line, width)) for line in lines)]

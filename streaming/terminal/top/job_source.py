@@ -19,7 +19,18 @@ from streaming.broker.protocol.partition_json import PartitionDetail, path_of_pa
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
 from streaming.errors import NotYetError, UsageError
-from streaming.terminal.top.questions import Answer, Content, Detail, Found, Listing, ListName, Question, Row, Rows, Subject
+from streaming.terminal.top.questions import (
+    Answer,
+    Content,
+    Detail,
+    DetailAnswer,
+    DetailQuestion,
+    ListName,
+    ListQuestion,
+    Question,
+    Row,
+    Rows,
+)
 
 M = TypeVar("M", bound=Message)
 
@@ -30,6 +41,18 @@ class Ask(Protocol):
     def __call__(self, path: str, kind: type[M], /) -> M | None: ...
 
 
+def page_at(name: str, ask: Ask, path: str, kind: type[M]) -> M:
+    """What is at a path that every job has.
+
+    Raises:
+        UsageError: there is nothing.
+    """
+    page = ask(path, kind)
+    if page is None:
+        raise UsageError(f"{name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
+    return page
+
+
 class JobSource:
     """A job, by a function that asks it."""
 
@@ -38,64 +61,67 @@ class JobSource:
         self._ask = ask
 
     def ask(self, question: Question, *, again: bool) -> Answer:
-        """Answer with what the job knows now; see `Source`."""
+        """Answer with what the job knows now; see `AnswerSource`."""
         status = self._page(STATUS_PATH, Status)
         content: Content
-        if isinstance(question, Subject):
+        if isinstance(question, DetailQuestion):
             content = self._found(question)
         else:
             content = _READERS[question.view](self, question)
         return Answer(status=status, content=content)
 
     def _page(self, path: str, kind: type[M]) -> M:
-        page = self._ask(path, kind)
-        if page is None:
-            raise UsageError(f"{self.name} has no {path.partition('?')[0]}: its version may be an earlier one, or it is no job")
-        return page
+        return page_at(self.name, self._ask, path, kind)
 
-    def _found(self, subject: Subject) -> Found:
+    def _found(self, subject: DetailQuestion) -> DetailAnswer:
         detail: Detail | None
         if subject.topic:
             detail = self._ask(path_of_partition(subject.topic, subject.partition), PartitionDetail)
         else:
             detail = self._ask(path_of(subject.group), GroupDetail)
-        return Found(asked=subject, detail=detail)
+        return DetailAnswer(question=subject, detail=detail)
 
-    def _problems(self, asked: Listing) -> Rows:
-        page = self._page(f"{PROBLEMS_PATH}?{_query(asked)}", ProblemPage)
+    def _problems(self, question: ListQuestion) -> Rows:
+        page = self._page(f"{PROBLEMS_PATH}?{_query(question)}", ProblemPage)
         return Rows(
-            asked=asked, at_ms=page.at_ms, total=page.total, matched=page.matched, offset=page.offset, rows=tuple(page.rows), page=page
+            question=question,
+            at_ms=page.at_ms,
+            total=page.total,
+            matched=page.matched,
+            offset=page.offset,
+            rows=tuple(page.rows),
+            page=page,
         )
 
-    def _partitions(self, asked: Listing) -> Rows:
-        page = self._page(f"{PARTITIONS_PATH}?{_query(asked)}", PartitionPage)
-        return _rows(asked, page, tuple(page.rows))
+    def _partitions(self, question: ListQuestion) -> Rows:
+        page = self._page(f"{PARTITIONS_PATH}?{_query(question)}", PartitionPage)
+        return _rows(question, page, tuple(page.rows))
 
-    def _transactions(self, asked: Listing) -> Rows:
-        page = self._page(f"{TRANSACTIONS_PATH}?{_query(asked)}", TransactionPage)
+    def _transactions(self, question: ListQuestion) -> Rows:
+        page = self._page(f"{TRANSACTIONS_PATH}?{_query(question)}", TransactionPage)
         notes = (f"{page.omitted:,} more are only counted: they are young, or late_limit is lower.",) if page.omitted > 0 else ()
-        return _rows(asked, page, tuple(page.rows), notes)
+        return _rows(question, page, tuple(page.rows), notes)
 
-    def _retention(self, asked: Listing) -> Rows:
-        page = self._page(f"{RETENTION_PATH}?{_query(asked)}", RetentionPage)
-        return _rows(asked, page, tuple(page.rows))
+    def _retention(self, question: ListQuestion) -> Rows:
+        page = self._page(f"{RETENTION_PATH}?{_query(question)}", RetentionPage)
+        return _rows(question, page, tuple(page.rows))
 
-    def _groups(self, asked: Listing) -> Rows:
+    def _groups(self, question: ListQuestion) -> Rows:
         try:
-            page = self._page(f"{GROUPS_PATH}?{_query(asked)}", GroupPage)
+            page = self._page(f"{GROUPS_PATH}?{_query(question)}", GroupPage)
         except NotYetError as error:  # of everything else it may know all
             return Rows(
-                asked=asked,
+                question=question,
                 at_ms=-1,
                 total=0,
                 matched=0,
                 offset=0,
                 rows=(),
-                sort=asked.sort,
-                descending=asked.descending,
+                sort=question.sort,
+                descending=question.descending,
                 notes=(f"{error}.",),
             )
-        return _rows(asked, page, tuple(page.rows), tuple(_left_out(page)))
+        return _rows(question, page, tuple(page.rows), tuple(_left_out(page)))
 
 
 def _left_out(page: GroupPage) -> Iterator[str]:
@@ -105,15 +131,15 @@ def _left_out(page: GroupPage) -> Iterator[str]:
         yield f"{page.omitted:,} more groups are left out, because groups_limit is lower."
 
 
-def _query(asked: Listing) -> str:
-    order = {"sort": asked.sort, "order": "desc" if asked.descending else "asc"} if asked.sort else {}
-    words = {"filter": asked.filter} if asked.filter else {}
-    return urlencode({**order, **words, "offset": asked.offset, "limit": asked.limit})
+def _query(question: ListQuestion) -> str:
+    order = {"sort": question.sort, "order": "desc" if question.descending else "asc"} if question.sort else {}
+    words = {"filter": question.filter} if question.filter else {}
+    return urlencode({**order, **words, "offset": question.offset, "limit": question.limit})
 
 
-def _rows(asked: Listing, page: ListPage, rows: tuple[Row, ...], notes: tuple[str, ...] = ()) -> Rows:
+def _rows(question: ListQuestion, page: ListPage, rows: tuple[Row, ...], notes: tuple[str, ...] = ()) -> Rows:
     return Rows(
-        asked=asked,
+        question=question,
         at_ms=page.at_ms,
         total=page.total,
         matched=page.matched,
@@ -126,7 +152,7 @@ def _rows(asked: Listing, page: ListPage, rows: tuple[Row, ...], notes: tuple[st
     )
 
 
-_READERS: dict[ListName, Callable[[JobSource, Listing], Rows]] = {
+_READERS: dict[ListName, Callable[[JobSource, ListQuestion], Rows]] = {
     ListName.PROBLEMS: JobSource._problems,
     ListName.PARTITIONS: JobSource._partitions,
     ListName.TRANSACTIONS: JobSource._transactions,

@@ -13,33 +13,33 @@ _NARROW = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DetailLine:
     """A line of a detail. ``style``: one of rich's, "" for none."""
 
     text: str
     style: str = ""
 
 
-def title(text: str, width: int) -> list[Line]:
+def title(text: str, width: int) -> list[DetailLine]:
     """What follows is about this."""
-    return [Line(""), *(Line(line, "bold") for line in wrapped(plain(text), width))]
+    return [DetailLine(""), *(DetailLine(line, "bold") for line in wrapped(plain(text), width))]
 
 
-def labelled(label: str, text: str, width: int) -> list[Line]:
+def labelled(label: str, text: str, width: int) -> list[DetailLine]:
     """A text with its label before it, or above it in a narrow terminal."""
     if width < _NARROW:
-        return [Line(f"{label}:"), *(Line(f"  {line}") for line in wrapped(plain(text), max(2, width - 2)))]
+        return [DetailLine(f"{label}:"), *(DetailLine(f"  {line}") for line in wrapped(plain(text), max(2, width - 2)))]
     first, *rest = wrapped(plain(text), width - _LABEL)
-    return [Line(f"{label:<{_LABEL}}{first}"), *(Line(f"{'':<{_LABEL}}{line}") for line in rest)]
+    return [DetailLine(f"{label:<{_LABEL}}{first}"), *(DetailLine(f"{'':<{_LABEL}}{line}") for line in rest)]
 
 
-def all_labelled(pairs: Iterable[tuple[str, str]], width: int) -> list[Line]:
+def all_labelled(pairs: Iterable[tuple[str, str]], width: int) -> list[DetailLine]:
     """Those of the labelled texts that are not empty."""
     return [line for label, text in pairs if text for line in labelled(label, text, width)]
 
 
-def command_lines(command: str, reason: str, width: int) -> list[Line]:
+def command_lines(command: str, reason: str, width: int) -> list[DetailLine]:
     """A command from the left edge on and broken anywhere, so that it is whole if it is marked by hand; or why there is none."""
     if command:
-        return [Line(piece, "bold") for piece in chop_cells(plain(command), max(2, width))]
-    return [Line(line) for line in wrapped(f"no command: {plain(reason)}", width)] if reason else []
+        return [DetailLine(piece, "bold") for piece in chop_cells(plain(command), max(2, width))]
+    return [DetailLine(line) for line in wrapped(f"no command: {plain(reason)}", width)] if reason else []

@@ -1,4 +1,4 @@
-"""`segtail top --once`: a view as text or JSON, and how everything is as an exit status."""
+"""`segtail top --once`: a view as a table, labelled lines or JSON, and how everything is as an exit status."""
 
 import json
 from collections.abc import Iterator
@@ -6,14 +6,17 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from streaming.broker.protocol.problem_json import CRITICAL, WARNING
+from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Problem
 from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import NONE
+from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
 from streaming.terminal.top.cells import plain
-from streaming.terminal.top.questions import Answer, Rows
+from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import severity_style
 from streaming.terminal.top.table_lines import table_lines
 from streaming.terminal.top.top_state import Place, ScreenState
+from streaming.terminal.top.view_columns import COLUMNS
 
 FINE, FOUND, NOT_KNOWN = 0, 3, 4
 """Exit status."""
@@ -34,12 +37,46 @@ def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     yield from (Text(f"not known: {plain(text)}") for text in status.doubts)
     yield Text("")
     state = replace(state, status=replace(status, doubts=[]), content=rows, answered=state.now).with_place(
-        Place(cursor=-1, filter=rows.asked.filter)
+        Place(cursor=-1, filter=rows.question.filter)
     )
     yield from table_lines(state, max(1, len(rows.rows)))
     if (rest := rows.matched - rows.offset - len(rows.rows)) > 0:
         yield Text(f"and {rest:,} more: --limit shows them")
     yield from (Text(plain(note)) for note in rows.notes)
+
+
+def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str]:
+    """The same without a table, for screen readers, pipes and dumb terminals: the names of the columns are in each line."""
+    status, times = answer.status, Times(rows.at_ms, relative)
+    yield f"verdict: {plain(status.verdict)}"
+    yield f"freshness: {plain(status.freshness)}"
+    yield from (f"not known: {plain(text)}" for text in status.doubts)
+    count = f"{len(rows.rows):,} of {rows.matched:,}" if len(rows.rows) < rows.matched else f"{rows.matched:,}"
+    yield f"{rows.question.view}: {count}"
+    noun = "retention" if rows.question.view is ListName.RETENTION else rows.question.view.removesuffix("s")
+    for row in rows.rows:
+        yield f"{noun}: {', '.join(_problem(row, times) if isinstance(row, Problem) else _cells(row, rows, times))}"
+    yield from (f"note: {plain(text)}" for text in rows.notes)
+
+
+def _cells(row: Row, rows: Rows, times: Times) -> Iterator[str]:
+    first, *rest = COLUMNS[rows.question.view]
+    yield plain(first.cell_in(row, times).text)
+    for column in rest:
+        text = plain(column.cell_in(row, times).text)
+        if text not in (NONE, "") and column.unit is not Unit.CURVE:
+            yield f"{column.heading.lower()} {text}"
+
+
+def _problem(row: Problem, times: Times) -> Iterator[str]:
+    """Its sentence has no name of a column before it."""
+    yield f"{row.severity}: {plain(row.what)}"
+    yield from [f"since {times.of(row.since_ms)}"] if row.since_ms >= 0 else []
+    yield from [f"holds back: {plain(row.holds_back.rstrip('.'))}"] if row.holds_back else []
+    if row.command:
+        yield f"command: {plain(row.command)}"
+    elif row.no_command:
+        yield f"no command: {plain(row.no_command)}"
 
 
 def as_json(answer: Answer, rows: Rows) -> str:

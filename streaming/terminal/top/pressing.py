@@ -9,7 +9,7 @@ from streaming.broker.protocol.problem_json import Problem
 from streaming.pages.listings.listing import DESCENDING
 from streaming.terminal.top.detail_lines import command_of, detail_lines
 from streaming.terminal.top.help_lines import help_lines
-from streaming.terminal.top.questions import VIEWS, Row, Subject
+from streaming.terminal.top.questions import VIEWS, DetailQuestion, Row
 from streaming.terminal.top.screen_parts import body_height
 from streaming.terminal.top.scrolling import scrolled
 from streaming.terminal.top.top_state import INTERVALS, Opened, ScreenState, key_of
@@ -116,13 +116,13 @@ def _open(state: ScreenState) -> ScreenState:
     return replace(state, opened=(*state.opened, opened), line=0)
 
 
-def _subject(row: Row) -> Subject | None:
+def _subject(row: Row) -> DetailQuestion | None:
     """What a row is about."""
     if isinstance(row, GroupSummary):
-        return Subject(group=row.group)
+        return DetailQuestion(group=row.group)
     if isinstance(row, Problem) and (row.group or not row.topic or row.partition < 0):
-        return Subject(group=row.group) if row.group else None
-    return Subject(topic=row.topic, partition=row.partition)
+        return DetailQuestion(group=row.group) if row.group else None
+    return DetailQuestion(topic=row.topic, partition=row.partition)
 
 
 def _copy(state: ScreenState) -> ScreenState:

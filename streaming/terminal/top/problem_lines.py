@@ -3,14 +3,14 @@
 from streaming.broker.protocol.problem_json import Problem
 from streaming.common.formatting import format_name
 from streaming.pages.listings.list_cells import Times, place
-from streaming.terminal.top.labelled_text import Line, all_labelled, command_lines, title
+from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 
 
-def problem_lines(problem: Problem, times: Times, width: int) -> list[Line]:
+def problem_lines(problem: Problem, times: Times, width: int) -> list[DetailLine]:
     """Everything about a problem, with its command."""
     return [
         *title(problem.what, width),
-        Line(""),
+        DetailLine(""),
         *all_labelled(
             (
                 ("severity", problem.severity),
@@ -26,14 +26,14 @@ def problem_lines(problem: Problem, times: Times, width: int) -> list[Line]:
             ),
             width,
         ),
-        Line(""),
+        DetailLine(""),
         *command_lines(problem.command, problem.no_command, width),
     ]
 
 
-def problem_list(problems: list[Problem], times: Times, width: int) -> list[Line]:
+def problem_list(problems: list[Problem], times: Times, width: int) -> list[DetailLine]:
     """The problems of one thing, each with its command."""
-    lines: list[Line] = []
+    lines: list[DetailLine] = []
     for each in problems:
         since = f", since {times.of(each.since_ms)}" if each.since_ms >= 0 else ""
         lines += title(f"{each.severity}: {each.what}{since}", width)

@@ -29,7 +29,7 @@ VIEWS = tuple(ListName)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ListQuestion:
     """Some rows of a view. ``sort``: a field of the rows, "" for the order that whoever answers chooses."""
 
     view: ListName
@@ -41,7 +41,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class DetailQuestion:
     """One thing in detail: a partition, or a group if ``topic`` is ""."""
 
     topic: str = ""
@@ -49,18 +49,18 @@ class Subject:
     group: str = ""
 
 
-Question = Listing | Subject
+Question = ListQuestion | DetailQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The answer to a `Listing`: ``rows`` from ``offset`` on, of ``matched`` ones that the filter leaves of ``total``.
+    """The answer to a `ListQuestion`: ``rows`` from ``offset`` on, of ``matched`` ones that the filter leaves of ``total``.
 
     ``at_ms``: as of when, Unix milliseconds. ``sort``, ``descending``: the order that they have. ``notes``: what is left out, in sentences.
     ``page``: the message that they came in, if one message has them all.
     """
 
-    asked: Listing
+    question: ListQuestion
     at_ms: int
     total: int
     matched: int
@@ -73,14 +73,14 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The answer to a `Subject`; ``detail`` is None if there is no such thing (any more)."""
+class DetailAnswer:
+    """The answer to a `DetailQuestion`; ``detail`` is None if there is no such thing (any more)."""
 
-    asked: Subject
+    question: DetailQuestion
     detail: Detail | None
 
 
-Content = Rows | Found
+Content = Rows | DetailAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Answer:
     content: Content
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """Whoever answers: a job, or log dirs that are read."""
 
     name: str

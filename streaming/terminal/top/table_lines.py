@@ -49,7 +49,7 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
 
 def laid_out(rows: Rows, visible: Sequence[Row], times: Times, width: int) -> tuple[tuple[Field, ...], list[int], list[list[str]]]:
     """The columns that fit, their widths, and the texts of their cells."""
-    columns = COLUMNS[rows.asked.view]
+    columns = COLUMNS[rows.question.view]
     cells = [[plain(column.cell_in(row, times).text) for column in columns] for row in visible]
     natural = [max([cell_len(_heading(column, rows)), *(cell_len(texts[at]) for texts in cells)]) for at, column in enumerate(columns)]
     widths = fitted(natural, [column.least for column in columns], width)

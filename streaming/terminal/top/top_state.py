@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_json import Status
-from streaming.terminal.top.questions import VIEWS, Content, Found, Listing, ListName, Question, Row, Rows, Subject
+from streaming.terminal.top.questions import VIEWS, Content, DetailAnswer, DetailQuestion, ListName, ListQuestion, Question, Row, Rows
 
 INTERVALS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between two answers that ``+`` and ``-`` choose from."""
@@ -36,7 +36,7 @@ class Opened:
     """A thing that is shown in detail: ``problem`` is its key, else ``subject`` is what was asked for."""
 
     problem: str = ""
-    subject: Subject | None = None
+    subject: DetailQuestion | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +84,13 @@ class ScreenState:
     @property
     def rows(self) -> Rows | None:
         """The rows of the present view, None if they are not there (yet)."""
-        return self.content if isinstance(self.content, Rows) and self.content.asked.view is self.view else None
+        return self.content if isinstance(self.content, Rows) and self.content.question.view is self.view else None
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> DetailAnswer | None:
         """The detail that is opened, None if it is not there yet."""
         subject = self.opened[-1].subject if self.opened else None
-        return self.content if isinstance(self.content, Found) and self.content.asked == subject else None
+        return self.content if isinstance(self.content, DetailAnswer) and self.content.question == subject else None
 
     @property
     def chosen(self) -> Row | None:
@@ -102,7 +102,7 @@ class ScreenState:
     @property
     def waits(self) -> bool:
         """Whether what is shown is not what was asked for last: another order, another part of the list."""
-        return self.content is None or _without_limit(self.content.asked) != _without_limit(question(self))
+        return self.content is None or _without_limit(self.content.question) != _without_limit(question(self))
 
     @property
     def is_old(self) -> bool:
@@ -117,7 +117,7 @@ def question(state: ScreenState) -> Question:
     if state.opened and (subject := state.opened[-1].subject) is not None:
         return subject
     place = state.place
-    return Listing(
+    return ListQuestion(
         view=state.view,
         sort=place.sort,
         descending=place.descending,
@@ -136,4 +136,4 @@ def key_of(row: Row) -> str:
 
 
 def _without_limit(asked: Question) -> Question:
-    return replace(asked, limit=0) if isinstance(asked, Listing) else asked
+    return replace(asked, limit=0) if isinstance(asked, ListQuestion) else asked
