@@ -11,6 +11,7 @@ from streaming.broker.disk.logdirs import live_directories, log_dir_stamp, parti
 from streaming.broker.disk.segment_files import FileIdentity, Stamp
 from streaming.broker.watcher import inotify
 from streaming.broker.watcher.observation import Observation
+from streaming.broker.watcher.timers import is_due
 from streaming.kafka.formats.names import parse_partition_dir
 
 log = logging.getLogger(__name__)
@@ -220,8 +221,3 @@ class LogDirWatch:
         with self._lock:
             self._heard |= {name for name in heard if self._stamps.get(name) is None}
         return changed
-
-
-def is_due(now: int, at: int, interval: int) -> bool:
-    """Whether work is due that is done every ``interval``, and next at ``at``, by a clock that may be set back; all are of one unit."""
-    return now >= at or at - now > interval

@@ -13,7 +13,8 @@ from typing import Any
 
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.watcher import inotify
-from streaming.broker.watcher.log_dir_watch import LogDirWatch, is_due
+from streaming.broker.watcher.log_dir_watch import LogDirWatch
+from streaming.broker.watcher.timers import is_due
 
 log = logging.getLogger(__name__)
 

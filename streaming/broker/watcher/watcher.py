@@ -24,7 +24,6 @@ from streaming.broker.watcher.departures import ListingResult
 from streaming.broker.watcher.found_events import FoundPublisher
 from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs
 from streaming.broker.watcher.leading import Leading
-from streaming.broker.watcher.log_dir_watch import is_due
 from streaming.broker.watcher.publishing import Publisher
 from streaming.broker.watcher.reading import GrowthReader, Noting, note_nothing
 from streaming.broker.watcher.registry import LogRegistry
@@ -32,6 +31,7 @@ from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading
 from streaming.broker.watcher.scope import EVERYTHING, Scope
 from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.timers import is_due
 from streaming.broker.watcher.unclean_elections import UncleanElections
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.common.catalog.changes import Changes, Version
