@@ -288,8 +288,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="verdicts-dirty-lately",
         file="streaming/cluster/verdicts/cases.py",
-        before='some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit) & (kept.columns["long_dirty_millionths"] > limit)',
-        after='some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit)',
+        before='some = (limit >= 0) & (columns["dirty_millionths"] > limit) & (columns["long_dirty_millionths"] > limit)',
+        after='some = (limit >= 0) & (columns["dirty_millionths"] > limit)',
         why="A log that was written fast for an hour would be said not to be compacted for three.",
         tests=("tests/verdicts/test_cases.py",),
     ),

@@ -13,7 +13,7 @@ ACTIVE = {"active_segment": 50, "active_position": 300, "active_max_timestamp_ms
 
 
 def listed(table: Table, seconds: float) -> Listed:
-    return view(table.snapshot(NOW + seconds)).kept.listed
+    return view(table.snapshot(NOW + seconds)).retention.listed
 
 
 def put(table: Table, **values: Any) -> None:

@@ -33,7 +33,7 @@ Position = tuple[str, int, int]
 class GroupAgent(Protocol):
     """The calls that an answer about a group needs of each agent."""
 
-    def positions(self, asked: pa.Table) -> pa.Table:
+    def positions(self, question: pa.Table) -> pa.Table:
         """See `streaming.spark.client.agent_client.AgentClient.positions`."""
 
     def batch(self, request: BatchRequest) -> BatchCheck:

@@ -10,7 +10,7 @@ import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_sums import pair_starts
-from streaming.cluster.view.exported import Kept, Observed
+from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows
@@ -38,9 +38,9 @@ def expirations(rows: CommitRows, groups: Mapping[str, GroupFacts], retention_ms
     return found
 
 
-def offsets_retention_ms(observed: Observed, kept: Kept) -> int:
+def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int:
     """``offsets.retention.minutes`` of the first broker with a coordinator's log: all have the same one."""
-    limits = zip(kept.items.tolist(), kept.limits, strict=True)
+    limits = zip(retention.items.tolist(), retention.limits, strict=True)
     known = (each.offsets_retention_ms for item, each in limits if each and observed.names[item] == OFFSETS_TOPIC)
     return next(known, DEFAULT_MS)
 

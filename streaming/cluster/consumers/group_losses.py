@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.cluster.view.exported import Kept, Observed
+from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_values import ValueSource
 from streaming.rules.group_loss import Growth, Losses, losses, mean_rates
@@ -11,7 +11,7 @@ from streaming.rules.segment_columns import ABSENT
 
 
 def losses_of(
-    observed: Observed, kept: Kept, items: Longs, offsets: Longs, now_ms: int, rates: NDArray[np.float64] | None = None
+    observed: Observed, retention: RetentionResults, items: Longs, offsets: Longs, now_ms: int, rates: NDArray[np.float64] | None = None
 ) -> Losses:
     """Compute when retention deletes offsets, `ABSENT` where that is not known.
 
@@ -20,8 +20,8 @@ def losses_of(
         offsets: at or above the log start.
         rates: bytes a second at which each observed log grows now; if None, or `ABSENT` for a log, what its list of segments shows.
     """
-    listed = kept.listed
-    where = kept.items[listed.items]  # of each listed log its index in `observed`
+    listed = retention.listed
+    where = retention.items[listed.items]  # of each listed log its index in `observed`
     if not len(where) or not len(items):
         return _nothing(len(items))
     owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
@@ -36,11 +36,11 @@ def losses_of(
     return all_of
 
 
-def limits_assumed(kept: Kept, items: Longs) -> Flags:
+def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
     """Of which logs, as indexes in `Observed`, the limits are assumed."""
-    assumed = np.array([limits is not None and limits.source is ValueSource.ASSUMED for limits in kept.limits], np.bool_)
-    place = np.searchsorted(kept.items, items)
-    there = np.append(kept.items, ABSENT)[place] == items
+    assumed = np.array([limits is not None and limits.source is ValueSource.ASSUMED for limits in retention.limits], np.bool_)
+    place = np.searchsorted(retention.items, items)
+    there = np.append(retention.items, ABSENT)[place] == items
     found: Flags = np.append(assumed, False)[place] & there
     return found
 

@@ -71,11 +71,11 @@ class GroupPartitions:
     def _limited(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
         """The partitions; those with a next record with the limits of their logs."""
         _, by_size, items = self._losses(partitions)
-        kept = self._logs.kept
+        retention = self._logs.retention
         limited = []
         for each, sized, item in zip(partitions, by_size.tolist(), items.tolist(), strict=True):
-            place = int(np.searchsorted(kept.items, item))
-            limits = kept.limits[place] if item >= 0 and place < len(kept.items) and kept.items[place] == item else None
+            place = int(np.searchsorted(retention.items, item))
+            limits = retention.limits[place] if item >= 0 and place < len(retention.items) and retention.items[place] == item else None
             if limits is not None:
                 each = replace(each, limits_assumed=limits.source is ValueSource.ASSUMED, loss_by_size=sized)
                 if limits.deletes:
@@ -93,7 +93,7 @@ class GroupPartitions:
         growth = np.full(len(observed.names), float(ABSENT))
         growth[items[some]] = [rates.get(log, ABSENT) for log in logs]
         offsets = np.array([partitions[at].next_offset for at in some], np.int64)
-        losses = losses_of(observed, self._logs.kept, items[some], offsets, snapshot.at_ms, growth)
+        losses = losses_of(observed, self._logs.retention, items[some], offsets, snapshot.at_ms, growth)
         ends, by_size = np.full(len(partitions), ABSENT, np.int64), np.zeros(len(partitions), np.bool_)
         ends[some], by_size[some] = losses.end_offset, losses.by_size
         return ends, by_size, items

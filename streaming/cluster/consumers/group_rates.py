@@ -32,11 +32,11 @@ class FadingRates:
         """What passes from now on has passed since the round before."""
         self._before_ms, self._round_ms = self._round_ms, steady_ms
 
-    def begin(self, of: Longs, there: Flags, steady_ms: int) -> None:
-        """The items are others: each was the item ``of`` before, if it was ``there``."""
-        self._rate = np.where(there, np.append(self._rate, 0.0)[of], 0.0)
-        self._at_ms = np.where(there, np.append(self._at_ms, steady_ms)[of], steady_ms)
-        self._first_ms = np.where(there, np.append(self._first_ms, steady_ms)[of], steady_ms)
+    def begin(self, former: Longs, there: Flags, steady_ms: int) -> None:
+        """The items are others: each was the item ``former`` before, if it was ``there``."""
+        self._rate = np.where(there, np.append(self._rate, 0.0)[former], 0.0)
+        self._at_ms = np.where(there, np.append(self._at_ms, steady_ms)[former], steady_ms)
+        self._first_ms = np.where(there, np.append(self._first_ms, steady_ms)[former], steady_ms)
 
     def passed(self, count: Longs, steady_ms: int) -> None:
         """So much has passed each item, evenly since the round before."""

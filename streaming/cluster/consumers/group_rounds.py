@@ -61,7 +61,7 @@ class Agent(Protocol):
     def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
         """See `streaming.spark.client.agent_client.AgentClient.records`."""
 
-    def positions(self, asked: pa.Table) -> pa.Table:
+    def positions(self, question: pa.Table) -> pa.Table:
         """See `streaming.spark.client.agent_client.AgentClient.positions`."""
 
 
@@ -231,7 +231,7 @@ class GroupRounds:
         observed = observe(there, snapshot)
         return RoundView(
             observed=observed,
-            kept=keep(observed, snapshot),
+            retention=keep(observed, snapshot),
             topic_ids=[snapshot.topic_ids[slot] for slot in there["slot"].tolist()],
             agents=snapshot.agents,
             heard={agent for agent, at in self._heard.items() if steady - at < HEARD_SECONDS} | {*self._refused},

@@ -73,10 +73,10 @@ def pair_starts(rows: CommitRows) -> Longs:
     return np.flatnonzero(np.append(True, pair[1:] != pair[:-1])) if len(rows) else np.empty(0, np.int64)
 
 
-def pair_sums(rows: CommitRows, found: CommitFacts) -> PairSums:
+def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
     """Sum over the partitions of each pair."""
     first = pair_starts(rows)
-    lags = found.lags
+    lags = facts.lags
     known = lags.reason == KNOWN
 
     def total(values: Longs | Flags) -> Longs:
@@ -103,11 +103,11 @@ def pair_sums(rows: CommitRows, found: CommitFacts) -> PairSums:
         bytes=lower_bound(lags.bytes),
         oldest_append_ms=earliest(np.where(unread & (lags.next_append_ms < 0), UNTIMED, lags.next_append_ms)),
         oldest_timestamp_ms=earliest(np.where(unread & (lags.next_timestamp_ms < 0), UNTIMED, lags.next_timestamp_ms)),
-        loss_ms=earliest(found.loss_ms),
-        assumed=total(found.assumed),
-        expiration_ms=earliest(found.expiration_ms),
+        loss_ms=earliest(facts.loss_ms),
+        assumed=total(facts.assumed),
+        expiration_ms=earliest(facts.expiration_ms),
         last_commit_ms=_reduced(np.maximum, rows.commit_ms, first),
-        stopped=total(found.stopped),
+        stopped=total(facts.stopped),
         held=total(lags.held),
         beyond=total(lags.beyond),
         below=total(lags.below > 0),

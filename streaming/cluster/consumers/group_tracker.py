@@ -20,7 +20,7 @@ from streaming.cluster.consumers.group_rates import Rates
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.view.export import Export
-from streaming.cluster.view.exported import Kept, Observed
+from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
@@ -38,14 +38,14 @@ COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 class RoundView:
     """What a round knows of the logs at its beginning.
 
-    ``kept``: what retention leaves of them. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the
+    ``retention``: its results. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the
     agents that answer; ``reading``: the coordinators' logs, by agent and broker, that they have not read to the end. ``cluster_topics``:
     how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``once``: there is no
     round before it.
     """
 
     observed: Observed
-    kept: Kept
+    retention: RetentionResults
     topic_ids: list[str]
     agents: list[str]
     heard: Collection[str]
@@ -183,14 +183,14 @@ class GroupTracker:
         progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         since = progress.stopped_since_ms
         byte_rate = self._ends.byte_rates(view.steady_ms)
-        assumed = limits_assumed(view.kept, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
+        assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
             lags=lag,
             stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
             lost_records=_lost_records(rows, lag, ends, places, self._deleted.places),
             loss_ms=_losses(view, logs, lag, byte_rate),
             assumed=(lag.next_offset >= 0) & assumed,
-            expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.kept)),
+            expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
         )
         pairs = pair_sums(rows, found)
         return GroupSnapshot(
@@ -256,5 +256,5 @@ def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Lo
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
     found = np.full(len(lag.start), -1, np.int64)
     rates = observed_rates(len(view.observed.names), logs, byte_rate)
-    found[unread] = losses_of(view.observed, view.kept, items, offsets, view.now_ms, rates).at_ms[of_row]
+    found[unread] = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates).at_ms[of_row]
     return found

@@ -222,20 +222,20 @@ def _blocked(circumstances: Circumstances) -> Iterator[Cases]:
 
 
 def _overdue(circumstances: Circumstances) -> Cases:
-    kept = circumstances.view.kept
-    overdue = kept.columns["retention_overdue_ms"]
-    some = overdue_replicas(kept) & (overdue > circumstances.thresholds.overdue_after_ms)
-    some &= _current(circumstances, circumstances.view.observed.columns["broker"][kept.items])
-    return _cases(kinds.RETENTION_OVERDUE, kept.items[some], circumstances.now_ms - overdue[some])
+    retention = circumstances.view.retention
+    overdue = retention.columns["retention_overdue_ms"]
+    some = overdue_replicas(retention) & (overdue > circumstances.thresholds.overdue_after_ms)
+    some &= _current(circumstances, circumstances.view.observed.columns["broker"][retention.items])
+    return _cases(kinds.RETENTION_OVERDUE, retention.items[some], circumstances.now_ms - overdue[some])
 
 
 def _uncompacted(circumstances: Circumstances) -> Cases:
     """Logs whose dirty part was above the limit three hours ago: what was closed since then does not count here."""
-    kept = circumstances.view.kept
-    limit = kept.columns["dirty_limit_millionths"]
-    some = (limit >= 0) & (kept.columns["dirty_millionths"] > limit) & (kept.columns["long_dirty_millionths"] > limit)
-    some &= _current(circumstances, circumstances.view.observed.columns["broker"][kept.items])
-    return _cases(kinds.COMPACTION_STALLED, kept.items[some])
+    retention = circumstances.view.retention
+    columns, limit = retention.columns, retention.columns["dirty_limit_millionths"]
+    some = (limit >= 0) & (columns["dirty_millionths"] > limit) & (columns["long_dirty_millionths"] > limit)
+    some &= _current(circumstances, circumstances.view.observed.columns["broker"][retention.items])
+    return _cases(kinds.COMPACTION_STALLED, retention.items[some])
 
 
 def _ahead(circumstances: Circumstances) -> Cases:

@@ -160,9 +160,9 @@ def _by_topic(circumstances: Circumstances, cases: Cases) -> Iterator[tuple[int,
 
 
 def _kept(circumstances: Circumstances, name: str, items: Longs) -> Longs:
-    """A column of `Kept` for some of its replicas."""
-    kept = circumstances.view.kept
-    values: Longs = kept.columns[name][np.searchsorted(kept.items, items)]
+    """A column of `RetentionResults` for some of its replicas."""
+    retention = circumstances.view.retention
+    values: Longs = retention.columns[name][np.searchsorted(retention.items, items)]
     return values
 
 

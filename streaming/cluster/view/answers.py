@@ -12,14 +12,14 @@ from streaming.cluster.view.table import Table
 from streaming.common.log_key import key_of
 
 
-def apply(table: Table, known: Iterable[AgentStatus], answered: Iterable[Status]) -> None:
+def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Status]) -> None:
     """Update the table's brokers, log dirs, and logs that cannot be read.
 
     Args:
-        known: all agents; for those that are down, their last status.
+        statuses: all agents; for those that are down, their last status.
         answered: the answers of the agents that have answered now and take part.
     """
-    agents, answers = list(known), list(answered)
+    agents, answers = list(statuses), list(answered)
     up = [each for each in agents if each.up]
     brokers = [status for each in agents for status in each.broker_statuses]
     table.set_coordinators(coordinator_partitions(brokers))

@@ -77,8 +77,8 @@ def keys_of(brokers: Longs, topics: list[str], topic_ids: list[str], partitions:
     return Keys(topics=of_topics, partitions=of_partitions, logs=of_logs)
 
 
-def _found(wanted: pa.Array, known: pa.Array) -> Longs:
-    found: Longs = pc.fill_null(pc.index_in(wanted, value_set=known), NOWHERE).to_numpy(zero_copy_only=False).astype(np.int64)
+def _found(wanted: pa.Array, values: pa.Array) -> Longs:
+    found: Longs = pc.fill_null(pc.index_in(wanted, value_set=values), NOWHERE).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 

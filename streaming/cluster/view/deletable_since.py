@@ -30,14 +30,14 @@ class DeletableSince:
         common = min(count, len(self._since))
         before[:common], at_first_before[:common] = self._since[:common], self._at_first[:common]
 
-        def bounded(known: Flags, deletable: Flags, overdue: Longs, check_interval: Longs) -> Longs:
+        def bounded(judged: Flags, deletable: Flags, overdue: Longs, check_interval: Longs) -> Longs:
             seen = before[slots]
-            since = np.where(~known, seen, np.where(deletable, np.where(seen >= 0, seen, now_ms), _NOT_DELETABLE))
+            since = np.where(~judged, seen, np.where(deletable, np.where(seen >= 0, seen, now_ms), _NOT_DELETABLE))
             at_first = np.where(seen >= 0, at_first_before[slots], seen == _NOT_SEEN)
             self._since, self._at_first = np.full(count, _NOT_SEEN, np.int64), np.zeros(count, np.bool_)
             self._since[slots], self._at_first[slots] = since, at_first
             watched = np.maximum(now_ms - since, 0)
             believed: Longs = np.where(at_first, np.where(watched >= check_interval, overdue, 0), np.minimum(overdue, watched))
-            return np.where(known & deletable, believed, overdue)
+            return np.where(judged & deletable, believed, overdue)
 
         return bounded

@@ -45,7 +45,7 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
 
     If an agent is down, what it has sent of its log dirs is out of date, and they count as not readable.
     """
-    observed, kept = view.observed, view.kept
+    observed, retention = view.observed, view.retention
     statuses = {(status.broker, status.log_dir): (agent, status) for agent in agents for status in agent.log_dirs}
     numbers = {place: number for number, place in enumerate(statuses)}
     held = np.zeros(len(statuses), np.int64)
@@ -55,7 +55,7 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
     there = np.flatnonzero((directory >= 0) & data)
     with_metadata = set(directory[~data].tolist())
     np.add.at(held, directory[there], sizes[there])
-    shown = kept.items[np.isin(kept.items, there)]
+    shown = retention.items[np.isin(retention.items, there)]
     place_of = np.full(len(observed.names), -1, np.int64)
     place_of[shown] = np.arange(len(shown))
     size = sizes[shown]
@@ -81,15 +81,15 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
 
 
 def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> LogsThere:
-    kept, columns = view.kept, view.observed.columns
-    items = kept.items[kept.listed.items]
+    retention, columns = view.retention, view.observed.columns
+    items = retention.items[retention.listed.items]
     known = np.flatnonzero(place_of[items] >= 0)
-    limits = [limit for item in kept.listed.items[known].tolist() if (limit := kept.limits[item]) is not None]
+    limits = [limit for item in retention.listed.items[known].tolist() if (limit := retention.limits[item]) is not None]
     return LogsThere(
         items=place_of[items[known]],
-        logs=kept.listed.logs.take(known),
+        logs=retention.listed.logs.take(known),
         limits=limits,
-        first_ms=kept.listed.logs.oldest_record[known],
+        first_ms=retention.listed.logs.oldest_record[known],
         active_first_ms=columns["active_first_timestamp"][items[known]],
     )
 

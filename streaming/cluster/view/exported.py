@@ -187,7 +187,7 @@ def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Kept:
+class RetentionResults:
     """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`.
 
     ``listed``: their segments; its items are indexes in ``items``.
@@ -199,7 +199,7 @@ class Kept:
     listed: Listed
 
 
-def keep(observed: Observed, snapshot: Snapshot) -> Kept:
+def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
     """Compute it for all replicas of exported topics. If an agent is silent, what it has published about a follower is out of date."""
     wanted = snapshot.topic_exported[observed.columns["topic"]]
     heard = ~snapshot.silent[observed.columns["agent"]] | observed.roles.speaks | snapshot.all_replicas
@@ -218,10 +218,10 @@ def keep(observed: Observed, snapshot: Snapshot) -> Kept:
     silent = snapshot.silent[observed.columns["agent"][items]]
     for name in retention_columns.JUDGED:
         columns[name][silent] = ABSENT
-    return Kept(items=items, columns=columns, limits=limits, listed=listed)
+    return RetentionResults(items=items, columns=columns, limits=limits, listed=listed)
 
 
-def export(observed: Observed, all_kept: Kept, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
+def export(observed: Observed, all_kept: RetentionResults, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:
     """Choose the logs that are exported, and judge their transactions."""
     there, roles = observed.columns, observed.roles
     wanted = snapshot.topic_exported[there["topic"]]

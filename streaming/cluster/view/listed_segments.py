@@ -90,10 +90,10 @@ class ListedMemory:
         return made
 
 
-def _facts(of: _Inputs) -> Iterator[LogFacts]:
-    offsets, newest = of.columns[:-4], of.columns[-4:]
-    segments = (_with_active(each, *last) for each, *last in zip(of.carried, *(column.tolist() for column in newest), strict=True))
-    rows = zip(segments, of.limits, *(column.tolist() for column in offsets), strict=True)
+def _facts(inputs: _Inputs) -> Iterator[LogFacts]:
+    offsets, newest = inputs.columns[:-4], inputs.columns[-4:]
+    segments = (_with_active(each, *last) for each, *last in zip(inputs.carried, *(column.tolist() for column in newest), strict=True))
+    rows = zip(segments, inputs.limits, *(column.tolist() for column in offsets), strict=True)
     for each, limits, log_start, log_end, high_watermark, last_stable, checkpoint, oldest in rows:
         yield LogFacts(
             segments=each,

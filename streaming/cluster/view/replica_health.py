@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from streaming.cluster.view.export import Export
-from streaming.cluster.view.exported import Kept, Observed
+from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.cluster.view.family import Family, family_of, labels
 from streaming.cluster.view.table import Replica
 from streaming.cluster.view.view import View
@@ -36,25 +36,25 @@ _Row = tuple[dict[str, str], int]
 
 def families(view: View, export: Export) -> Iterator[Family]:
     """One family per metric, how many replicas are left out, and what is counted by topic."""
-    observed, scrubbed, kept = view.observed, view.scrubbed, view.kept
-    overdue, dirty = overdue_replicas(kept), _dirty(kept)
+    observed, scrubbed, retention = view.observed, view.scrubbed, view.retention
+    overdue, dirty = overdue_replicas(retention), _dirty(retention)
     found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
     for metric, column in _TRUNCATED.items():
         found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
     found |= {
-        log_health_metrics.REPLICA_OVERDUE: _of_kept(observed, kept, "retention_overdue_ms", overdue),
-        log_health_metrics.REPLICA_DIRTY: _of_kept(observed, kept, "dirty_millionths", dirty),
+        log_health_metrics.REPLICA_OVERDUE: _of_kept(observed, retention, "retention_overdue_ms", overdue),
+        log_health_metrics.REPLICA_DIRTY: _of_kept(observed, retention, "dirty_millionths", dirty),
         log_health_metrics.REPLICA_CLEANER_CHECKPOINT: _of_kept(
-            observed, kept, "cleaner_checkpoint_offset", dirty & (kept.columns["cleaner_checkpoint_offset"] >= 0)
+            observed, retention, "cleaner_checkpoint_offset", dirty & (retention.columns["cleaner_checkpoint_offset"] >= 0)
         ),
     }
     for metric, rows in found.items():
         yield _family(metric, sorted(rows, key=lambda row: (-row[1], *row[0].values()))[:MOST_REPLICAS])
     omitted = [({"metric": metric.name}, len(rows) - MOST_REPLICAS) for metric, rows in found.items() if len(rows) > MOST_REPLICAS]
     yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
-    late = overdue & (kept.columns["retention_overdue_ms"] > view.overdue_after_ms)
-    yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in kept.items[late].tolist()))
-    blocked = zip(kept.items.tolist(), kept.columns["blocked"].tolist(), limits_known(kept).tolist(), strict=True)
+    late = overdue & (retention.columns["retention_overdue_ms"] > view.overdue_after_ms)
+    yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in retention.items[late].tolist()))
+    blocked = zip(retention.items.tolist(), retention.columns["blocked"].tolist(), limits_known(retention).tolist(), strict=True)
     held = (
         (item, BLOCKED[reason])
         for item, reason, known in blocked
@@ -63,28 +63,28 @@ def families(view: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
 
 
-def limits_known(kept: Kept) -> Flags:
+def limits_known(retention: RetentionResults) -> Flags:
     """Whether the limit of each replica is known and not assumed."""
-    return np.array([limits is not None and limits.source is not ValueSource.ASSUMED for limits in kept.limits], np.bool_)
+    return np.array([limits is not None and limits.source is not ValueSource.ASSUMED for limits in retention.limits], np.bool_)
 
 
-def overdue_replicas(kept: Kept) -> Flags:
+def overdue_replicas(retention: RetentionResults) -> Flags:
     """Replicas that keep bytes for longer than two checks of their broker, as far as their limits are known."""
-    columns = kept.columns
+    columns = retention.columns
     overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
-    return overdue & limits_known(kept)
+    return overdue & limits_known(retention)
 
 
-def _dirty(kept: Kept) -> Flags:
+def _dirty(retention: RetentionResults) -> Flags:
     """Replicas whose dirty ratio is above what the cleaner leaves dirty."""
-    ratio, limit = kept.columns["dirty_millionths"], kept.columns["dirty_limit_millionths"]
+    ratio, limit = retention.columns["dirty_millionths"], retention.columns["dirty_limit_millionths"]
     dirty: Flags = (limit >= 0) & (ratio > limit)
     return dirty
 
 
-def _of_kept(observed: Observed, kept: Kept, column: str, some: Flags) -> list[_Row]:
+def _of_kept(observed: Observed, retention: RetentionResults, column: str, some: Flags) -> list[_Row]:
     named: dict[tuple[str, ...], _Row] = {}
-    for item, value in zip(kept.items[some].tolist(), kept.columns[column][some].tolist(), strict=True):
+    for item, value in zip(retention.items[some].tolist(), retention.columns[column][some].tolist(), strict=True):
         where = _where(observed, item) | {"role": role_of(observed, item)}
         named[tuple(where.values())] = where, value
     return list(named.values())

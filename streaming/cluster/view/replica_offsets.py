@@ -52,7 +52,7 @@ def replica_offsets_of(
     logs: Columns,
     carried: Sequence[Carried],
     names: Sequence[str],
-    known: Known,
+    facts: Known,
     ahead: Sequence[Known],
     silent: Flags,
     fenced: frozenset[int],
@@ -66,16 +66,16 @@ def replica_offsets_of(
         logs: the observed logs, all replicas of all partitions.
         carried: the carried values of each.
         names: their topics.
-        known: what is decided of each.
+        facts: what is decided of each.
         ahead: what will be decided of each when more rows have been processed. The smallest of all high watermarks that follow counts: so
             none is higher than the true one, whichever of these decisions the processed rows belong to.
         silent: whether the agent of each log has not answered for long.
         fenced: brokers that the controller has fenced off.
         limits_of: returns the limits of a topic on a broker.
     """
-    decided, roles = known
+    decided, roles = facts
     assigned = _assigned(logs, decided, roles, silent)
-    copies = _copies(logs, names, known, assigned, silent, fenced, limits_of)
+    copies = _copies(logs, names, facts, assigned, silent, fenced, limits_of)
     eligible = np.maximum(_of_partition(decided.eligible_replicas, assigned), 0)[logs["replicas_of"]]
     owners, transactions = of_all([each.transactions for each in carried])
     undecided = Undecided(
@@ -114,13 +114,13 @@ def replica_offsets_of(
 def _copies(
     logs: Columns,
     names: Sequence[str],
-    known: Known,
+    facts: Known,
     assigned: Longs,
     silent: Flags,
     fenced: frozenset[int],
     limits_of: LimitsOf,
 ) -> Copies:
-    decided, roles = known
+    decided, roles = facts
     start = np.maximum(logs["log_start_offset"], 0)
     return Copies(
         partition=logs["replicas_of"],
@@ -131,7 +131,7 @@ def _copies(
         leads=roles.leads,
         in_sync=_members(logs, assigned, decided.brokers_in_sync),
         isr=_of_partition(decided.in_sync_replicas, assigned)[logs["replicas_of"]],
-        stands=_may_stay_below(logs, names, known, assigned, limits_of)[logs["replicas_of"]],
+        stands=_may_stay_below(logs, names, facts, assigned, limits_of)[logs["replicas_of"]],
         fenced=np.isin(logs["broker"], list(fenced)),
         silent=silent,
     )
@@ -171,9 +171,9 @@ def _of_partition(column: Longs, assigned: Longs) -> Longs:
     return found
 
 
-def _may_stay_below(logs: Columns, names: Sequence[str], known: Known, assigned: Longs, limits_of: LimitsOf) -> Flags:
+def _may_stay_below(logs: Columns, names: Sequence[str], facts: Known, assigned: Longs, limits_of: LimitsOf) -> Flags:
     """Whether the leader of each partition may leave its high watermark where it is: by its own broker's limits, if it is observed."""
-    decided, roles = known
+    decided, roles = facts
     isr, replicas = (_of_partition(column, assigned) for column in (decided.in_sync_replicas, decided.all_replicas))
     stands: Flags = (isr >= 0) & (replicas >= 0) & (isr < replicas)  # also if the leader is not observed, or there is none
     few = roles.leads & stands[logs["replicas_of"]]

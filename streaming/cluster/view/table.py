@@ -197,10 +197,10 @@ class Table:
             self._decided = all(each.speaks is not None for each in rounds)
             self._check_ready()
 
-    def mark_agent(self, agent: str, seen: float) -> None:
-        """An agent answered at ``seen``, in seconds of the clock ``monotonic``."""
+    def mark_agent(self, agent: str, at: float) -> None:
+        """An agent answered at ``at``, in seconds of the clock ``monotonic``."""
         with self._lock:
-            self._seen[self._agent(agent)] = seen
+            self._seen[self._agent(agent)] = at
 
     def set_reading(self, agents: Mapping[str, float]) -> None:
         """Set up to when each agent's events are processed, for all agents that are up and have caught up with their disks.

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.cluster.view.elections import Elected, elected
-from streaming.cluster.view.exported import Followers, Kept, Logs, Observed, export, followers, keep, observe
+from streaming.cluster.view.exported import Followers, Logs, Observed, RetentionResults, export, followers, keep, observe
 from streaming.cluster.view.family import TEXT
 from streaming.cluster.view.moves import Move, moves_of
 from streaming.cluster.view.table import Replica, Snapshot
@@ -48,7 +48,7 @@ class View:
     observed: Observed
     topics: Topics
     elected: tuple[Elected, ...]
-    kept: Kept
+    retention: RetentionResults
     records: Longs  # as `Snapshot.records`
     scrubbed: Mapping[Replica, int]
     overdue_after_ms: int
@@ -63,16 +63,16 @@ def view(snapshot: Snapshot) -> View:
     rank = pc.rank(topic_labels, tiebreaker="first").to_numpy().astype(np.int64)
     there = columns.select(np.flatnonzero(columns["kind"] == LOG))
     observed = observe(there, snapshot)
-    kept = keep(observed, snapshot)
+    retention = keep(observed, snapshot)
     names = {name for name, wanted in zip(snapshot.topic_names, snapshot.topic_exported.tolist(), strict=True) if not wanted}
     reassignments = [each for each in snapshot.context.reassignments if each.topic not in names]
     return View(
-        logs=export(observed, kept, snapshot, topic_labels, rank),
+        logs=export(observed, retention, snapshot, topic_labels, rank),
         followers=followers(observed, topic_labels, rank),
         observed=observed,
         topics=_topics(columns, there, snapshot, topic_labels, rank),
         elected=elected(columns, snapshot.topic_names, snapshot.topic_exported),
-        kept=kept,
+        retention=retention,
         records=snapshot.records,
         scrubbed=snapshot.scrubbed,
         overdue_after_ms=snapshot.context.overdue_after_ms,

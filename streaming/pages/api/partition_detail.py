@@ -45,11 +45,11 @@ def _item(look: Look, topic: str, partition: int) -> int | None:
 
 
 def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
-    kept = look.view.kept
-    rows = np.flatnonzero(kept.items[kept.listed.items] == look.view.logs.items[item])
+    retention = look.view.retention
+    rows = np.flatnonzero(retention.items[retention.listed.items] == look.view.logs.items[item])
     if not len(rows):
         return [], 0
-    place, listed = int(rows[0]), kept.listed.logs
+    place, listed = int(rows[0]), retention.listed.logs
     first, last = int(listed.first[place]), int(listed.last[place])
     deletable = int(RetentionRule(listed).at(look.now_ms).deletable[place])
     count = last + 1 - first

@@ -43,10 +43,10 @@ class MeanRates(RateColumns):
 
     def bytes_rate(self, look: Look) -> NDArray[np.float64]:
         """See `RateColumns`."""
-        kept = look.view.kept
+        retention = look.view.retention
         rates = np.full(len(look.view.observed.columns), -1.0)
-        if len(kept.listed.items):
-            logs = kept.listed.logs
+        if len(retention.listed.items):
+            logs = retention.listed.logs
             growth = growth_of(logs, logs.oldest_record, look.now_ms)
-            rates[kept.items[kept.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
+            rates[retention.items[retention.listed.items]] = np.where(np.isnan(growth), -1.0, growth * 1000)
         return rates[look.view.logs.items]

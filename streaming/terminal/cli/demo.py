@@ -72,10 +72,10 @@ def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
             with _beside(job.run, signals.stop):
                 _watch(job.exporter.url, seconds, signals.stop)
             return
-        from streaming.terminal.cli.demo_lines import Shown, print_lines
+        from streaming.terminal.cli.demo_lines import WatchedJob, print_lines
 
-        shown = Shown(table=job.table, observer=job.observer, watched=job.pacer.watched)
-        with _beside(partial(print_lines, shown, seconds), signals.stop):
+        watched = WatchedJob(table=job.table, observer=job.observer, watched=job.pacer.watched)
+        with _beside(partial(print_lines, watched, seconds), signals.stop):
             job.run(signals.stop)
 
 

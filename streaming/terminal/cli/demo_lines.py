@@ -19,7 +19,7 @@ _ROWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class WatchedJob:
     """The running job. Calling ``watched`` notes that somebody is watching."""
 
     table: Table
@@ -27,12 +27,12 @@ class Shown:
     watched: Callable[[], None]
 
 
-def print_lines(shown: Shown, seconds: float | None, stop: threading.Event) -> None:
+def print_lines(job: WatchedJob, seconds: float | None, stop: threading.Event) -> None:
     """Print lines until ``stop`` is set or, unless None, ``seconds`` are over."""
     until = None if seconds is None else time.monotonic() + seconds
     pace = Pace()
     while not _over(stop, _EVERY_SECONDS, until):
-        click.echo("\n".join(_plain_lines(shown, _report(shown, pace, _ROWS))))
+        click.echo("\n".join(_plain_lines(job, _report(job, pace, _ROWS))))
     click.echo("segtail: ending ...")
 
 
@@ -43,9 +43,9 @@ def _over(stop: threading.Event, every: float, until: float | None) -> bool:
     return stop.wait(wait) or (until is not None and time.monotonic() >= until)
 
 
-def _report(shown: Shown, pace: Pace, rows: int) -> Report:
-    shown.watched()
-    logs = view(shown.table.snapshot(time.time())).logs
+def _report(job: WatchedJob, pace: Pace, rows: int) -> Report:
+    job.watched()
+    logs = view(job.table.snapshot(time.time())).logs
     return report(logs, pace.rates(sample(logs, time.monotonic())), rows)
 
 
@@ -60,10 +60,10 @@ def _cells(row: Row, now_ms: float) -> tuple[str, ...]:
     )
 
 
-def _plain_lines(shown: Shown, report: Report) -> list[str]:
+def _plain_lines(job: WatchedJob, report: Report) -> list[str]:
     now_ms = time.time() * 1000
     names = ("end offset", "bytes/s", "records/s", "batches", "last append")
-    lines = [_summary(shown, report)]
+    lines = [_summary(job, report)]
     for row in report.rows:
         _, *cells = _cells(row, now_ms)
         shown_cells = (f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell != NONE)
@@ -71,10 +71,10 @@ def _plain_lines(shown: Shown, report: Report) -> list[str]:
     return lines
 
 
-def _summary(shown: Shown, report: Report) -> str:
+def _summary(job: WatchedJob, report: Report) -> str:
     """One line about all partitions and the agent."""
-    agents = ", ".join("down" if not agent.up else "catching up" if agent.catching_up else "up" for agent in shown.observer.agents)
-    size, seconds = _lag(shown.observer)
+    agents = ", ".join("down" if not agent.up else "catching up" if agent.catching_up else "up" for agent in job.observer.agents)
+    size, seconds = _lag(job.observer)
     traffic = f"{format_size(round(report.bytes_rate))}/s, {report.records_rate:,.0f} records/s"
     lag = f"lag {format_size(size)}, {format_duration(seconds)}"
     counted = (

@@ -77,21 +77,21 @@ def _of_job(job: str) -> "Iterator[Diagnosis]":
     yield from of_job(job_answers.shown(job), status)
 
 
-def _lines(found: "Sequence[Diagnosis]") -> Iterator[str]:
+def _lines(diagnoses: "Sequence[Diagnosis]") -> Iterator[str]:
     """A line for each diagnosis, the commands that mend something, and a sum."""
-    yield from format_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in found)])
+    yield from format_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in diagnoses)])
     yield ""
-    mending = [each for each in found if each.command]
+    mending = [each for each in diagnoses if each.command]
     for each in mending:
         yield f"{each.check}: {each.command}"
     if mending:
         yield ""
-    faults, warnings, unknown = (sum(each.state == state for each in found) for state in ("fault", "warning", "unknown"))
+    faults, warnings, unknown = (sum(each.state == state for each in diagnoses) for state in ("fault", "warning", "unknown"))
     yield f"{format_count(faults, 'fault')}, {format_count(warnings, 'warning')}, {unknown} not known"
 
 
-def _ended(found: "Sequence[Diagnosis]") -> int:
-    states = {str(each.state) for each in found}
+def _ended(diagnoses: "Sequence[Diagnosis]") -> int:
+    states = {str(each.state) for each in diagnoses}
     if states & {"fault", "warning"}:
         return FOUND
     return NOT_KNOWN if "unknown" in states else NOTHING_FOUND

@@ -103,16 +103,16 @@ class Pace:
         return known
 
 
-def report(logs: Logs, known: Doubles, limit: int) -> Report:
+def report(logs: Logs, rates_of_logs: Doubles, limit: int) -> Report:
     """Choose the ``limit`` partitions with the most appended bytes, in the order of the page.
 
     Args:
-        known: rates of all partitions, shape as in `rates`.
+        rates_of_logs: rates of all partitions, shape as in `rates`.
     """
     most = np.argsort(-logs.columns["appended_bytes"], kind="stable")[:limit]
-    bytes_rate, records_rate = np.nansum(known, axis=1).tolist()
+    bytes_rate, records_rate = np.nansum(rates_of_logs, axis=1).tolist()
     return Report(
-        rows=tuple(_rows(logs, known, np.sort(most).tolist())),
+        rows=tuple(_rows(logs, rates_of_logs, np.sort(most).tolist())),
         partitions=len(logs.labels),
         batches=int(logs.columns["appended_batches"].sum()),
         bytes_rate=bytes_rate,
@@ -120,7 +120,7 @@ def report(logs: Logs, known: Doubles, limit: int) -> Report:
     )
 
 
-def _rows(logs: Logs, known: Doubles, items: list[int]) -> Iterable[Row]:
+def _rows(logs: Logs, rates_of_logs: Doubles, items: list[int]) -> Iterable[Row]:
     columns = logs.columns
     for item in items:
         found = _TOPIC.search(logs.labels[item].as_py())
@@ -131,8 +131,8 @@ def _rows(logs: Logs, known: Doubles, items: list[int]) -> Iterable[Row]:
             partition=int(columns["partition"][item]),
             end_offset=int(columns["log_end_offset"][item]),
             batches=int(columns["appended_batches"][item]),
-            bytes_rate=_or_none(known[0, item]),
-            records_rate=_or_none(known[1, item]),
+            bytes_rate=_or_none(rates_of_logs[0, item]),
+            records_rate=_or_none(rates_of_logs[1, item]),
             last_append_ms=int(columns["last_append_ms"][item]),
         )
 

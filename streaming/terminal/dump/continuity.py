@@ -61,9 +61,9 @@ class Continuity:
             for gap in self._gaps:
                 self._report(gap)
 
-    def _missing(self, position: int, expected: int, found: int) -> None:
+    def _missing(self, position: int, expected: int, offset: int) -> None:
         if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
-            what = f"expected offset {expected}, found {found}: offsets are missing, which is right in a compacted topic alone"
+            what = f"expected offset {expected}, found {offset}: offsets are missing, which is right in a compacted topic alone"
             self._gaps.append(FormatFlaw(self._file.path, position, what))
 
 

@@ -206,7 +206,7 @@ def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping
     topics = cluster.topic_names()
     return RoundView(
         observed=observed,
-        kept=logs.kept,
+        retention=logs.retention,
         topic_ids=topic_ids,
         agents=snapshot.agents,
         heard={NAME},
@@ -275,13 +275,13 @@ def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | N
     return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or (topic, partition) in needed)
 
 
-def _unread_coordinators(commits: Commits, cluster: ClusterView, asked: Collection[int] | None) -> Iterator[str]:
+def _unread_coordinators(commits: Commits, cluster: ClusterView, partitions: Collection[int] | None) -> Iterator[str]:
     """Which coordinators' logs are missing, and what of the others was not understood."""
-    if asked is None and not cluster.known:
+    if partitions is None and not cluster.known:
         yield f"no metadata log can be read here, so nothing shows how many partitions {OFFSETS_TOPIC} has"
     for topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC):
         read = {log.partition for log in commits.logs if log.topic == topic and log.observed}
-        wanted = asked if topic == OFFSETS_TOPIC and asked is not None else range(cluster.partition_count(topic) or 0)
+        wanted = partitions if topic == OFFSETS_TOPIC and partitions is not None else range(cluster.partition_count(topic) or 0)
         missing = sorted(set(wanted) - read)
         if missing:
             names = format_list([str(number) for number in missing], 10)

@@ -20,7 +20,7 @@ from streaming.terminal.offline.single_reading import SingleReading
 
 def judged(
     reading: SingleReading,
-    shown: View,
+    view: View,
     snapshot: Snapshot,
     settings: Settings,
     now_ms: int,
@@ -37,9 +37,9 @@ def judged(
     """
     agent = agent_of(reading)
     return JudgedLook(
-        look=Look(shown, snapshot),
+        look=Look(view, snapshot),
         circumstances=Circumstances(
-            view=shown,
+            view=view,
             topics=snapshot.topic_names,
             now_ms=now_ms,
             agents=(agent,),
@@ -47,7 +47,7 @@ def judged(
             thresholds=thresholds_of(settings),
             commands=Commands(server=server_of_any(map(reading.agent.cluster.broker, agent.brokers))),
             live=False,
-            full=full_by_dir(shown, (agent,), now_ms),
+            full=full_by_dir(view, (agent,), now_ms),
             min_isr=reading.min_isr,
         ),
         groups=groups,

@@ -52,17 +52,17 @@ class LocalAgent:
         for key, begin in begins.items():
             self._counted[key] = self._count(self._directories[key], begin)
 
-    def positions(self, asked: pa.Table) -> pa.Table:
+    def positions(self, question: pa.Table) -> pa.Table:
         """As `streaming.spark.client.agent_client.AgentClient.positions`."""
         by_log: dict[tuple[LogKey, int], list[tuple[int, int]]] = {}
-        columns = (asked[name].to_pylist() for name in POSITIONS_ASKED.names)
+        columns = (question[name].to_pylist() for name in POSITIONS_ASKED.names)
         for row, (broker, topic, topic_id, partition, offset, upto) in enumerate(zip(*columns, strict=True)):
             by_log.setdefault((LogKey(broker, topic, partition, topic_id), upto), []).append((row, offset))
         answers: dict[int, PositionAnswer] = {}
         for (key, upto), rows in by_log.items():
             found = self._positions(key, upto, [offset for _, offset in rows])
             answers |= zip((row for row, _ in rows), found, strict=True)
-        return positions_table(asked, [answers[row] for row in range(len(asked))])
+        return positions_table(question, [answers[row] for row in range(len(question))])
 
     def batch(self, request: BatchRequest) -> BatchCheck:
         """As `streaming.spark.client.agent_client.AgentClient.batch`."""

@@ -150,19 +150,19 @@ def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
     return seen, snapshot
 
 
-def names_of(seen: View, snapshot: Snapshot) -> list[str]:
+def names_of(view: View, snapshot: Snapshot) -> list[str]:
     """The topics of the logs that are exported, in their order."""
-    return [snapshot.topic_names[topic] for topic in seen.logs.columns["topic"].tolist()]
+    return [snapshot.topic_names[topic] for topic in view.logs.columns["topic"].tolist()]
 
 
-def tails_of(reading: SingleReading, seen: View, snapshot: Snapshot) -> list[Tail | None]:
+def tails_of(reading: SingleReading, view: View, snapshot: Snapshot) -> list[Tail | None]:
     """The tails of the logs that are exported, in their order."""
     tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
-    columns = seen.logs.columns
-    keys = zip(columns["broker"].tolist(), names_of(seen, snapshot), columns["partition"].tolist(), seen.logs.topic_ids, strict=True)
+    columns = view.logs.columns
+    keys = zip(columns["broker"].tolist(), names_of(view, snapshot), columns["partition"].tolist(), view.logs.topic_ids, strict=True)
     return [tails.get(LogKey(*key)) for key in keys]
 
 
-def _directories(reading: SingleReading, seen: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
-    tails = tails_of(reading, seen, snapshot)
+def _directories(reading: SingleReading, view: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
+    tails = tails_of(reading, view, snapshot)
     return [tail.partition.path for item in items if (tail := tails[item]) is not None]

@@ -135,5 +135,5 @@ def key_of(row: Row) -> str:
     return " ".join(str(getattr(row, field, "")) for field in fields)
 
 
-def _without_limit(asked: Question) -> Question:
-    return replace(asked, limit=0) if isinstance(asked, ListQuestion) else asked
+def _without_limit(wanted: Question) -> Question:
+    return replace(wanted, limit=0) if isinstance(wanted, ListQuestion) else wanted

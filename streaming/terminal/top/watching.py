@@ -44,9 +44,9 @@ def watch(source: AnswerSource, state: ScreenState, console: Console) -> int:
     return 0
 
 
-def is_due(state: ScreenState, asked: Question | None, asked_at: float) -> bool:
+def is_due(state: ScreenState, last_question: Question | None, asked_at: float) -> bool:
     """Whether to ask now: for another screen at once, else as often as is wanted, and not while paused."""
-    if state.again or question(state) != asked:
+    if state.again or question(state) != last_question:
         return True
     return not state.paused and state.every > 0 and state.now - asked_at >= state.every
 
