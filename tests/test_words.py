@@ -1,8 +1,11 @@
 """One word for one thing: names in the code are the glossary's, and words that were given up do not come back."""
 
+import ast
 import json
 import re
 import tokenize
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -61,6 +64,15 @@ BEHIND = {
 }
 """Where a name has "behind": it means a lag. What has not been read yet comes after a cursor."""
 
+PARTICIPLES = {"asked", "found", "kept", "known", "of", "seen", "shown"}
+"""What is no name of a parameter: it does not say what is given."""
+
+TWICE = {
+    "Committed", "Logs", "Status",  # a message, whose name goes over the wire or into its errors, and what it is about
+    "LogDir", "Record",  # Kafka's word, of the simulator that writes it and of the reader
+}  # fmt: skip
+"""The names that two classes have."""
+
 
 @cache
 def _names(path: Path) -> dict[str, int]:
@@ -92,6 +104,23 @@ def test_no_name_holds_a_word_that_was_given_up() -> None:
         if (given_up := (_words(name) & GIVEN_UP.keys()) - allowed)
     ]
     assert found == []
+
+
+def _trees() -> Iterator[tuple[str, ast.AST]]:
+    streaming = ROOT / "streaming"
+    for path in sorted(streaming.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield str(path.relative_to(streaming)), node
+
+
+def test_parameters_are_nouns() -> None:
+    found = [f"{path}:{node.lineno}: {node.arg}" for path, node in _trees() if isinstance(node, ast.arg) and node.arg in PARTICIPLES]
+    assert found == []
+
+
+def test_a_class_has_its_name_alone() -> None:
+    names = Counter(node.name for _, node in _trees() if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+    assert {name for name, count in names.items() if count > 1} == TWICE
 
 
 def test_behind_is_a_lag_and_what_is_not_read_yet_comes_after_the_cursor() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.cluster.view.exported import Logs
 from streaming.cluster.view.view import view
-from streaming.terminal.cli.livetable import WINDOW_SECONDS, Doubles, Pace, Sample, rates, report, sample
+from streaming.terminal.cli.livetable import WINDOW_SECONDS, BatchPace, Doubles, Sample, rates, report, sample
 from tests.view.rows import Row, log, new_table
 
 
@@ -51,7 +51,7 @@ def test_two_looks_at_one_moment_show_no_rate() -> None:
 
 
 def test_pace_is_taken_over_the_window_and_not_from_the_last_look() -> None:
-    pace = Pace()
+    pace = BatchPace()
     seconds = int(WINDOW_SECONDS)
     amounts = [100 * second for second in range(seconds)] + [100 * seconds]
     known = [pace.rates(look_at(float(second), grown(amount))) for second, amount in enumerate(amounts)]
@@ -62,14 +62,14 @@ def test_pace_is_taken_over_the_window_and_not_from_the_last_look() -> None:
 
 
 def test_pace_forgets_what_lies_before_the_window() -> None:
-    pace = Pace()
+    pace = BatchPace()
     pace.rates(look_at(0.0, grown(0)))
     pace.rates(look_at(1.0, grown(1000)))
     assert bytes_rates(pace.rates(look_at(1.0 + WINDOW_SECONDS, grown(1000)))) == [0.0]
 
 
 def test_a_partition_that_joins_later_is_measured_from_its_own_first_look() -> None:
-    pace = Pace()
+    pace = BatchPace()
     pace.rates(look_at(0.0, grown(0)))
     pace.rates(look_at(4.0, grown(4), grown(0, partition=1)))
     assert bytes_rates(pace.rates(look_at(6.0, grown(6), grown(6, partition=1)))) == [1000.0, 3000.0]
@@ -99,5 +99,5 @@ def test_a_rate_that_is_not_known_is_none() -> None:
 
 
 def test_nothing_watched_yet_is_an_empty_report() -> None:
-    stated = report(logs(), Pace().rates(sample(logs(), 0.0)), 5)
+    stated = report(logs(), BatchPace().rates(sample(logs(), 0.0)), 5)
     assert (stated.rows, stated.partitions, stated.bytes_rate) == ((), 0, 0.0)

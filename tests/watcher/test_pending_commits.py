@@ -8,7 +8,7 @@ import pytest
 from streaming.broker.agent.pending import answer
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.status_messages import PendingCommits, StatusRequest
-from streaming.broker.watcher.pending_commits import MOST_GROUPS, READ_BYTES, WaitingGroups, waiting_groups
+from streaming.broker.watcher.pending_commits import MOST_GROUPS, READ_BYTES, PendingGroups, waiting_groups
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
@@ -33,14 +33,14 @@ def log(disk: LogDir) -> PartitionLog:
     return made
 
 
-def waiting(log: PartitionLog, producer: int, first_offset: int) -> WaitingGroups:
+def waiting(log: PartitionLog, producer: int, first_offset: int) -> PendingGroups:
     return waiting_groups(list_segments(log.directory), producer, first_offset)
 
 
 def test_groups_are_named_by_the_keys_of_their_commits_in_order_and_once(log: PartitionLog) -> None:
-    assert waiting(log, P, 3) == WaitingGroups(("billing", "stock", "new"), False)
-    assert waiting(log, Q, 5) == WaitingGroups(("other",), False)
-    assert waiting(log, 9, 3) == WaitingGroups((), False)
+    assert waiting(log, P, 3) == PendingGroups(("billing", "stock", "new"), False)
+    assert waiting(log, Q, 5) == PendingGroups(("other",), False)
+    assert waiting(log, 9, 3) == PendingGroups((), False)
 
 
 def test_only_so_many_are_named(log: PartitionLog) -> None:
@@ -57,20 +57,20 @@ def test_as_many_as_may_be_named_are_all_there_are(log: PartitionLog) -> None:
 
 def test_only_so_many_bytes_are_read(log: PartitionLog) -> None:
     log.append(*[batch(1, value_bytes=200_000)] * (READ_BYTES // 200_000 + 3), commits(P, "far"))
-    assert waiting(log, P, 3) == WaitingGroups(("billing", "stock", "new"), True)
+    assert waiting(log, P, 3) == PendingGroups(("billing", "stock", "new"), True)
 
 
 def test_behind_a_flaw_there_may_be_others_and_behind_half_a_batch_there_are_not_yet(log: PartitionLog) -> None:
     whole = log.active.path("log").read_bytes()
     for behind, more in ((whole[:40], False), (b"\x07" * 100, True)):
         log.active.path("log").write_bytes(whole + behind)
-        assert waiting(log, P, 3) == WaitingGroups(("billing", "stock", "new"), more)
+        assert waiting(log, P, 3) == PendingGroups(("billing", "stock", "new"), more)
 
 
 def test_what_is_damaged_or_no_commit_names_nobody(log: PartitionLog) -> None:
     odd = Batch(records=(Record(b"\0", b"", NOW),), producer_id=P, producer_epoch=0, base_sequence=-1, transactional=True)
     log.append(odd)
-    assert waiting(log, P, 3) == WaitingGroups(("billing", "stock", "new"), True)
+    assert waiting(log, P, 3) == PendingGroups(("billing", "stock", "new"), True)
 
 
 def asked(topic: str = TOPIC, number: int = 0, **values: int) -> PendingCommits:

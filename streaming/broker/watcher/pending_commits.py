@@ -28,14 +28,14 @@ _END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingGroups:
+class PendingGroups:
     """The groups that wait, by their short names, in the order of their commits. ``more``: there may be others."""
 
     groups: tuple[str, ...]
     more: bool
 
 
-def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: int) -> WaitingGroups:
+def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: int) -> PendingGroups:
     """The groups of a transaction that is open in a log of ``__consumer_offsets``. Damaged batches name no group.
 
     Raises:
@@ -50,10 +50,10 @@ def waiting_groups(segments: Sequence[Segment], producer_id: int, first_offset: 
                 else:
                     found[group] = None
             if len(found) > MOST_GROUPS or bytes_read() - began > READ_BYTES:
-                return WaitingGroups(tuple(found)[:MOST_GROUPS], True)
+                return PendingGroups(tuple(found)[:MOST_GROUPS], True)
     except FormatError:  # a flaw of the log: the watcher publishes it when it reads the log
         more = True
-    return WaitingGroups(tuple(found), more)
+    return PendingGroups(tuple(found), more)
 
 
 def _groups(batches: Batches, buffer: Bytes, producer_id: int) -> Iterator[str | None]:

@@ -40,7 +40,7 @@ class GroupAgent(Protocol):
         """See `streaming.spark.client.agent_client.AgentClient.batch`."""
 
 
-class Ask(Protocol):
+class AgentCall(Protocol):
     """Calls agents, and waits a moment at most; returns the answers that have come, by the names of the calls."""
 
     def __call__(self, calls: Mapping[str, Callable[[], A]]) -> Mapping[str, A]:
@@ -55,7 +55,7 @@ class GroupDetails:
         agents: those that answer, by name.
     """
 
-    def __init__(self, messages: GroupPartitions, agents: Mapping[str, GroupAgent], ask: Ask) -> None:
+    def __init__(self, messages: GroupPartitions, agents: Mapping[str, GroupAgent], ask: AgentCall) -> None:
         logs = messages.snapshot.logs
         named = zip(logs.topics, logs.partition.tolist(), strict=True)  # one is there twice if commits name it by name and by id
         self._agent: dict[TopicPartition, str] = dict(zip(named, logs.agents, strict=True))

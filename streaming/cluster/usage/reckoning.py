@@ -48,7 +48,7 @@ class Reckoning:
             mine, found.free, self._now_ms, waiting=waiting, unlinked_ms=self._now_ms + self._delete_delay_ms
         )
 
-    def summed(self, group: Longs, count: int) -> "Sums":
+    def summed(self, group: Longs, count: int) -> "SizeSums":
         """The sums over the logs of each group.
 
         Args:
@@ -64,7 +64,7 @@ class Reckoning:
 
         known = summed(~unknown)
         growth = summed(np.where(unknown, 0.0, self.growth))
-        return Sums(
+        return SizeSums(
             growth_day=[round(each * DAY_MS) if some else -1 for each, some in zip(growth, known, strict=True)],
             growth_unknown=[round(each) for each in summed(unknown)],
             frees_now=[round(each) for each in summed(self.frees_now)],
@@ -74,7 +74,7 @@ class Reckoning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class SizeSums:
     """Sums over groups of logs, under the names of `streaming.broker.protocol.disk_json.DiskRow`; one item for each group."""
 
     growth_day: list[int]

@@ -41,7 +41,7 @@ Exit status: 0 done, 1 failed, 2 not possible as asked (an option, a log dir, a 
 """
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """Loads the file of a command when that command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -73,7 +73,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.command(cls=CommandGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="segtail", message="%(prog)s %(version)s")
 def segtail() -> None:
     """Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics.

@@ -12,7 +12,7 @@ from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.common.definitions.observer_metrics import TAIL_LAG_BYTES, TAIL_LAG_SECONDS
 from streaming.common.formatting import NONE, format_age, format_duration, format_size
-from streaming.terminal.cli.livetable import Pace, Report, Row, report, sample
+from streaming.terminal.cli.livetable import BatchPace, Report, Row, report, sample
 
 _EVERY_SECONDS = 3.0
 _ROWS = 4
@@ -30,7 +30,7 @@ class WatchedJob:
 def print_lines(job: WatchedJob, seconds: float | None, stop: threading.Event) -> None:
     """Print lines until ``stop`` is set or, unless None, ``seconds`` are over."""
     until = None if seconds is None else time.monotonic() + seconds
-    pace = Pace()
+    pace = BatchPace()
     while not _over(stop, _EVERY_SECONDS, until):
         click.echo("\n".join(_plain_lines(job, _report(job, pace, _ROWS))))
     click.echo("segtail: ending ...")
@@ -43,7 +43,7 @@ def _over(stop: threading.Event, every: float, until: float | None) -> bool:
     return stop.wait(wait) or (until is not None and time.monotonic() >= until)
 
 
-def _report(job: WatchedJob, pace: Pace, rows: int) -> Report:
+def _report(job: WatchedJob, pace: BatchPace, rows: int) -> Report:
     job.watched()
     logs = view(job.table.snapshot(time.time())).logs
     return report(logs, pace.rates(sample(logs, time.monotonic())), rows)

@@ -81,7 +81,7 @@ def rates(before: Sample, now: Sample) -> Doubles:
     return grown / seconds
 
 
-class Pace:
+class BatchPace:
     """The readings of the last seconds."""
 
     def __init__(self) -> None:

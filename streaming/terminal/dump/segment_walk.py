@@ -45,7 +45,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class Tail:
+class SegmentTail:
     """The bytes after the last batch: zeros of a preallocated file, and bytes that are no complete batch."""
 
     zeros: int = 0
@@ -69,7 +69,7 @@ class SegmentReader:
             crcs: find the batches with wrong CRCs.
         """
         self.file = file
-        self.tail = Tail()
+        self.tail = SegmentTail()
         self._report = report
         self._buffer = buffer
         self._whole = whole

@@ -10,7 +10,7 @@ from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HE
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.batch_table import producer_column, transactional
 from streaming.terminal.dump.row_table import Cell, RowTable, cells
-from streaming.terminal.dump.segment_walk import Tail, Window
+from streaming.terminal.dump.segment_walk import SegmentTail, Window
 
 _NONE = -1
 _MARKED_IDS = 1 << 16
@@ -23,7 +23,7 @@ class Summary:
 
     def __init__(self) -> None:
         self.segments = 0
-        self.tail = Tail()
+        self.tail = SegmentTail()
         self._bytes = self._batches = self._records = self._control = self._transactional = self._old = 0
         self._codec_batches = np.zeros(_CODEC_IDS, np.int64)
         self._codec_bytes = np.zeros(_CODEC_IDS, np.int64)
@@ -49,10 +49,10 @@ class Summary:
         self._add_producers(batches)
         self._open_one(window, batches, read)
 
-    def end_of(self, tail: Tail) -> None:
+    def end_of(self, tail: SegmentTail) -> None:
         """Add the end of a segment."""
         self.segments += 1
-        self.tail = Tail(self.tail.zeros + tail.zeros, self.tail.damaged + tail.damaged)
+        self.tail = SegmentTail(self.tail.zeros + tail.zeros, self.tail.damaged + tail.damaged)
 
     def _add_codecs(self, batches: Batches) -> None:
         codec = int(batches.codec[0])

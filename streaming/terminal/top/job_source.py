@@ -35,13 +35,13 @@ from streaming.terminal.top.questions import (
 M = TypeVar("M", bound=Message)
 
 
-class Ask(Protocol):
+class JobCall(Protocol):
     """Asks the job for what is at a path; None if there is nothing. Raises `SegtailError`."""
 
     def __call__(self, path: str, kind: type[M], /) -> M | None: ...
 
 
-def page_at(name: str, ask: Ask, path: str, kind: type[M]) -> M:
+def page_at(name: str, ask: JobCall, path: str, kind: type[M]) -> M:
     """What is at a path that every job has.
 
     Raises:
@@ -56,7 +56,7 @@ def page_at(name: str, ask: Ask, path: str, kind: type[M]) -> M:
 class JobSource:
     """A job, by a function that asks it."""
 
-    def __init__(self, name: str, ask: Ask) -> None:
+    def __init__(self, name: str, ask: JobCall) -> None:
         self.name = name
         self._ask = ask
 
