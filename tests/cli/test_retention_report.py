@@ -7,11 +7,11 @@ from streaming.terminal.cli.retention_report import ADVICE, report
 from tests.listings.test_lists import NOW_MS, kept
 
 HOUR = 3_600_000
-CALM: dict[str, Any] = {"retention_overdue_ms": -1}
+CALM: dict[str, Any] = {"kind": ""}
 
 
 def row(topic: str = "t", **values: Any) -> RetentionRow:
-    given = {"size_bytes": 4 << 20, "retention_reclaimable_bytes": 6 << 20, "check_interval_ms": 300_000}
+    given = {"size_bytes": 4 << 20, "retention_reclaimable_bytes": 6 << 20, "kind": "retention_overdue"}
     return kept(**given | {"limit_source": "topic"} | values, named=topic)
 
 
@@ -23,18 +23,17 @@ def advised(*rows: RetentionRow) -> dict[str, str]:
 
 def test_totals_are_those_of_all_rows() -> None:
     late = row(retention_blocked="high_watermark", dirty_bytes=1 << 20)
-    fine = row("u", retention_lag_ms=0, retention_overdue_ms=0, retention_reclaimable_bytes=0)
-    blocked = row("v", retention_blocked="high_watermark", retention_overdue_ms=0)
+    fine = row("u", retention_lag_ms=0, retention_reclaimable_bytes=0, **CALM)
+    blocked = row("v", retention_blocked="high_watermark", **CALM)
     assert list(report([late, fine, blocked], NOW_MS))[5] == (
         "3 partitions, 12.0 MiB: 12.0 MiB reclaimable, 1.0 MiB dirty; 2 keep records past their limit, 1 overdue, "
         "2 blocked (high_watermark 2)"
     )
 
 
-def test_a_row_is_overdue_after_two_checks_unless_something_blocks_it() -> None:
-    assert advised(row(retention_overdue_ms=600_000)) == {}
-    assert advised(row(retention_overdue_ms=600_001)) == {"overdue": "t-0"}
-    assert advised(row(retention_overdue_ms=600_001, check_interval_ms=-1)) == {}
+def test_a_row_is_overdue_where_the_judge_says_so_unless_something_blocks_it() -> None:
+    assert advised(row(retention_overdue_ms=86_400_000, **CALM)) == {}
+    assert advised(row()) == {"overdue": "t-0"}
     assert advised(row(retention_blocked="remote_copy")) == {"remote_copy": "t-0"}
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.cluster.verdicts import kinds
 from streaming.common.formatting import format_count, format_list, format_size, format_time
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.retention_list import RETENTION
@@ -43,7 +44,7 @@ def _totals(rows: Sequence[RetentionRow]) -> str:
         for name in ("size_bytes", "retention_reclaimable_bytes", "dirty_bytes")
     )
     late = sum(row.retention_lag_ms > 0 for row in rows)
-    overdue = sum(row.retention_overdue_ms > 0 for row in rows)
+    overdue = sum(row.kind == kinds.RETENTION_OVERDUE.name for row in rows)
     blocked = Counter(row.retention_blocked for row in rows if row.retention_blocked)
     reasons = f" ({', '.join(f'{reason} {count}' for reason, count in sorted(blocked.items()))})" if blocked else ""
     return (
@@ -58,7 +59,7 @@ def _advice(rows: Sequence[RetentionRow], now_ms: int) -> Iterator[str]:
     for row in rows:
         if row.retention_blocked:
             present[row.retention_blocked].append(row)
-        elif row.retention_overdue_ms > 2 * row.check_interval_ms >= 0:
+        elif row.kind == kinds.RETENTION_OVERDUE.name:
             present["overdue"].append(row)
         for reason in ("open_transaction", "compaction_lag"):
             if getattr(row, f"uncleanable_{reason}_bytes") > 0:
