@@ -4,11 +4,12 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from streaming.broker.protocol.group_json import GroupPartition
+from streaming.broker.protocol.group_json import BatchCheck, GroupPartition
+from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.common.settings import Settings
@@ -80,3 +81,29 @@ def test_other_parameters_are_another_judgement(calls: Counter[str], state: Stat
     assert [row.verdict for row in state.groups().rows] == ["fine"] * 3
     assert calls == {"judge_groups": 2, "group_totals": 1}
     assert [replace(row, verdict="", severity="") for row in small] == [replace(row, verdict="", severity="") for row in later]
+
+
+class Checked:
+    """Details whose check of the next batch found it damaged."""
+
+    def staked(self, partitions: list[GroupPartition]) -> list[GroupPartition]:
+        return partitions
+
+    def checked(self, partitions: list[GroupPartition]) -> list[GroupPartition]:
+        return [replace(each, batch=BatchCheck(sound=False, error="CRC")) for each in partitions]
+
+
+def test_what_only_the_details_find_is_a_judgement_with_its_own_time() -> None:
+    stopped = replace(PARTITION, stopped_since_ms=NOW - HOUR)
+    board, table = GroupBoard(), new_table()
+    board.publish(snapshot_of(Group(name="a", partitions=[stopped]), now_ms=NOW))
+    looks = Looks(table, lambda: NOW / 1000)
+    checked = cast(GroupDetails, Checked())
+    judged = JudgedLooks(table, new_observer(), looks, board, lambda _: checked, thresholds_of(Settings()), redacted=False)
+    state = State(judged.look)
+    (listed,), named = state.groups().rows, state.group("a", "")
+    assert named is not None
+    assert (listed.verdict, listed.since_ms) == ("stopped", NOW - HOUR)
+    worst = named.partitions[0]
+    assert (worst.verdict, worst.severity) == ("damaged", "critical")
+    assert (named.summary.verdict, named.summary.severity, named.summary.since_ms) == (worst.verdict, worst.severity, worst.since_ms)

@@ -158,7 +158,9 @@ class ListedGroups:
         worst = min((*about, *(judgements[0] for _, judgements in judged)), default=self._worst[item])
         return GroupDetail(
             at_ms=self.judged.now_ms,
-            summary=replace(summary, verdict=worst.verdict.label, severity=worst.word) if worst < self._worst[item] else summary,
+            summary=replace(summary, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
+            if worst < self._worst[item]
+            else summary,
             partitions=[with_verdict(of, judgements[0]) for of, judgements in sorted(judged, key=_place)],
             findings=findings,
             omitted=max(len(snapshot.rows_of(name)) - MOST_PARTITIONS, 0),

@@ -1,0 +1,39 @@
+"""Verdicts about commits: from when on, and how severe they are at their bounds."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
+from streaming.cluster.verdicts.group_judge import judge_groups
+from tests.builders import NOW
+from tests.group_snapshots import Group, snapshot_of
+from tests.tables import each_row
+
+HOUR = 3_600_000
+
+
+@each_row("since_ms, severity", [(DEFAULT_BOUNDS.lost_lately_ms, "warning"), (DEFAULT_BOUNDS.lost_lately_ms + 1, "info")])
+def test_a_loss_is_a_warning_for_a_quarter_of_an_hour(since_ms: int, severity: str) -> None:
+    assert DEFAULT_BOUNDS.lost_lately_ms == 900_000, "the range of the alert"
+    lost = GroupPartition(topic="orders", partition=0, committed=3, log_start=8, lost_offsets=5, lost_records=5)
+    snapshot = snapshot_of(Group(partitions=[lost]), now_ms=NOW)
+    seen = replace(snapshot, progress=replace(snapshot.progress, lost_ms=np.array([NOW - since_ms])))
+    worst = judge_groups(seen, NOW).of_group("billing", 0)
+    assert (worst.verdict.label, worst.word, worst.since_ms) == ("lost", severity, NOW - since_ms)
+
+
+def test_a_group_is_held_since_the_time_of_its_next_record() -> None:
+    held = GroupPartition(
+        topic="orders",
+        partition=0,
+        committed=3,
+        lag_offsets=4,
+        held=True,
+        next_offset=3,
+        next_append_ms=NOW - HOUR,
+        stopped_since_ms=NOW - 2 * HOUR,
+    )
+    worst = judge_groups(snapshot_of(Group(partitions=[held]), now_ms=NOW), NOW).of_row(0)[0]
+    assert (worst.verdict.label, worst.since_ms) == ("held", NOW - HOUR)
