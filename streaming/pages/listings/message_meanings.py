@@ -152,7 +152,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     LogDirUse: (
         (("broker", "log_dir", "up", "problem"), "which; whether it can be read, and why not"),
         (("file_system", "free", "capacity"), "log dirs with the same number share both, and are full together"),
-        (("taken", "apparent", "kinds"), "on the disk; the length of all files; `KindUse` of each kind"),
+        (("taken", "apparent", "kinds"), "on the disk, of a job's segments their length; the length of all files; `KindUse` of each kind"),
         (("replicas",), "live ones, without that of the metadata log"),
         (("growth_day", "growth_unknown"), "bytes a day; of how many replicas it is not known"),
         (("frees_now", "frees_day", "next_ms"), "what the next check deletes; what is free in 24 hours; when the next space is free"),
