@@ -111,7 +111,10 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     PartitionDetail: (
         (("at_ms",), "as of when"),
         (("row", "retention"), "a `PartitionRow`, a `RetentionRow`"),
-        (("transactions", "problems"), "lists of `TransactionRow` and `Problem`; problems of the whole topic are among them"),
+        (
+            ("transactions", "problems"),
+            "lists of `TransactionRow` and `Problem`; those of the whole topic, of groups that read it, and of its broker about this log are among them",
+        ),
         (("segments", "omitted"), "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle"),
         (("minutes",), "the last hour, list of `Minute`, the oldest first"),
         (("replicas",), "list of `ReplicaRow`, the one that is shown first"),

@@ -73,7 +73,7 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
     return ShownVerdict(
         key=key,
         tone=finding.severity,
-        badge=finding.verdict.replace("_", " "),
+        badge=finding.verdict,
         text=f"{finding.text[:1].upper()}{finding.text[1:]}",
         about=about,
         command=finding.command,
