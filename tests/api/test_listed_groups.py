@@ -94,3 +94,9 @@ def test_the_oldest_of_a_group_is_that_of_its_partitions_and_the_list_is_sorted_
     judged = JudgedLooks(table, new_observer(), looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
     rows = State(judged.look).groups("sort=oldest_ms").rows
     assert [(row.group, row.oldest_ms) for row in rows] == [("both", NOW - 2 * HOUR), ("stamped", NOW - 2 * HOUR), ("new", NOW - HOUR)]
+
+
+def test_what_is_made_of_table_and_groups_is_as_of_the_older_of_both(state: State) -> None:
+    later = [state.status().at_ms for _ in range(3)]
+    assert {*later, state.problems().at_ms} == {NOW}
+    assert state.partitions().at_ms > NOW

@@ -103,8 +103,8 @@ JUDGED = (
     Field(
         name="kind",
         unit=Unit.WORD,
-        meaning="the worst problem of the log, in `RetentionRow` of what is kept of it, in `TransactionRow` of the transaction: a `kind` of "
-        "`Problem`. Problems of consumer groups, log dirs and agents are of no row",
+        meaning="the worst problem of the log, in `RetentionRow` of what is kept of it, in `TransactionRow` of the transaction: a `kind` "
+        "of `Problem`. Problems of consumer groups, log dirs and agents are of no row",
     ),
     Field(name="severity", unit=Unit.WORD, meaning="of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong"),
     Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),

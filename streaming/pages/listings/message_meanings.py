@@ -28,7 +28,8 @@ _PAGE: Meanings = (
 
 MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     Status: (
-        *_ANSWER,
+        (("at_ms",), "as in `ProblemPage`"),
+        *_ANSWER[1:],
         (("ready",), "everything that was on the disks at the start is in the numbers"),
         (("verdict",), "a sentence: what is wrong, all in all"),
         (("freshness",), "a sentence: up to when what is known is whole"),
@@ -52,7 +53,8 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("explanation",), "a sentence about the first of them"),
     ),
     ProblemPage: (
-        *_PAGE[:-1],
+        (("at_ms",), "as of when: groups are judged in rounds, so their last round if that is older than the rest"),
+        *_PAGE[1:-1],
         (("rows",), "list of `Problem`, the most severe first, then the oldest"),
         (("critical", "warning", "info"), "numbers of all problems"),
     ),
@@ -113,7 +115,8 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("row", "retention"), "a `PartitionRow`, a `RetentionRow`"),
         (
             ("transactions", "problems"),
-            "lists of `TransactionRow` and `Problem`; those of the whole topic, of groups that read it, and of its broker about this log are among them",
+            "lists of `TransactionRow` and `Problem`; problems of the whole topic, of groups that read it, and of its broker about logs "
+            "like this one are among them",
         ),
         (("segments", "omitted"), "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle"),
         (("minutes",), "the last hour, list of `Minute`, the oldest first"),
