@@ -264,7 +264,8 @@ def test_a_row_looks_as_severe_as_it_was_judged_and_no_face_judges_it_again(list
     ],
 )
 def test_a_cell_looks_as_severe_as_its_own_fact_alone(listing: Listing, kind: str, head: str) -> None:
-    row = listing.row(broker=1, topic="t", partition=0, kind=kind, severity=WARNING)
+    values: dict[str, Any] = {"broker": 1, "topic": "t", "partition": 0, "kind": kind, "severity": WARNING}
+    row = listing.row(**values)
     assert [column.head for column in columns_of(listing.columns) if column.cell(row, NOW_MS).tone] == [head]
 
 
