@@ -83,6 +83,26 @@ def test_other_parameters_are_another_judgement(calls: Counter[str], state: Stat
     assert [replace(row, verdict="", severity="") for row in small] == [replace(row, verdict="", severity="") for row in later]
 
 
+def test_the_oldest_of_a_group_is_that_of_its_partitions_and_the_list_is_sorted_by_it() -> None:
+    seen, unseen = ({"next_offset": 3, "next_append_ms": appended, "next_timestamp_ms": NOW - 2 * HOUR} for appended in (NOW - HOUR, -1))
+    both = [replace(PARTITION, topic="appended", **seen), replace(PARTITION, topic="stamped", **unseen)]
+    groups = [Group(name="both", partitions=both), Group(name="new", partitions=both[:1])]
+    snapshot = snapshot_of(*groups, Group(name="stamped", partitions=both[1:]), now_ms=NOW)
+    board = GroupBoard()
+    board.publish(snapshot)
+    table = new_table()
+    looks = Looks(table, lambda: NOW // 1000)
+    judged = JudgedLooks(table, new_observer(), looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
+    rows = State(judged.look).groups("sort=oldest_ms").rows
+    assert [(row.group, row.oldest_ms) for row in rows] == [("both", NOW - 2 * HOUR), ("stamped", NOW - 2 * HOUR), ("new", NOW - HOUR)]
+
+
+def test_what_is_made_of_table_and_groups_is_as_of_the_older_of_both(state: State) -> None:
+    later = [state.status().at_ms for _ in range(3)]
+    assert {*later, state.problems().at_ms} == {NOW}
+    assert state.partitions().at_ms > NOW
+
+
 class Checked:
     """Details whose check of the next batch found it damaged."""
 

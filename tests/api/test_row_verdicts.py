@@ -36,3 +36,10 @@ def test_a_transaction_has_its_own() -> None:
     of = state(new_table(opened(transaction(7, 40, age=1300), transaction(8, 50, age=100)), coordinator_partitions=None))
     rows = {row.producer_id: (row.kind, row.severity, row.since_ms) for row in of.transactions().rows}
     assert rows == {7: ("transaction_stuck", "critical", MS - 1_300_000), 8: ("", "", -1)}
+
+
+def test_what_is_wrong_with_a_row_is_among_the_problems_of_its_partition() -> None:
+    for configs, kinds in (("{}", ["limits_assumed"]), (BELOW, [])):
+        detail = state(new_table(kept(facts((0, 500, 10), configs=configs)))).partition("orders", 0)
+        assert detail is not None
+        assert [each.kind for each in detail.problems] == [kind for kind in [detail.row.kind] if kind] == kinds

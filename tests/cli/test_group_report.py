@@ -22,7 +22,7 @@ SUMS: dict[str, Any] = {
     "lag_records_read_committed": 4,
     "lag_offsets": 5,
     "lag_bytes": 6 << 20,
-    "oldest_append_ms": NOW_MS - HOUR,
+    "oldest_ms": NOW_MS - HOUR,
     "last_commit_ms": NOW_MS - 2 * HOUR,
     "verdict": "fine",
 }
@@ -60,7 +60,7 @@ def listed(*groups: GroupDetail) -> list[list[str]]:
 
 def test_each_column_of_groups_shows_its_own_value() -> None:
     assert listed(group()) == [["g", "fine", "4", "1h ago", "-", "6.0 MiB", "2", "5", "Stable", "Classic", "3"]]
-    assert listed(group(oldest_append_ms=-1, oldest_timestamp_ms=NOW_MS - 3 * HOUR))[0][3] == "3h ago"
+    assert listed(group(oldest_ms=NOW_MS - 3 * HOUR))[0][3] == "3h ago"
 
 
 def test_a_sum_of_which_parts_are_not_known_is_a_lower_bound_and_what_limits_decide_has_a_question_mark() -> None:

@@ -251,6 +251,24 @@ def test_a_row_looks_as_severe_as_it_was_judged_and_no_face_judges_it_again(list
         assert {head: tone for head, tone in tones.items() if tone} == ({toned: severity} if severity else {})
 
 
+@pytest.mark.parametrize(
+    ("listing", "kind", "head"),
+    [
+        (PARTITIONS, "retention_blocked", "Next deletion"),
+        (PARTITIONS, "last_stable_offset_stalled", "Held back"),
+        (PARTITIONS, "partition_silent", "Last append"),
+        (PARTITIONS, "log_corrupt", "Partition"),
+        (RETENTION, "retention_blocked", "Blocked"),
+        (RETENTION, "retention_overdue", "Next deletion"),
+        (RETENTION, "limits_assumed", "Partition"),
+    ],
+)
+def test_a_cell_looks_as_severe_as_its_own_fact_alone(listing: Listing, kind: str, head: str) -> None:
+    values: dict[str, Any] = {"broker": 1, "topic": "t", "partition": 0, "kind": kind, "severity": WARNING}
+    row = listing.row(**values)
+    assert [column.head for column in columns_of(listing.columns) if column.cell(row, NOW_MS).tone] == [head]
+
+
 @pytest.mark.parametrize("listing", LISTS, ids=lambda each: each.name)
 def test_a_declaration_is_whole(listing: Listing) -> None:
     keys = [each.key for each in listing.columns if each.key]

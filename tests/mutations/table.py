@@ -360,7 +360,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="site-row-severity",
         file="streaming/pages/site/page_tables.py",
-        before='tone = severity_of(row) if field.toned else ""',
+        before='tone = severity_of(row) if kind in field.kinds or (field.toned and kind not in elsewhere) else ""',
         after='tone = ""',
         why="A row in which something is wrong would look like any other.",
         tests=("tests/listings/test_lists.py",),

@@ -200,7 +200,7 @@ def group(name: str, **values: object) -> GroupSummary:
         lag_offsets=1_204_400,
         lag_records_read_committed=88_120,
         lag_bytes=310 * MIB,
-        oldest_append_ms=NOW - 3 * HOUR,
+        oldest_ms=NOW - 3 * HOUR,
         last_commit_ms=NOW - 4000,
     )
     return replace(made, **values)  # type: ignore[arg-type]

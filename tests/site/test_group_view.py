@@ -22,7 +22,7 @@ def viewed(*, summary: dict[str, Any] | None = None, findings: Sequence[GroupFin
 
 
 def test_times_of_a_group_are_each_its_own() -> None:
-    times = {"oldest_append_ms": NOW_MS - HOUR, "loss_ms": NOW_MS + 2 * HOUR, "last_commit_ms": NOW_MS - 3 * HOUR}
+    times = {"oldest_ms": NOW_MS - HOUR, "loss_ms": NOW_MS + 2 * HOUR, "last_commit_ms": NOW_MS - 3 * HOUR}
     facts = {each.name: each.value.text for each in viewed(summary=times).facts}
     assert [facts[head] for head in ("Oldest", "Lost from", "Last commit")] == ["1h ago", "in 2h", "3h ago"]
 
@@ -43,4 +43,13 @@ def test_findings_are_shown_as_severe_as_they_are_and_what_needs_nothing_is_not(
         GroupFinding(verdict="fine", text="nothing"),
     ]
     found = viewed(findings=findings).verdicts
-    assert [(each.badge, each.tone, each.text) for each in found] == [("beyond end", WARNING, "Beyond the end"), ("held", "", "Held up")]
+    assert [(each.badge, each.tone, each.text) for each in found] == [("beyond_end", WARNING, "Beyond the end"), ("held", "", "Held up")]
+
+
+def test_partitions_of_a_group_are_sorted_by_the_oldest_record_that_is_shown() -> None:
+    times = ({"next_append_ms": NOW_MS - HOUR}, {"next_timestamp_ms": NOW_MS - 2 * HOUR}, {"next_append_ms": NOW_MS - 3 * HOUR}, {})
+    parts = [GroupPartition(topic="t", partition=number, committed=5, **each) for number, each in enumerate(times)]
+    detail = GroupDetail(at_ms=NOW_MS, summary=GroupSummary(group="g"), partitions=parts)
+    status = Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")
+    table = group_view(detail, Query(values={"sort": "next_append_ms"}), status).table
+    assert [row[0].text for row in table.rows] == ["t-2", "t-1", "t-0", "t-3"]

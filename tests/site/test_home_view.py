@@ -64,6 +64,12 @@ def test_severities_are_offered_with_their_counts_if_there_is_more_than_one_prob
     assert viewed(CRITICAL).severities == ()
     some = viewed(CRITICAL, WARNING, WARNING, severity=WARNING).severities
     assert [(each.text, each.chosen) for each in some] == [("all 3", False), ("1 critical", False), ("2 warnings", True)]
+    assert [each.text for each in viewed(INFO, INFO).severities] == ["all 2", "2 info"]
+
+
+def test_a_badge_is_the_word_for_a_severity_everywhere() -> None:
+    problems = [Problem(kind="k", severity=severity, what="w") for severity in (CRITICAL, WARNING, INFO)]
+    assert [each.badge for each in shown_problems(problems, NOW_MS)] == [CRITICAL, WARNING, INFO]
 
 
 def test_agents_that_are_not_listed_are_counted_and_the_verdict_is_parted_after_its_first_sentence() -> None:

@@ -95,9 +95,10 @@ def test_segments_and_replicas_of_a_partition() -> None:
 
 def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     lag = {"lag_records_read_committed": 2, "lag_bytes": 3 << 20}
+    sums = lag | {"partitions": 2, "unknown": 1}
     held = GroupPartition(topic="t", partition=0, committed=5, high_watermark=9, held=True, next_timestamp_ms=NOW_MS - HOUR, **lag)
     calm = GroupPartition(topic="t", partition=1, committed=7, high_watermark=7, lag_records_read_committed=0, lag_bytes=0, lag_offsets=0)
-    summary = GroupSummary(group="g", type="Classic", state="Stable", members=1, partitions=2, last_commit_ms=NOW_MS - 2 * HOUR, **lag)
+    summary = GroupSummary(group="g", type="Classic", state="Stable", members=1, last_commit_ms=NOW_MS - 2 * HOUR, **sums)
     findings = [
         GroupFinding(verdict="held", severity="warning", topic="t", partition=0, text="held up by an open transaction"),
         GroupFinding(verdict="fine", topic="t", partition=1, text="nothing to do"),
@@ -106,7 +107,7 @@ def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     group = GroupDetail(at_ms=NOW_MS, summary=summary, partitions=[held, calm], findings=findings, **known)
     lines = group_lines(group, TIMES, WIDTH)
     found = facts(lines)
-    assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2 records, 3.0 MiB, in 2 partitions")
+    assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2+ records, 3.0 MiB, in 2 partitions")
     assert (found["last commit"], found["clients"], found["hosts"]) == ("2h ago", "c1, c2", "/h")
     texts = [line.text for line in lines]
     assert any(text.startswith("t-0: held: held up by an open transaction") for text in texts)

@@ -142,3 +142,9 @@ def test_of_several_trials_for_one_name_the_last_one_counts() -> None:
     of = trying([parse_trial(text) for text in ("retention.ms=1h", "orders:retention.ms=2h", "retention.bytes=1KiB")])
     assert {each.name: each.value for each in of("orders").settings} == {"retention.ms": str(2 * HOUR_MS), "retention.bytes": "1024"}
     assert {each.name: each.value for each in of("other").settings} == {"retention.ms": str(HOUR_MS), "retention.bytes": "1024"}
+
+
+@pytest.mark.parametrize("text", ["moving HERE", "future"])
+def test_kinds_are_filtered_by_the_words_of_the_table_and_by_those_of_json(text: str) -> None:
+    disk = with_facts(found_of(), kinds={"future": (5, 5), "segment": (7, 7)})
+    assert [row.kind for row in answer_of(disk, "kind", 10, text=text).rows] == ["future"]

@@ -92,6 +92,17 @@ def test_the_answer_has_the_sums_of_topics_and_of_what_agents_distinguish() -> N
     assert answer.doubts == []
 
 
+def test_the_metadata_log_is_in_the_rows_and_changes_no_forecast() -> None:
+    metadata = grows(topic="__cluster_metadata")
+    alone, both = (disk_found(view(new_table(*rows).snapshot(NOW)), [watching()], MS) for rows in ((grows(),), (grows(), metadata)))
+    rows = {row.topic: row for row in answer_of(both, "topic", 10).rows}
+    assert [(each.taken, each.segments, each.growth_day) for each in rows.values()][1:] == [(49_000, 49_000, rows["orders"].growth_day)]
+    assert (rows["__cluster_metadata"].taken, rows["__cluster_metadata"].segments, rows["__cluster_metadata"].growth_day) == (49_000, 0, -1)
+    assert dict(full_times(both)) == dict(full_times(alone))
+    (each,) = answer_of(both, "topic", 10).log_dirs
+    assert (each.replicas, each.taken) == (1, 49_000 + 1 + 2 + 3 + 4 + 5 + 6)
+
+
 @each_row("query", ["by=size", "limit=0", "limit=1001", "limit=many", "limit=", "sort=taken", "by=%ff", "&".join(["by=dir"] * 1001)])
 def test_a_query_that_is_not_understood_is_refused_with_a_sentence(query: str) -> None:
     with pytest.raises(UsageError):

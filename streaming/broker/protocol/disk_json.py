@@ -16,6 +16,22 @@ BY = ("topic", "partition", "dir", "kind")
 FULL, NEVER, UNKNOWN = "full", "never", "unknown"
 """The words of ``outlook``: full at a time that is known, not full within a year, not known."""
 
+KIND_WORDS = {
+    "segment": "segments",
+    "index": "indexes",
+    "snapshot": "producer snapshots",
+    "checkpoint": "checkpoints",
+    "metadata": "metadata log",
+    "future": "replicas moving here",
+    "deleted": "deleted segments",
+    "delete": "deleted replicas",
+    "cleaner": "unfinished compaction",
+    "stray": "strays",
+    "directory": "directories",
+    "other": "other files",
+}
+"""Kinds of files for people."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindUse(PublicMessage):

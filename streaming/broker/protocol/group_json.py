@@ -23,6 +23,8 @@ def path_of(group: str) -> str:
 class GroupSummary(PublicMessage):
     """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records.
 
+    ``oldest_ms``: the earliest of all; each record's time is that of its append, or its own timestamp where that was not seen.
+
     Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
     ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
     ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
@@ -49,6 +51,7 @@ class GroupSummary(PublicMessage):
     lag_records_read_committed: int = -1
     lag_records_read_uncommitted: int = -1
     lag_bytes: int = -1
+    oldest_ms: int = -1
     oldest_append_ms: int = -1
     oldest_timestamp_ms: int = -1
     loss_ms: int = -1
@@ -63,11 +66,6 @@ class GroupSummary(PublicMessage):
     def lag(self) -> int:
         """As in `GroupPartition`: the sums over its partitions."""
         return _lag(self)
-
-    @property
-    def oldest_ms(self) -> int:
-        """When the oldest next record was appended, or its own timestamp where that was not seen; -1 if neither is known."""
-        return self.oldest_append_ms if self.oldest_append_ms >= 0 else self.oldest_timestamp_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,8 @@ class PairSums:
     """One item for each pair. ``first``: the index of its first commit. ``number``: the pair's number, see `CommitRows.key`.
 
     ``oldest_``: the earliest time of an unread record; `ABSENT` if there is none or no partition is known, `UNTIMED` if the time of one is
-    not known. ``known``: how many partitions are known. ``unknown``: by `REASONS`, shape (reasons, pairs).
+    not known. ``oldest_ms``: the earliest that is known, as `Lags.next_ms`. ``known``: how many partitions are known. ``unknown``: by
+    `REASONS`, shape (reasons, pairs).
     """
 
     first: Longs
@@ -52,6 +53,7 @@ class PairSums:
     read_committed: Longs
     read_uncommitted: Longs
     bytes: Longs
+    oldest_ms: Longs
     oldest_append_ms: Longs
     oldest_timestamp_ms: Longs
     loss_ms: Longs
@@ -101,6 +103,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         read_committed=lower_bound(lags.read_committed),
         read_uncommitted=lower_bound(lags.read_uncommitted),
         bytes=lower_bound(lags.bytes),
+        oldest_ms=earliest(lags.next_ms),
         oldest_append_ms=earliest(np.where(unread & (lags.next_append_ms < 0), UNTIMED, lags.next_append_ms)),
         oldest_timestamp_ms=earliest(np.where(unread & (lags.next_timestamp_ms < 0), UNTIMED, lags.next_timestamp_ms)),
         loss_ms=earliest(facts.loss_ms),

@@ -30,7 +30,7 @@ _LOWER_BOUNDS = {
     "lag_records_read_uncommitted": "read_uncommitted",
     "lag_bytes": "bytes",
 }
-_EARLIEST = ("oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "expiration_ms")
+_EARLIEST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "expiration_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 
 import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.protocol.disk_json import FULL, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
+from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Flags, Longs
@@ -39,7 +39,8 @@ def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topic
 
     Args:
         topics: rows are of their replicas alone; none for all.
-        text: rows are of partitions whose name holds it, in upper or lower case; by log dir or kind those that hold it themselves.
+        text: rows are of partitions whose name holds it, in upper or lower case; by log dir or kind those that hold it themselves,
+            a kind also as a table writes it.
     """
     in_force = reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
     if disk.tried is not None:
@@ -71,7 +72,7 @@ def _selected(disk: DiskContents, reckoning: Reckoning, by: str, topics: Collect
     wanted = ((not topics or topic in topics) and (not of_partitions or text in f"{topic}-{number}".casefold()) for topic, number in names)
     selected = np.fromiter(wanted, np.bool_, len(replicas.topics)) if topics or of_partitions else None
     rows = _ROWS[by](disk, reckoning, selected)
-    return (row for row in rows if of_partitions or text in f"{row.log_dir}{row.kind}".casefold())
+    return (row for row in rows if of_partitions or text in f"{row.log_dir}{row.kind} {KIND_WORDS.get(row.kind, '')}".casefold())
 
 
 def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:

@@ -52,12 +52,13 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
     directory = np.array([numbers.get(place, -1) for place in observed.log_dirs] or [-1], np.int64)[observed.columns["log_dir"]]
     sizes = np.maximum(observed.replica_offsets["size_bytes"], 0)
     data = np.array([name != METADATA_TOPIC for name in observed.names], np.bool_)
-    there = np.flatnonzero((directory >= 0) & data)
+    here = directory >= 0
+    there = np.flatnonzero(here & data)
     with_metadata = set(directory[~data].tolist())
     np.add.at(held, directory[there], sizes[there])
-    shown = retention.items[np.isin(retention.items, there)]
+    shown = retention.items[here[retention.items]]
     place_of = np.full(len(observed.names), -1, np.int64)
-    place_of[shown] = np.arange(len(shown))
+    place_of[shown] = np.where(data[shown], np.arange(len(shown)), -1)  # retention frees nothing of the metadata log
     size = sizes[shown]
     return DiskContents(
         dirs=[
@@ -69,7 +70,7 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
             directory=directory[shown],
             taken=size,
             apparent=size,
-            segments=size,
+            segments=np.where(data[shown], size, 0),
             garbage=np.zeros_like(size),
             live=np.ones(len(shown), np.bool_),
         ),

@@ -43,6 +43,12 @@ class JudgedLook:
     unknown: Sequence[str] = field(default_factory=tuple)
     whole: bool = True
 
+    @property
+    def at_ms(self) -> int:
+        """As of when the problems are: the older time of the table and of the groups, which are judged in rounds."""
+        groups = self.circumstances.groups
+        return self.look.now_ms if groups is None else min(self.look.now_ms, groups.now_ms)
+
     @cached_property
     def cases(self) -> tuple[Cases, ...]:
         """What is wrong with replicas."""
@@ -52,6 +58,11 @@ class JudgedLook:
     def problems(self) -> tuple[Problem, ...]:
         """All problems, the most severe first."""
         return problems(self.circumstances, self.cases)
+
+    def kinds_of(self, log: int) -> set[str]:
+        """The kinds of everything that is wrong with an exported log."""
+        item = self.look.view.logs.items[log]
+        return {each.kind.name for each in self.cases if item in each.items}
 
     @cached_property
     def partition_verdicts(self) -> RowVerdicts:

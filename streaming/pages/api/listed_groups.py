@@ -26,7 +26,7 @@ MOST_PARTITIONS = 10_000
 
 _NUMBERS = (
     "members", "partitions", "unknown", "stopped", "held", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
-    "oldest_append_ms", "loss_ms", "last_commit_ms",
+    "oldest_ms", "loss_ms", "last_commit_ms",
 )  # fmt: skip
 
 JUDGED_BY = ("at_ms", "fetch_bytes")

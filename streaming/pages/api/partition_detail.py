@@ -21,16 +21,22 @@ def partition_detail(judged: JudgedLook, topic: str, partition: int) -> Partitio
     item = _item(look, topic, partition)
     if item is None:
         return None
+    own, broker = judged.kinds_of(item), int(look.view.logs["broker"][item])
     late = [each for each in look.view.logs.late if each.log == item][:_MOST_TRANSACTIONS]
     segments, omitted = _segments(look, item)
     return PartitionDetail(
-        at_ms=look.now_ms,
+        at_ms=judged.at_ms,
         row=with_verdicts(partition_rows(look, partition_columns(look, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
             0
         ],
         retention=with_verdicts(retention_rows(look, [item]), judged.retention_verdicts.of_rows([item]))[0],
         transactions=transaction_rows(look, judged.circumstances, sorted(late, key=lambda each: each.first_offset)),
-        problems=[each for each in judged.problems if each.topic == topic and each.partition in (partition, -1)],
+        problems=[
+            each
+            for each in judged.problems
+            if (each.topic == topic and each.partition in (partition, -1))
+            or (not each.topic and each.broker == broker and each.kind in own)
+        ],
         segments=segments,
         omitted=omitted,
         minutes=rates.minutes(look, item),

@@ -79,6 +79,7 @@ class State:
         return status_message(
             judged.circumstances,
             judged.problems,
+            at_ms=judged.at_ms,
             ready=judged.ready,
             newest_ms=judged.newest_ms,
             started_ms=judged.started_ms,
@@ -88,7 +89,7 @@ class State:
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""
         judged = self._look()
-        return _answered(problem_page(judged.problems, query, judged.look.now_ms, self._largest), judged)
+        return _answered(problem_page(judged.problems, query, judged.at_ms, self._largest), judged)
 
     def partitions(self, query: str = "") -> PartitionPage:
         """Partitions."""

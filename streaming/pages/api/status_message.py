@@ -21,6 +21,7 @@ def status_message(
     circumstances: Circumstances,
     every: Sequence[Problem],
     *,
+    at_ms: int,
     ready: bool,
     newest_ms: int = -1,
     started_ms: int = -1,
@@ -30,6 +31,7 @@ def status_message(
 
     Args:
         every: all problems, the most severe first.
+        at_ms: as of when they are.
         ready: everything that was on the disks at the start is in the numbers.
         newest_ms: everything up to then is in them, of all agents that are up.
         started_ms: when the process began.
@@ -37,7 +39,7 @@ def status_message(
     """
     agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
     return Status(
-        at_ms=circumstances.now_ms,
+        at_ms=at_ms,
         version=streaming.__version__,
         ready=ready,
         verdict=verdict(circumstances, every, ready=ready),

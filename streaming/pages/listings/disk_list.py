@@ -1,25 +1,9 @@
 """The lists of what fills log dirs: a row for each topic, partition, log dir, or kind of files."""
 
-from streaming.broker.protocol.disk_json import DiskRow
+from streaming.broker.protocol.disk_json import KIND_WORDS, DiskRow
 from streaming.common.formatting import NONE, format_name, format_size
 from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell, size, unsure, word
 from streaming.pages.listings.listing import Field, Listing
-
-KIND_WORDS = {
-    "segment": "segments",
-    "index": "indexes",
-    "snapshot": "producer snapshots",
-    "checkpoint": "checkpoints",
-    "metadata": "metadata log",
-    "future": "replicas moving here",
-    "deleted": "deleted segments",
-    "delete": "deleted replicas",
-    "cleaner": "unfinished compaction",
-    "stray": "strays",
-    "directory": "directories",
-    "other": "other files",
-}
-"""Kinds of files for people."""
 
 
 def _next(row: DiskRow, times: Times) -> Cell:
@@ -53,7 +37,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("log_dir", Unit.NAME, "likewise"),
             field("kind", Unit.WORD, "likewise"),
             field("replicas", Unit.COUNT, "live ones, without that of the metadata log"),
-            field("taken", Unit.BYTES, "what it takes on the disk"),
+            field("taken", Unit.BYTES, "what it takes on the disk; of a job's segments their length"),
             field("apparent", Unit.BYTES, "the length of its files"),
             field("segments", Unit.BYTES, "of live segments"),
             field("garbage", Unit.BYTES, "of what is no live log"),

@@ -21,13 +21,10 @@ def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
     return cell if row.since_ms < 0 else Cell(text=cell.text, note=times.of(row.since_ms), at_ms=row.since_ms)
 
 
-def _left(row: GroupSummary, _: Times) -> Cell:
+def records_left_cell(row: GroupSummary, _: Times) -> Cell:
+    """What is left to read; a plus sign where that of some partition is not known."""
     known = row.lag_records_read_committed
     return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}")
-
-
-def _oldest(row: GroupSummary, times: Times) -> Cell:
-    return Cell(text=times.of(row.oldest_ms), at_ms=row.oldest_ms)
 
 
 def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
@@ -141,19 +138,19 @@ GROUPS = Listing(
         _counted("pending", "commits that wait in open transactions"),
         Field(name="oldest_pending_ms", unit=Unit.MOMENT, meaning="when the first of those was committed, by the coordinator's clock"),
         replace(LAG_OFFSETS, rank=8),
-        replace(LAG_RECORDS, cell=_left),
+        replace(LAG_RECORDS, cell=records_left_cell),
         LAG_RECORDS_UNCOMMITTED,
         LAG_BYTES,
         Field(
-            name="oldest_append_ms",
+            name="oldest_ms",
             unit=Unit.MOMENT,
-            meaning="when the oldest unread record was appended",
+            meaning="since when the oldest unread record is there: its append, or its own timestamp where that was not seen",
             heading="Oldest",
             rank=4,
             sort=ASCENDING,
             key="O",
-            cell=_oldest,
         ),
+        Field(name="oldest_append_ms", unit=Unit.MOMENT, meaning="the oldest append of a next unread record"),
         Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),
         LOSS,
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of some partition are Kafka's defaults or weaker ones"),

@@ -1,6 +1,6 @@
 """A list as one table of fields: their names in JSON, what they mean, and how they are headed, written, ranked and sorted on every face."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -21,8 +21,9 @@ class Field:
 
     ``heading``, ``rank``: of its column, the most important one first; "" and 0 if no table has it. ``sort``: the order in which the list
     is sorted by it unless another one is asked for, "" if it cannot be sorted by. ``key``: the letter of the heading that sorts by it in a
-    terminal. ``toned``: its cell looks as severe as the row. ``least``: columns of a terminal that it can do with, 0 if it needs all.
-    ``cell``: makes its cell from the row, if the value alone does not say it.
+    terminal. ``kinds``: of the problems that its cell is about: it looks as severe as a row with one of them. ``toned``: it looks as
+    severe as a row with any other one. ``least``: columns of a terminal that it can do with, 0 if it needs all. ``cell``: makes its cell
+    from the row, if the value alone does not say it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Field:
     sort: str = ""
     key: str = ""
     toned: bool = False
+    kinds: Collection[str] = ()
     least: int = 0
     cell: Callable[[Any, Times], Cell] | None = None
 
@@ -98,7 +100,12 @@ def severity_of(row: PublicMessage) -> str:
 
 
 JUDGED = (
-    Field(name="kind", unit=Unit.WORD, meaning="the worst problem of this row: a `kind` of `Problem`"),
+    Field(
+        name="kind",
+        unit=Unit.WORD,
+        meaning="the worst problem of the log, in `RetentionRow` of what is kept of it, in `TransactionRow` of the transaction: a `kind` "
+        "of `Problem`. Problems of consumer groups, log dirs and agents are of no row",
+    ),
     Field(name="severity", unit=Unit.WORD, meaning="of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong"),
     Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
 )

@@ -28,7 +28,8 @@ _PAGE: Meanings = (
 
 MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     Status: (
-        *_ANSWER,
+        (("at_ms",), "as in `ProblemPage`"),
+        *_ANSWER[1:],
         (("ready",), "everything that was on the disks at the start is in the numbers"),
         (("verdict",), "a sentence: what is wrong, all in all"),
         (("freshness",), "a sentence: up to when what is known is whole"),
@@ -52,7 +53,8 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("explanation",), "a sentence about the first of them"),
     ),
     ProblemPage: (
-        *_PAGE[:-1],
+        (("at_ms",), "as of when: groups are judged in rounds, so their last round if that is older than the rest"),
+        *_PAGE[1:-1],
         (("rows",), "list of `Problem`, the most severe first, then the oldest"),
         (("critical", "warning", "info"), "numbers of all problems"),
     ),
@@ -111,7 +113,11 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     PartitionDetail: (
         (("at_ms",), "as of when"),
         (("row", "retention"), "a `PartitionRow`, a `RetentionRow`"),
-        (("transactions", "problems"), "lists of `TransactionRow` and `Problem`; problems of the whole topic are among them"),
+        (
+            ("transactions", "problems"),
+            "lists of `TransactionRow` and `Problem`; problems of the whole topic, of groups that read it, and of its broker about logs "
+            "like this one are among them",
+        ),
         (("segments", "omitted"), "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle"),
         (("minutes",), "the last hour, list of `Minute`, the oldest first"),
         (("replicas",), "list of `ReplicaRow`, the one that is shown first"),
@@ -152,7 +158,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     LogDirUse: (
         (("broker", "log_dir", "up", "problem"), "which; whether it can be read, and why not"),
         (("file_system", "free", "capacity"), "log dirs with the same number share both, and are full together"),
-        (("taken", "apparent", "kinds"), "on the disk; the length of all files; `KindUse` of each kind"),
+        (("taken", "apparent", "kinds"), "on the disk, of a job's segments their length; the length of all files; `KindUse` of each kind"),
         (("replicas",), "live ones, without that of the metadata log"),
         (("growth_day", "growth_unknown"), "bytes a day; of how many replicas it is not known"),
         (("frees_now", "frees_day", "next_ms"), "what the next check deletes; what is free in 24 hours; when the next space is free"),

@@ -1,6 +1,9 @@
 """The list of partitions."""
 
+from dataclasses import replace
+
 from streaming.broker.protocol.listing_json import PartitionRow
+from streaming.cluster.verdicts import kinds
 from streaming.common.formatting import format_count
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count, partition_cell
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, Field, Listing
@@ -51,7 +54,7 @@ PARTITIONS = Listing(
     off_page=("log_end_offset", "hanging_transactions", "oldest_record_ms", "segments"),
     fields=(
         broker_field(9, "whose replica is shown: the leader's, if it is watched; with `replicas: all` each replica has a row"),
-        partition_field(),
+        replace(partition_field(), toned=True),
         NUMBER,
         Field(
             name="bytes_rate",
@@ -91,14 +94,23 @@ PARTITIONS = Listing(
             rank=4,
             sort=DESCENDING,
             key="H",
-            toned=True,
+            kinds=(kinds.HANGING.name, kinds.STUCK.name, kinds.OVERDUE.name, kinds.STALLED.name),
             cell=_held_back,
         ),
         Field(name="open_transactions", unit=Unit.COUNT, meaning="how many", heading="Open", rank=8, sort=DESCENDING, key="O"),
         Field(
             name="hanging_transactions", unit=Unit.COUNT, meaning="how many of them", heading="Hanging", rank=12, sort=DESCENDING, key="G"
         ),
-        Field(name="last_append_ms", unit=Unit.MOMENT, meaning="when", heading="Last append", rank=5, sort=DESCENDING, key="L"),
+        Field(
+            name="last_append_ms",
+            unit=Unit.MOMENT,
+            meaning="when",
+            heading="Last append",
+            rank=5,
+            sort=DESCENDING,
+            key="L",
+            kinds=(kinds.SILENT.name,),
+        ),
         Field(
             name="oldest_record_ms",
             unit=Unit.MOMENT,
@@ -117,6 +129,7 @@ PARTITIONS = Listing(
             rank=10,
             sort=ASCENDING,
             key="X",
+            kinds=(kinds.RETENTION_BLOCKED.name, kinds.RETENTION_OVERDUE.name),
             cell=_next_deletion,
         ),
         Field(name="retention_blocked", unit=Unit.WORD, meaning="as in `RetentionRow`", sort=ASCENDING),

@@ -1,6 +1,9 @@
 """The list of what is kept of each partition. Its fields are named as the metrics are, without ``segtail_partition_``, times in ms."""
 
+from dataclasses import replace
+
 from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.cluster.verdicts import kinds
 from streaming.pages.listings.list_cells import Cell, Unit, length, size, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, broker_field, due_or_later, partition_field
@@ -13,7 +16,7 @@ RETENTION = Listing(
     default="retention_overdue_ms",
     fields=(
         broker_field(13),
-        partition_field(),
+        replace(partition_field(), toned=True),
         NUMBER,
         Field(name="topic_id", unit=Unit.NAME, meaning="of its topic, `null` for one that has none"),
         Field(name="log_dir", unit=Unit.NAME, meaning="where the replica is"),
@@ -101,6 +104,7 @@ RETENTION = Listing(
             rank=6,
             sort=ASCENDING,
             key="X",
+            kinds=(kinds.RETENTION_OVERDUE.name,),
             cell=lambda row, times: due_or_later(row.next_deletion_ms, times),
         ),
         Field(
@@ -111,7 +115,7 @@ RETENTION = Listing(
             rank=2,
             sort=ASCENDING,
             key="K",
-            toned=True,
+            kinds=(kinds.RETENTION_BLOCKED.name,),
             least=8,
         ),
         Field(name="retention_blocked_why", unit=Unit.SENTENCE, meaning="the same as a sentence", heading="Why", rank=WIDE),

@@ -73,7 +73,7 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
     return ShownVerdict(
         key=key,
         tone=finding.severity,
-        badge=finding.verdict.replace("_", " "),
+        badge=finding.verdict,
         text=f"{finding.text[:1].upper()}{finding.text[1:]}",
         about=about,
         command=finding.command,
@@ -119,4 +119,6 @@ def _ordered(rows: Sequence[GroupPartition], sort: str, order: str) -> Sequence[
         return rows if order == ASCENDING else rows[::-1]
     if sort == "topic":
         return by_key(rows, lambda row: f"{row.topic}\0{row.partition:010}", order)
+    if sort == "next_append_ms":  # as its cell shows it
+        return by_key(rows, lambda row: row.next_ms, order)
     return by_key(rows, lambda row: getattr(row, sort), order)  # a field's name: one of the words that the query may name

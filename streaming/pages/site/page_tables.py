@@ -1,6 +1,6 @@
 """Tables that the server sorts, filters and pages: every head and every step is a link, so that they need no script."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -27,12 +27,16 @@ class Column(Generic[Row]):
 
 def columns_of(fields: Sequence[Field]) -> tuple[Column[Any], ...]:
     """The columns of a declared list."""
-    return tuple(_column(each) for each in fields)
+    elsewhere = frozenset(kind for each in fields for kind in each.kinds)
+    return tuple(_column(each, elsewhere) for each in fields)
 
 
-def _column(field: Field) -> Column[Any]:
+def _column(field: Field, elsewhere: Collection[str]) -> Column[Any]:
+    """The column of a field; ``elsewhere``: the kinds of problems that some cell is about."""
+
     def cell(row: PublicMessage, now_ms: int) -> PageCell:
-        tone = severity_of(row) if field.toned else ""
+        kind = getattr(row, "kind", "")
+        tone = severity_of(row) if kind in field.kinds or (field.toned and kind not in elsewhere) else ""
         return drawn(field.cell_in(row, Times(now_ms)), tone, name=field.unit is Unit.NAME)
 
     numbers = field.unit.is_number and field.unit is not Unit.MOMENT

@@ -13,9 +13,6 @@ from streaming.pages.site.page_links import group_link, link, partition_link
 from streaming.pages.site.page_tables import FormChoice, PageTable, columns_of
 from streaming.pages.site.page_words import Link, PageCell, moment
 
-_CALM = {"critical": "critical", "warning": "warning", "info": "note", "": "fine"}
-"""The word for a severity on a badge."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
@@ -40,7 +37,7 @@ class PageView:
     def counts(self) -> str:
         """How many problems there are, in words."""
         status = self.status
-        numbers = ((status.critical, "critical"), (status.warning, "warning"), (status.info, "note"))
+        numbers = ((status.critical, "critical"), (status.warning, "warning"), (status.info, "info"))
         return ", ".join(counted(count, word) for count, word in numbers if count) or "no problems"
 
 
@@ -95,8 +92,8 @@ class ErrorView(PageView):
 
 
 def badge(severity: str) -> str:
-    """The word for a severity."""
-    return _CALM.get(severity, severity)
+    """The word for a severity, as everywhere else."""
+    return severity or "fine"
 
 
 def shown_problems(problems: list[Problem], now_ms: int) -> tuple[ShownProblem, ...]:
@@ -149,5 +146,5 @@ def _about(problem: Problem) -> list[Link]:
 
 def counted(count: int, word: str) -> str:
     """Some problems of one severity."""
-    plural = "" if word == "critical" or count == 1 else "s"
+    plural = "s" if word == "warning" and count != 1 else ""
     return f"{count:,} {word}{plural}"

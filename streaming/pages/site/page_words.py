@@ -42,7 +42,7 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.curve:
         return PageCell(line=spark(cell.curve, f"At most {format_size(round(max(cell.curve)))}/s") if max(cell.curve) >= 0 else None)
     if cell.partition is not None:
-        return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True)
+        return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
     if cell.group is not None:
         return PageCell(text=cell.text, href=group_link(cell.group), name=True)
     if cell.groups:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.disk_json import BY, FULL, NEVER, DiskAnswer, LogDirUse
+from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, DiskAnswer, LogDirUse
 from streaming.cluster.usage.disk_findings import Finding, full_sentence
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
-from streaming.pages.listings.disk_list import DISK, KIND_WORDS
+from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 

@@ -17,10 +17,10 @@ def is_of_cluster(cluster: ClusterView, partition: Partition) -> bool:
     """Whether a log is one of the cluster's, as far as its metadata is known.
 
     A log is left out if its topic is not in the metadata, or if it has moved to another broker: its broker makes it a stray, or deletes it,
-    at the next start. The metadata log itself holds no data of anybody.
+    at the next start. The metadata log is one like every other, although the metadata does not contain it.
     """
     if partition.topic == METADATA_TOPIC:
-        return False
+        return True
     state = cluster.partition(log_id(partition))
     return not cluster.known or (state is not None and partition.log_dir.broker in state.replicas)
 

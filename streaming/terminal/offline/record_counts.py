@@ -121,8 +121,8 @@ def _refused(reading: SingleReading, topics: Collection[str], counted: Collectio
     cluster = reading.agent.cluster
     for each in reading.agent.watcher.unreadable():
         topic, number = pair = each.log.topic, each.log.partition
-        wanted = topic in topics if topics else topic != METADATA_TOPIC
-        deleted = cluster.known and number >= (cluster.partition_count(topic) or 0)
+        wanted = not topics or topic in topics
+        deleted = cluster.known and topic != METADATA_TOPIC and number >= (cluster.partition_count(topic) or 0)
         if wanted and not deleted and pair not in counted:
             found[pair] = CountRow(broker=each.log.broker, topic=topic, partition=number, error=f"{format_word(each.path)}: {each.error}")
     return found

@@ -3,8 +3,9 @@
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.group_list import records_left_cell
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
-from streaming.pages.listings.list_cells import Times, count, place, size, word
+from streaming.pages.listings.list_cells import Times, place, size, word
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.top.cells import cut
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
@@ -31,7 +32,7 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine
                 ),
                 (
                     "left",
-                    f"{count(of.lag_records_read_committed)} records, {size(of.lag_bytes)}, in {format_count(of.partitions, 'partition')}",
+                    f"{records_left_cell(of, times).text} records, {size(of.lag_bytes)}, in {format_count(of.partitions, 'partition')}",
                 ),
                 ("last commit", times.of(of.last_commit_ms)),
                 ("clients", ", ".join(map(format_name, group.clients))),
