@@ -182,6 +182,14 @@ def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) 
     assert (cluster.one().committed, cluster.one().stopped_since_ms) == (7, -1)
 
 
+@pytest.mark.parametrize("dated", [NOW + 8 * HOUR, -1])
+def test_a_record_of_the_future_or_without_a_time_does_not_postpone_since_when_a_group_has_stopped(cluster: Cluster, dated: int) -> None:
+    cluster.append(batch(1, timestamp=dated))
+    cluster.commit(0)
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].stopped_since_ms, kinds(group)[-1]) == (NOW - HOUR, "stopped")
+
+
 def test_a_commit_in_a_transaction_moves_a_group_when_the_transaction_is_committed(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.commit(4, producer=5)
