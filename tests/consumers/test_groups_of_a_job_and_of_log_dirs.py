@@ -36,7 +36,7 @@ from streaming.common.state_row import STATES
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
-from streaming.simulator.batch_writer import Batch
+from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
@@ -78,8 +78,10 @@ def _sent(messages: Iterable[bytes | pa.Buffer]) -> Iterator[bytes]:
     return (bytes(memoryview(each)) for each in messages)
 
 
-def reported_by_job(path: Path, scratch: Path, now_ms: int) -> dict[str, GroupDetail]:
-    """What a job says that has just begun, with an agent and its ladders, by all of its parts but Spark."""
+def reported_by_job(path: Path, scratch: Path, now_ms: int, tracker: GroupTracker | None = None) -> dict[str, GroupDetail]:
+    """What a job says, with an agent and its ladders, by all of its parts but Spark: one that has just begun, or has seen what its
+    tracker has.
+    """
     agent = Agent(path, journal=scratch)
     reader = Reader(agent).begin()
     agent.count()
@@ -104,7 +106,7 @@ def reported_by_job(path: Path, scratch: Path, now_ms: int) -> dict[str, GroupDe
     around = Surroundings(
         agents=lambda: {"a1": Client(agent)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
     )
-    rounds = GroupRounds(table, board, GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
+    rounds = GroupRounds(table, board, tracker or GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
     for _ in range(2):  # what is beyond the end is so when it stays there
         rounds.round()
     groups = board.latest(now_ms)
@@ -242,3 +244,66 @@ def test_a_job_and_log_dirs_say_the_same_in_every_field(part: int) -> None:
             assert {name: comparable(each) for name, each in reported.items()} == {
                 each.summary.group: comparable(each) for each in alone
             }, seed
+
+
+@dataclass
+class WatchedHistory:
+    """A random history of one log and one group, in which transactions of commits end later and some records are of a time to come."""
+
+    chance: random.Random
+    orders: PartitionLog
+    coordinator: PartitionLog
+    now_ms: int
+    offset: int = 0
+    epoch: int = 0
+    open: bool = False
+
+    def step(self) -> None:
+        self.chance.choice((self.append, self.commit, self.transact, self.transact))()
+
+    def append(self) -> None:
+        ahead_ms = self.chance.choice((0, 0, 8 * HOUR))
+        self.orders.append(batch(1, timestamp=self.now_ms + ahead_ms))
+        self.offset += 1
+
+    def commit(self) -> None:
+        self.coordinator.append(Batch(records=(self._committed(),)))
+
+    def transact(self) -> None:
+        if self.open:
+            end = self.chance.choice((commit, commit, abort))
+            self.epoch += 1
+            self.coordinator.append(end(7, epoch=self.epoch, timestamp=self.now_ms))
+        else:
+            options = {"producer_id": 7, "producer_epoch": self.epoch, "base_sequence": 0, "transactional": True}
+            self.coordinator.append(Batch(records=(self._committed(),), **options))  # type: ignore[arg-type]
+        self.open = not self.open
+
+    def _committed(self) -> Record:
+        return offset_commit_record("g", "orders", 0, self.chance.randrange(self.offset + 1), self.now_ms)
+
+
+STEPS = 8
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_job_that_watches_and_log_dirs_say_the_same_of_since_when_a_group_stands_still(tmp_path: Path, seed: int) -> None:
+    chance, disk = random.Random(seed), log_dir(tmp_path)
+    history = WatchedHistory(chance, partition(disk, "orders", topic_id=8), partition(disk, "__consumer_offsets", topic_id=7), NOW)
+    history.append()
+    history.commit()
+    tracker, settings = GroupTracker(EVERYTHING, 1_000), Settings(group_stopped_after=timedelta(seconds=1))
+    for step in range(STEPS):
+        for moment in ("before", "after"):  # so a job knows exactly when something happened
+            disk.write_high_watermarks()
+            disk.write_log_starts()
+            (watched,) = reported_by_job(disk.path, tmp_path / f"{step} {moment}", history.now_ms, tracker)["g"].partitions
+            (group,) = detailed(read_groups(open_log_dirs([disk.path]), (), settings, history.now_ms)).groups
+            (alone,) = group.partitions
+            if alone.next_timestamp_ms > history.now_ms:  # when it was appended is not on disk
+                assert watched.stopped_since_ms < 0 or 0 <= alone.stopped_since_ms <= watched.stopped_since_ms, (step, moment)
+            else:
+                assert alone.stopped_since_ms == watched.stopped_since_ms, (step, moment)
+            if moment == "before":
+                history.step()
+        history.now_ms += chance.randrange(2_000, HOUR)

@@ -170,7 +170,7 @@ def test_a_group_has_stopped_since_its_offset_was_first_committed_or_the_record_
 def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.commit(4, producer=5)
-    cluster.append(commit(5), to=cluster.coordinator)
+    cluster.append(commit(5, timestamp=NOW - HOUR), to=cluster.coordinator)
     for epoch in (1, 2):  # it crashes after each batch, and begins anew
         cluster.commit(7, at=NOW - 5 * 60_000, producer=5)
         if epoch == 1:
@@ -180,6 +180,23 @@ def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) 
     assert "stopped" in kinds(group)
     cluster.append(commit(5, epoch=2), to=cluster.coordinator)
     assert (cluster.one().committed, cluster.one().stopped_since_ms) == (7, -1)
+
+
+@pytest.mark.parametrize("dated", [NOW + 8 * HOUR, -1])
+def test_a_record_of_the_future_or_without_a_time_does_not_postpone_since_when_a_group_has_stopped(cluster: Cluster, dated: int) -> None:
+    cluster.append(batch(1, timestamp=dated))
+    cluster.commit(0)
+    (group,) = cluster.read().groups
+    assert (group.partitions[0].stopped_since_ms, kinds(group)[-1]) == (NOW - HOUR, "stopped")
+
+
+def test_a_commit_in_a_transaction_moves_a_group_when_the_transaction_is_committed(cluster: Cluster) -> None:
+    cluster.append(old(10))
+    cluster.commit(4, producer=5)
+    cluster.append(commit(5, timestamp=NOW - 60_000), to=cluster.coordinator)
+    assert (cluster.one().committed, cluster.one().stopped_since_ms) == (4, -1)
+    (group,) = cluster.read(now=NOW + HOUR).groups
+    assert (group.partitions[0].stopped_since_ms, kinds(group)) == (NOW - 60_000, ["stopped"])
 
 
 def test_commits_of_an_open_transaction_wait_and_do_not_count(cluster: Cluster) -> None:

@@ -24,9 +24,16 @@ def test_an_offset_that_is_committed_again_has_not_moved() -> None:
 def test_a_commit_in_a_transaction_counts_if_it_is_committed_and_no_later_commit_came_before_its_end() -> None:
     waits = commit(1, 20, producer=7)
     assert since(commit(0, 10), waits) == (10, 1010)
-    assert since(commit(0, 10), waits, EndMarker(2, 7, True)) == (20, 1020)
-    assert since(commit(0, 10), waits, EndMarker(2, 7, False)) == (10, 1010)
-    assert since(waits, commit(2, 30), EndMarker(3, 7, True)) == (30, 1030)
+    assert since(commit(0, 10), waits, EndMarker(2, 7, committed=True, at_ms=5000)) == (20, 5000)
+    assert since(commit(0, 10), waits, EndMarker(2, 7, committed=False, at_ms=5000)) == (10, 1010)
+    assert since(waits, commit(2, 30), EndMarker(3, 7, committed=True, at_ms=5000)) == (30, 1030)
+
+
+def test_a_marker_moves_an_offset_not_before_it_was_committed_and_moves_none_that_counts_already() -> None:
+    waits = commit(1, 20, producer=7)
+    for at_ms in (900, -1):  # the clocks of two brokers differ; the time is not known
+        assert since(commit(0, 10), waits, EndMarker(2, 7, committed=True, at_ms=at_ms)) == (20, 1020)
+    assert since(commit(0, 20), waits, EndMarker(2, 7, committed=True, at_ms=5000)) == (20, 1020)
 
 
 def test_a_tombstone_deletes_what_waits_too() -> None:

@@ -57,8 +57,8 @@ def test_commits_groups_and_markers_in_order() -> None:
         Commit(0, -1, "g", "t", 0, value(1)),
         Commit(1, -1, "g", "t", 1, value(2)),
         Commit(2, 7, "g", "t", 0, value(3)),
-        EndMarker(3, 7, True),
-        EndMarker(4, 8, False),
+        EndMarker(3, 7, True, NOW),
+        EndMarker(4, 8, False, NOW),
         GroupRecord(5, GroupKey("g"), read_offsets_value(GroupKey("g"), GROUPS[3][1])),
     )
 

@@ -49,8 +49,8 @@ class GroupMemory:
 
     Args:
         past: since when each of these commits stands, Unix milliseconds, `ABSENT` where that is not known: from the coordinators' logs,
-            for whoever looks once. Then a record is readable since it was appended, or since its own time where that was not seen. None
-            for whoever watches: what happened before the first round is not known.
+            for whoever looks once. Then a record is readable since it was appended, or since its own time where that was not seen; one
+            of a time to come, or of none, since the commit. None for whoever watches: what happened before the first round is not known.
     """
 
     def __init__(self, past: Callable[[CommitRows], Longs] | None = None) -> None:
@@ -109,7 +109,8 @@ class GroupMemory:
         at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.read_committed > 0
         begins = readable & (at["readable_ms"] == ABSENT)
-        began_ms = now_ms if self._past is None else np.where(lags.next_ms >= 0, lags.next_ms, now_ms)
+        dated = (lags.next_ms >= 0) & (lags.next_ms <= now_ms)
+        began_ms = now_ms if self._past is None else np.where(dated, lags.next_ms, at["since_ms"])
         at["readable_ms"] = np.where(known & ~readable, ABSENT, np.where(begins, began_ms, at["readable_ms"]))
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)

@@ -64,11 +64,12 @@ class GroupRecord:
 
 @dataclass(frozen=True, slots=True)
 class EndMarker:
-    """The end of a producer's transaction."""
+    """The end of a producer's transaction. ``at_ms``: when its broker wrote it, Unix milliseconds, -1 not known."""
 
     record_offset: int
     producer_id: int
     committed: bool
+    at_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,9 @@ def group_records(batches: Batches, buffer: Bytes) -> GroupRecords:
         single,
         batches.control,
         batches.records,
+        batches.max_timestamp,
     )
-    for position, size, offset, producer, magic_2, usual, control, count in zip(*(each.tolist() for each in columns), strict=True):
+    for position, size, offset, producer, magic_2, usual, control, count, at_ms in zip(*(each.tolist() for each in columns), strict=True):
         producer_id = producer if magic_2 else -1
         if usual:
             commit = read_single_commit(view, position, size)
@@ -114,7 +116,7 @@ def group_records(batches: Batches, buffer: Bytes) -> GroupRecords:
             if control:
                 step = marker_type(buffer, position, size)
                 if step >= 0:
-                    found.append(EndMarker(offset, producer_id, step == Step.COMMIT))
+                    found.append(EndMarker(offset, producer_id, step == Step.COMMIT, at_ms))
                 continue
             opened, unknown = _open(view[position : position + size], producer_id)
         except FormatError:

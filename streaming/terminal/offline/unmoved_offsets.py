@@ -33,7 +33,7 @@ class UnmovedOffsets:
                 self._end(each)
 
     def since(self) -> dict[CommitKey, tuple[int, int]]:
-        """The offset that counts, and the time of the first commit of it in a row, Unix milliseconds."""
+        """The offset that counts, and since when, Unix milliseconds: the first commit of it in a row, or the end of its transaction."""
         return {key: (held.offset, held.since_ms) for key, held in self._held.items()}
 
     def _note_commit(self, commit: Commit) -> None:
@@ -52,7 +52,7 @@ class UnmovedOffsets:
         for key, held in self._open.pop(marker.producer_id, {}).items():
             before = self._held.get(key)
             if marker.committed and (before is None or before.record_offset < held.record_offset):  # as in Kafka, a later commit wins
-                self._put(key, held)
+                self._put(key, held._replace(since_ms=max(held.since_ms, marker.at_ms)))
 
     def _put(self, key: CommitKey, held: _Held) -> None:
         before = self._held.get(key)
