@@ -249,6 +249,17 @@ def test_every_reason_for_which_a_lag_is_not_known_has_a_sentence() -> None:
     assert {str(reason) for reason in LagReason} <= set(REASONS)
 
 
+def test_of_records_that_will_be_lost_those_come_first_that_are_lost_first() -> None:
+    far, near = (
+        replace(READING, partition=number, lag_records_read_committed=lag, lag_offsets=lag, loss_ms=NOW + loss, next_append_ms=NOW - HOUR)
+        for number, lag, loss in ((1, 900, 600_000), (2, 9, 8_000))
+    )
+    assert [(each.verdict, each.partition) for each in stated(far, near) if each.verdict == "will_lose"] == [
+        ("will_lose", 2),
+        ("will_lose", 1),
+    ]
+
+
 def test_a_list_of_groups_shows_the_worst_of_what_is_stated_of_their_partitions() -> None:
     def listed(*partitions: GroupPartition, **facts: object) -> tuple[str, str]:
         judged = judge_groups(snapshot_of(Group(partitions=partitions, facts=facts), now_ms=NOW), NOW)

@@ -58,3 +58,8 @@ class GroupBounds:
 
 
 DEFAULT_BOUNDS = GroupBounds()
+
+
+def order(verdict: GroupVerdict, lag: int, loss_ms: int) -> int:
+    """What comes first of partitions with the same verdict: the next loss where records are about to be deleted, else the largest lag."""
+    return loss_ms if verdict is GroupVerdict.WILL_LOSE else -lag

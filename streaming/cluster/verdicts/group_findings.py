@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.verdicts.commands import Command, GroupCommands
-from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds
+from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 
@@ -39,18 +39,21 @@ class GroupFindings:
     total: int = 0
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
-        """All findings, the worst first; of those that are as bad the largest lag first.
+        """All findings, the worst first; of those that are as bad as `order` says.
 
         Args:
             about: what is to be said of the group as a whole.
         """
-        every = [(judgement, self.of_group(judgement)) for judgement in about]
+        every = [(judgement, self.of_group(judgement), -self.total) for judgement in about]
         for partition, judgements in partitions:
-            every += [(judgement, self.of_partition(partition, judgement)) for judgement in judgements]
+            every += [
+                (judgement, self.of_partition(partition, judgement), order(judgement.verdict, partition.lag, partition.loss_ms))
+                for judgement in judgements
+            ]
         if not every and not self.summary.partitions:
-            every.append(self._without_offsets())
-        every.sort(key=lambda each: (each[0].severity, each[0].verdict, -each[1].lag, each[1].topic, each[1].partition))
-        return [finding for _, finding in every]
+            every.append((*self._without_offsets(), 0))
+        every.sort(key=lambda each: (each[0].severity, each[0].verdict, each[2], each[1].topic, each[1].partition))
+        return [finding for _, finding, _ in every]
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""

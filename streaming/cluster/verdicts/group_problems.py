@@ -12,7 +12,7 @@ from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command, GroupCommands
-from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS
+from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.common.formatting import format_count
@@ -54,7 +54,7 @@ def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
 
 def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
     rows, logs = judged.snapshot.rows, judged.snapshot.logs
-    lags = judged.commits.lag
+    lags, loss_ms = judged.commits.lag, judged.snapshot.found.loss_ms
     for verdict in PROBLEMS:
         codes = judged.commits.severity[verdict]
         by_subject: dict[_Subject, list[int]] = {}
@@ -64,7 +64,9 @@ def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_R
         without = _uncommitted(judged, verdict)
         for about in by_subject.keys() | without.keys():
             if circumstances.export.has_consumer(about.group):
-                those = sorted(by_subject.get(about, ()), key=lambda row: (-lags[row], rows.partition[row]))
+                those = sorted(
+                    by_subject.get(about, ()), key=lambda row: (order(verdict, int(lags[row]), int(loss_ms[row])), rows.partition[row])
+                )
                 yield _Rows(about, those, sum(max(int(lags[row]), 0) for row in those), without.get(about, ()))
 
 

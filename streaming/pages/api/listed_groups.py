@@ -15,7 +15,7 @@ from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
 from streaming.cluster.verdicts.commands import Commands, GroupCommands
-from streaming.cluster.verdicts.group_bounds import CALM, GroupBounds
+from streaming.cluster.verdicts.group_bounds import CALM, GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
 from streaming.common.short_names import possible_names
@@ -196,6 +196,6 @@ def _rank(judgement: Judgement) -> int:
 
 
 def _place(judged: JudgedPartition) -> tuple[int, int, str, int]:
-    """The worst first, then the largest lag."""
+    """The worst first, of those that are as bad as `order` says."""
     of, judgements = judged
-    return _rank(judgements[0]), -of.lag, of.topic, of.partition
+    return _rank(judgements[0]), order(judgements[0].verdict, of.lag, of.loss_ms), of.topic, of.partition
