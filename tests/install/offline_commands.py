@@ -26,14 +26,14 @@ USES = {
     "agent": Use("agent --log-dirs {log_dirs} --journal {scratch}/journal --listen 127.0.0.1:0 --name n1 --child", "127.0.0.1:"),
     "completion": Use("completion bash", "complete -o nosort -F _segtail_completion segtail"),
     "config": Use("config", "log_dirs:"),
-    "count": Use("count --log-dirs {log_dirs}", "1,293 data records in 6 partitions"),
+    "count": Use("count --log-dirs {log_dirs}", "1,353 data records in 7 partitions"),
     "disk": Use("disk --log-dirs {log_dirs}", "replicas", statuses=(0, 3, 4)),
     "doctor": Use(
         "doctor --log-dirs {log_dirs} --checkpoint {scratch}/checkpoint --listen 127.0.0.1:0", "only Spark needs Java", statuses=(0, 3)
     ),
     "dump": Use("dump {segments} --verify", "base_offset"),
     "groups": Use("groups --log-dirs {log_dirs}", "no consumer groups are known"),
-    "retention": Use("retention --log-dirs {log_dirs}", "6 partitions"),
+    "retention": Use("retention --log-dirs {log_dirs}", "7 partitions"),
     "top": Use("top --log-dirs {log_dirs}", "verdict: ", (3, 4)),
     "transactions": Use("transactions --log-dirs {log_dirs}", "0 open, 0 hanging"),
     "why": Use("why --log-dirs {log_dirs} nobody", "there is no group nobody", (2,)),
