@@ -15,12 +15,12 @@ from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts
+from streaming.kafka.groups.group_states import GroupState
 
 DEFAULT_MS = 7 * 24 * 3_600_000
 """Kafka's default of ``offsets.retention.minutes``."""
 
 _CLASSIC, _SHARE = "Classic", "Share"
-_EMPTY, _STABLE = "Empty", "Stable"
 _NEVER, _BY_COMMIT = -1, -2
 
 
@@ -55,6 +55,6 @@ def _since(group: GroupFacts | None, topic: str) -> int:
         return _NEVER if topic in group.topics else _BY_COMMIT
     if not group.protocol:
         return _BY_COMMIT
-    if group.state == _EMPTY:
+    if group.state == GroupState.EMPTY:
         return group.state_ms if group.state_ms >= 0 else _BY_COMMIT
-    return _BY_COMMIT if group.state == _STABLE and group.topics and topic not in group.topics else _NEVER
+    return _BY_COMMIT if group.state == GroupState.STABLE and group.topics and topic not in group.topics else _NEVER

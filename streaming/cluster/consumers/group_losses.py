@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.config_values import ValueSource
 from streaming.rules.group_loss import Growth, Losses, losses, mean_rates
 from streaming.rules.segment_columns import ABSENT
 
@@ -38,7 +37,7 @@ def losses_of(
 
 def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
     """Of which logs, as indexes in `Observed`, the limits are assumed."""
-    assumed = np.array([limits is not None and limits.source is ValueSource.ASSUMED for limits in retention.limits], np.bool_)
+    assumed = np.array([limits is not None and limits.assumed for limits in retention.limits], np.bool_)
     place = np.searchsorted(retention.items, items)
     there = np.append(retention.items, ABSENT)[place] == items
     found: Flags = np.append(assumed, False)[place] & there

@@ -15,7 +15,6 @@ from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import PendingCommit
-from streaming.rules.config_values import ValueSource
 
 NOT_COMMITTED = "not_committed"
 """Why there is no lag of a partition of which a group has no offset but those of open transactions: its consumers wait all the same."""
@@ -77,7 +76,7 @@ class GroupPartitions:
             place = int(np.searchsorted(retention.items, item))
             limits = retention.limits[place] if item >= 0 and place < len(retention.items) and retention.items[place] == item else None
             if limits is not None:
-                each = replace(each, limits_assumed=limits.source is ValueSource.ASSUMED, loss_by_size=sized)
+                each = replace(each, limits_assumed=limits.assumed, loss_by_size=sized)
                 if limits.deletes:
                     each = replace(each, retention_ms=limits.retention_ms, retention_bytes=limits.retention_bytes)
             limited.append(each)

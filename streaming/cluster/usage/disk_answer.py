@@ -14,7 +14,6 @@ from streaming.common.arrays import Flags, Longs
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules import space_outlook
-from streaming.rules.config_values import ValueSource
 
 MOST_UNREAD = 5
 """How many unread files an answer names of each log dir."""
@@ -170,7 +169,7 @@ def _by_topic(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) 
             topic=name,
             taken=0,
             policy=limits[name].cleanup_policy or "none" if name in limits else "",
-            limits_assumed=name in limits and limits[name].source is ValueSource.ASSUMED,
+            limits_assumed=name in limits and limits[name].assumed,
         )
         for name in names
     ]

@@ -16,7 +16,7 @@ from streaming.cluster.verdicts.cluster_problems import REPLICATION, counts_of, 
 from streaming.cluster.verdicts.kinds import KINDS, ORDER, ProblemKind
 from streaming.cluster.view.elections import Elected
 from streaming.cluster.view.open_list import Late
-from streaming.cluster.view.replica_health import overdue_replicas
+from streaming.cluster.view.replica_health import ACTIVE, limits_known, overdue_replicas
 from streaming.cluster.view.table import Replica
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
@@ -26,9 +26,6 @@ from streaming.rules.transaction_verdicts import TransactionVerdict
 
 RECENT_MS = 3_600_000
 """An unclean election is a problem of now for so long, and a log that took nothing for so long does not roll."""
-
-ACTIVE = "active_segment"
-"""A reason that blocks nothing: a segment that still takes appends is deleted once it is rolled, and this is how Kafka works."""
 
 _PASSES = ("high_watermark", "remote_copy")
 """Reasons that are there for a moment at most rolls of a segment."""
@@ -210,7 +207,7 @@ def _of_partitions(circumstances: Circumstances, partitions: dict[tuple[str, int
 
 def _blocked(circumstances: Circumstances) -> Iterator[Cases]:
     logs = circumstances.view.logs
-    known = _current(circumstances, logs["broker"]) & _limits_known(circumstances)
+    known = _current(circumstances, logs["broker"]) & limits_known(logs.limits)
     lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], logs.items
     for code, reason in enumerate(BLOCKED):
         some = known & (logs["blocked"] == code)
@@ -262,9 +259,8 @@ def _not_rolled(circumstances: Circumstances) -> Cases:
     limit, first, created = (logs[name] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms"))
     half = np.where(limit > 0, np.minimum(limit, 1 << 60), 1 << 60)
     some = (first >= 0) & (created >= 0) & (circumstances.now_ms - np.maximum(first, created) > 2 * half)
-    some &= (
-        (circumstances.now_ms - logs["last_append_ms"] < RECENT_MS) & _current(circumstances, logs["broker"]) & _limits_known(circumstances)
-    )
+    some &= circumstances.now_ms - logs["last_append_ms"] < RECENT_MS
+    some &= _current(circumstances, logs["broker"]) & limits_known(logs.limits)
     return _cases(kinds.SEGMENT_TOO_OLD, logs.items[some], first[some])
 
 
@@ -303,12 +299,6 @@ def _unreadable(circumstances: Circumstances) -> Cases:
     named = [log for agent in circumstances.up for log in agent.unreadable_logs if circumstances.export.has_topic(log.topic)]
     items = [item for log in named for item in items_of(circumstances, Replica(log.broker, log.topic, log.partition)).tolist()]
     return _cases(kinds.LOG_UNREADABLE, np.unique(np.array(items, np.int64)))
-
-
-def _limits_known(circumstances: Circumstances) -> Flags:
-    """Which exported logs have limits that are known, and not assumed."""
-    limits = circumstances.view.logs.limits
-    return np.fromiter((each is not None and not each.assumed for each in limits), np.bool_, len(limits))
 
 
 def _current(circumstances: Circumstances, brokers: Longs) -> Flags:

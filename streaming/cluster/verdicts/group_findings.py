@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
@@ -19,6 +20,8 @@ NO_OFFSETS = "it has no committed offsets, or none any more"
 
 NOT_ON_DISK = f"{NO_OFFSETS}, but it has members: what they have read is not on disk"
 """What is said of such a group while it has consumers: they may be stuck before their first commit, or commit elsewhere."""
+
+_Judged = TypeVar("_Judged", GroupSummary, GroupPartition)
 
 JudgedPartition = tuple[GroupPartition, Sequence[Judgement]]
 
@@ -138,9 +141,9 @@ def with_damage(judged: JudgedPartition) -> JudgedPartition:
     return of, sorted([Judgement(CRITICAL, GroupVerdict.DAMAGED), *others])
 
 
-def with_verdict(partition: GroupPartition, worst: Judgement) -> GroupPartition:
-    """The partition with the worst judgement about it."""
-    return replace(partition, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
+def with_verdict(message: _Judged, worst: Judgement) -> _Judged:
+    """A group or one of its partitions with the worst judgement about it."""
+    return replace(message, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
 
 
 def reads_without_offsets(summary: GroupSummary) -> bool:

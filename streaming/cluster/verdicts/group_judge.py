@@ -15,8 +15,8 @@ from streaming.cluster.verdicts.commit_verdicts import CommitVerdicts, FirstPend
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, SEVERITY, GroupBounds
 from streaming.common.arrays import Longs
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_states import GroupState
 
-_EMPTY = "Empty"
 _NO_CODE = np.int16(32_767)
 _FAR = np.iinfo(np.int64).max
 
@@ -137,7 +137,7 @@ def _first_pending(pending: Iterable[PendingCommit]) -> FirstPending:
 
 def _had_members(facts: GroupFacts) -> bool:
     """Whether a group had members and has none."""
-    return facts.members == 0 and facts.epoch > 0 and facts.state == _EMPTY
+    return facts.members == 0 and facts.epoch > 0 and facts.state == GroupState.EMPTY
 
 
 def _uncommitted(

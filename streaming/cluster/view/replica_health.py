@@ -5,7 +5,7 @@ the others are counted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags
 from streaming.common.definitions import log_health_metrics
 from streaming.common.definitions.metric import Metric
-from streaming.rules.config_values import ValueSource
 from streaming.rules.leaders import LEADER_UNKNOWN
+from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
 
 MOST_REPLICAS = 1_000
@@ -28,7 +28,7 @@ MOST_REPLICAS = 1_000
 _TRUNCATED = {log_health_metrics.REPLICA_TRUNCATIONS: "truncations", log_health_metrics.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
 
 ACTIVE = "active_segment"
-"""A reason that is not counted: a segment that still grows blocks nothing, it is how Kafka works."""
+"""A reason that blocks nothing: a segment that still takes appends is deleted once it is rolled, and this is how Kafka works."""
 
 _Row = tuple[dict[str, str], int]
 """Labels and a value."""
@@ -54,7 +54,7 @@ def families(view: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
     late = overdue & (retention.columns["retention_overdue_ms"] > view.overdue_after_ms)
     yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in retention.items[late].tolist()))
-    blocked = zip(retention.items.tolist(), retention.columns["blocked"].tolist(), limits_known(retention).tolist(), strict=True)
+    blocked = zip(retention.items.tolist(), retention.columns["blocked"].tolist(), limits_known(retention.limits).tolist(), strict=True)
     held = (
         (item, BLOCKED[reason])
         for item, reason, known in blocked
@@ -63,16 +63,16 @@ def families(view: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
 
 
-def limits_known(retention: RetentionResults) -> Flags:
-    """Whether the limit of each replica is known and not assumed."""
-    return np.array([limits is not None and limits.source is not ValueSource.ASSUMED for limits in retention.limits], np.bool_)
+def limits_known(limits: Sequence[Limits | None]) -> Flags:
+    """Which replicas have limits that are known, and not assumed."""
+    return np.fromiter((each is not None and not each.assumed for each in limits), np.bool_, len(limits))
 
 
 def overdue_replicas(retention: RetentionResults) -> Flags:
     """Replicas that keep bytes for longer than two checks of their broker, as far as their limits are known."""
     columns = retention.columns
     overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
-    return overdue & limits_known(retention)
+    return overdue & limits_known(retention.limits)
 
 
 def _dirty(retention: RetentionResults) -> Flags:

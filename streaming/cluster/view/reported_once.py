@@ -1,10 +1,13 @@
 """What counts of a broker, a log dir or a scrub that two agents report: page, alerts and problems have one status of each."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+
+_Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
 
 
 def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
@@ -21,17 +24,18 @@ def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
 
 def each_log_dir(statuses: Iterable[LogDirStatus]) -> list[LogDirStatus]:
     """That of an agent that can read the log dir, with the latest checkpoint."""
-    by_path: dict[tuple[int, str], LogDirStatus] = {}
-    for each in statuses:
-        other = by_path.setdefault((each.broker, each.log_dir), each)
-        by_path[each.broker, each.log_dir] = max(other, each, key=lambda status: (status.up, status.checkpoint_ms))
-    return list(by_path.values())
+    return _best_of_each(statuses, lambda status: (status.up, status.checkpoint_ms))
 
 
 def each_scrub(scrubs: Iterable[ScrubStatus]) -> list[ScrubStatus]:
     """That which has found most, with the latest pass."""
-    by_path: dict[tuple[int, str], ScrubStatus] = {}
-    for each in scrubs:
-        other = by_path.setdefault((each.broker, each.log_dir), each)
-        by_path[each.broker, each.log_dir] = max(other, each, key=lambda scrub: (scrub.corrupt, scrub.unreadable, scrub.ended_ms))
-    return list(by_path.values())
+    return _best_of_each(scrubs, lambda scrub: (scrub.corrupt, scrub.unreadable, scrub.ended_ms))
+
+
+def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[int, ...]]) -> list[_Report]:
+    """Of each log dir the report with the highest rank, the first of equals."""
+    by_log_dir: dict[tuple[int, str], _Report] = {}
+    for each in reports:
+        other = by_log_dir.setdefault((each.broker, each.log_dir), each)
+        by_log_dir[each.broker, each.log_dir] = max(other, each, key=rank)
+    return list(by_log_dir.values())

@@ -117,8 +117,7 @@ class ListedGroups:
 
     def summary(self, item: int) -> GroupSummary:
         """One group, by its place among the names."""
-        worst = self._worst[item]
-        return replace(self.totals.summary(item), verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
+        return with_verdict(self.totals.summary(item), self._worst[item])
 
     def page(self, request: PageRequest) -> GroupPage:
         """Some groups. By ``verdict`` the worst come first, then those with the largest lag."""
@@ -158,9 +157,7 @@ class ListedGroups:
         worst = min((*about, *(judgements[0] for _, judgements in judged)), default=self._worst[item])
         return GroupDetail(
             at_ms=self.judged.now_ms,
-            summary=replace(summary, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
-            if worst < self._worst[item]
-            else summary,
+            summary=with_verdict(summary, worst) if worst < self._worst[item] else summary,
             partitions=[with_verdict(of, judgements[0]) for of, judgements in sorted(judged, key=_place)],
             findings=findings,
             omitted=max(len(snapshot.rows_of(name)) - MOST_PARTITIONS, 0),

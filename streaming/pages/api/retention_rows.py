@@ -13,7 +13,6 @@ from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
 from streaming.pages.listings.retention_list import RETENTION
-from streaming.rules.config_values import ValueSource
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
 
@@ -69,7 +68,7 @@ def _of_limits(limits: Limits | None) -> dict[str, Any]:
     return {
         "cleanup_policy": limits.cleanup_policy,
         "limit_source": str(limits.source),
-        "limits_assumed": limits.source is ValueSource.ASSUMED,
+        "limits_assumed": limits.assumed,
     }
 
 

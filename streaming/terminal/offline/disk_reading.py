@@ -29,7 +29,6 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
 from streaming.pages.api.disk_page import disk_page
-from streaming.rules.config_values import ValueSource
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
 from streaming.terminal.offline.uncollected import uncollected
@@ -260,7 +259,7 @@ class _Reading:
         return log.log_end if log.checkpoint < 0 or log.checkpoint >= active else log.checkpoint
 
     def _doubts(self, logs: LogsThere) -> Iterator[str]:
-        if not self._cluster.known and any(each.source is ValueSource.ASSUMED for each in logs.limits):
+        if not self._cluster.known and any(each.assumed for each in logs.limits):
             yield (
                 "the cluster's metadata log cannot be read, so the limits of topics are assumed: run as the broker's user, "
                 "or name the log dir that has __cluster_metadata-0 too"
