@@ -29,7 +29,7 @@ def test_an_offset_of_an_observed_log_is_deleted_when_its_segment_has_passed_the
         items = np.array([int(np.flatnonzero(names == topic)[0]) for topic in ("c", "a", "a")])
         found = losses_of(observed, seen.retention, items, np.array([2, 0, 7]), NOW)
         assert found.at_ms[:2].tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5]
-        assert found.end_offset.tolist() == [5, 5, 10]
+        assert found.last_end.tolist() == [5, 5, 10]
         assert found.at_ms[2] > NOW + 24 * HOUR  # its segment grows still
         still = losses_of(observed, seen.retention, items, np.array([2, 0, 7]), NOW, np.zeros(len(names)))
         assert still.at_ms.tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5, NOW + 24 * HOUR - 60_000 + 5]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
-from streaming.rules.group_loss import Growth, losses, mean_rates
+from streaming.rules.group_loss import losses, mean_rates
+from streaming.rules.retention_passes import Growth
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import any_log, log_facts
@@ -24,7 +25,7 @@ def still(count: int) -> Growth:
 def lost_at(log: LogFacts, offset: int, now: int, *, rate: float = 0.0, active_first_ms: int = -1) -> tuple[int, int, bool]:
     growth = Growth(rate=np.array([rate]), active_first_ms=np.array([active_first_ms]))
     found = losses(SegmentColumns([log]), growth, np.array([0]), np.array([offset]), now)
-    return int(found.at_ms[0]), int(found.end_offset[0]), bool(found.by_size[0])
+    return int(found.at_ms[0]), int(found.last_end[0]), bool(found.by_size[0])
 
 
 def following(log: LogFacts) -> list[int]:
@@ -62,7 +63,7 @@ def test_offsets_of_many_logs_are_judged_at_once_as_one_by_one(logs, now, data):
     asked = data.draw(st.lists(st.tuples(st.integers(0, len(logs) - 1), st.integers(0, 40)), max_size=8)) if logs else []
     owner, offset = np.array([log for log, _ in asked], np.int64), np.array([offset for _, offset in asked], np.int64)
     found = losses(SegmentColumns(logs), still(len(logs)), owner, offset, now)
-    together = list(zip(found.at_ms.tolist(), found.end_offset.tolist(), found.by_size.tolist(), strict=True))
+    together = list(zip(found.at_ms.tolist(), found.last_end.tolist(), found.by_size.tolist(), strict=True))
     assert together == [lost_at(logs[log], offset, now) for log, offset in asked]
 
 

@@ -1,11 +1,14 @@
 """When retention will delete offsets of observed logs, and by which limits: the rule of `streaming.rules.group_loss` for a page."""
 
+from dataclasses import fields
+
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.group_loss import Growth, Losses, losses, mean_rates
+from streaming.rules.group_loss import Losses, losses, mean_rates
+from streaming.rules.retention_passes import Growth
 from streaming.rules.segment_columns import ABSENT
 
 
@@ -31,7 +34,8 @@ def losses_of(
         active_first_ms=observed.columns["active_first_timestamp"][where],
     )
     found, all_of = losses(listed.logs, growth, owner[known], offsets[known], now_ms), _nothing(len(items))
-    all_of.at_ms[known], all_of.end_offset[known], all_of.by_size[known] = found.at_ms, found.end_offset, found.by_size
+    for field in fields(Losses):
+        getattr(all_of, field.name)[known] = getattr(found, field.name)
     return all_of
 
 
@@ -45,4 +49,5 @@ def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
 
 
 def _nothing(count: int) -> Losses:
-    return Losses(at_ms=np.full(count, ABSENT), end_offset=np.full(count, ABSENT), by_size=np.zeros(count, np.bool_))
+    at_ms, latest_ms, first_end, last_end = (np.full(count, ABSENT) for _ in range(4))
+    return Losses(at_ms=at_ms, latest_ms=latest_ms, first_end=first_end, last_end=last_end, by_size=np.zeros(count, np.bool_))

@@ -94,7 +94,7 @@ class GroupPartitions:
         offsets = np.array([partitions[at].next_offset for at in some], np.int64)
         losses = losses_of(observed, self._logs.retention, items[some], offsets, snapshot.at_ms, growth)
         ends, by_size = np.full(len(partitions), ABSENT, np.int64), np.zeros(len(partitions), np.bool_)
-        ends[some], by_size[some] = losses.end_offset, losses.by_size
+        ends[some], by_size[some] = losses.last_end, losses.by_size
         return ends, by_size, items
 
 
