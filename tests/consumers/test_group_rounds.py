@@ -160,13 +160,12 @@ def test_a_group_at_the_end_asks_for_nothing_but_the_end() -> None:
         (LagReason.TOPIC_GONE, lambda job: job.topics.update(orders=0)),
         (LagReason.FILLING, lambda job: setattr(job.agents["a1"].logs["orders", 0], "state", "FILLING")),
         (LagReason.DAMAGED, lambda job: setattr(job.agents["a1"].logs["orders", 0], "state", "DAMAGED")),
-        (LagReason.REMOTE, lambda job: setattr(job.agents["a1"].logs["orders", 0], "state", "BELOW")),
     ],
 )
 def test_what_is_not_known_has_its_reason(reason: LagReason, break_it: Any) -> None:
     job = world()
     job.topics = {"orders": 10}
-    if reason in (LagReason.TOPIC_GONE, LagReason.FILLING, LagReason.DAMAGED, LagReason.REMOTE):
+    if reason in (LagReason.TOPIC_GONE, LagReason.FILLING, LagReason.DAMAGED):
         job.agents["a1"].commit(3, topic="gone" if reason is LagReason.TOPIC_GONE else "orders")
     break_it(job)
     snapshot = job.round()

@@ -41,7 +41,8 @@ class Position:
 
     ``next_offset``: of the first data record at the offset or after it that is not aborted, -1 if there is none below the given end. The
     other ``next`` fields are about it: its own timestamp, when it was appended (if that was seen, or if the broker wrote its time), both
-    Unix milliseconds, -1 if not known; the size of its batch in bytes, the base offset of its segment, its batch's position there.
+    Unix milliseconds, -1 if not known; the size of its batch in bytes, the base offset of its segment, its batch's position there. Of an
+    offset before the first segment on disk, that segment is ``next_segment``.
     """
 
     offset: int
@@ -86,6 +87,8 @@ class _Search:
 
     def position(self, offset: int) -> Position:
         state = self._state(offset)
+        if state is PositionState.BELOW and self._segments:
+            return Position(offset, state, next_segment=self._segments[0].base_offset)
         if state is not PositionState.KNOWN:
             return Position(offset, state)
         try:

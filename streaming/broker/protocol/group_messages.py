@@ -38,7 +38,7 @@ POSITIONS = pa.schema(
         ("next_timestamp_ms", _LONG),  # its own
         ("next_append_ms", _LONG),  # when it was appended, where that was seen or the broker wrote it
         ("next_batch_bytes", _LONG),  # of its batch, as for the next two
-        ("next_segment", _LONG),
+        ("next_segment", _LONG),  # of an offset before the first segment on disk that segment, -1 from an earlier agent
         ("next_position", _LONG),
     ]
 )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from streaming.cluster.consumers.group_deletions import with_deletions
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_labels import LabelMaker
@@ -166,8 +167,9 @@ class GroupTracker:
 
     def finish(self) -> GroupSnapshot:
         """The round is over: what it has found out."""
-        view, commits, logs = self._round.view, self._round.commits, self._round.logs
-        rows, places = commits.rows, self._places.places
+        view, commits = self._round.view, self._round.commits
+        rows, start = commits.rows, starts(commits.rows.offset, self._round.logs.log_start[self._round.logs.of_row])
+        logs, places = with_deletions(self._round.logs, self._places.places, start, view.retention)
         ends = self._ends.ends(logs).take(logs.of_row)
         observed = np.array([log.observed for log in commits.logs], np.bool_)
         late = self._late(view)
