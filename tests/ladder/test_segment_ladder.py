@@ -29,6 +29,8 @@ ladders = st.builds(
     st.lists(st.tuples(st.integers(-1, 2**62), *[st.integers(0, 2**32 - 1)] * 5), max_size=5).map(lambda rows: np.array(rows, RUNGS)),
     st.lists(pending, max_size=3).map(tuple),
     st.text(max_size=20),
+    st.booleans(),
+    st.integers(-1, 2**62),
 )
 
 
@@ -36,6 +38,7 @@ ladders = st.builds(
 def test_what_is_packed_is_unpacked(ladder: SegmentLadder) -> None:
     found = SegmentLadder.unpack(ladder.pack())
     assert (found.base_offset, found.damage) == (ladder.base_offset, ladder.damage)
+    assert (found.cut, found.sound_from) == (ladder.cut, ladder.sound_from)
     assert found.rungs.tobytes() == ladder.rungs.tobytes()
     assert [(one.producer_id, one.first_offset, one.ends.tolist(), one.records.tolist()) for one in found.pending] == [
         (one.producer_id, one.first_offset, one.ends.tolist(), one.records.tolist()) for one in ladder.pending

@@ -259,8 +259,27 @@ def test_a_batch_that_is_damaged_is_named_with_its_file_and_place(cluster: Clust
     verdict = group.findings[0]
     assert verdict.verdict == "damaged"
     assert verdict.command.endswith("--reset-offsets --to-offset 7 --execute")
+    (told,) = (doubt for doubt in cluster.read().doubts if str(path) in doubt)
+    assert f"{path}: bad CRC: offsets 4 to 6 at position {sound.position}. Consumers get no further" in told
     rows = cluster.read().reading.answers.page(PageRequest(sort="verdict", order="asc")).rows
-    assert [each.verdict for each in rows] == ["stopped"]  # a list of all groups does not read their batches
+    assert [each.verdict for each in rows] == ["unknown"]  # a list of all groups does not say what their next batches are
+
+
+def test_what_is_left_behind_a_damaged_batch_is_known_and_before_it_is_not(cluster: Cluster) -> None:
+    cluster.append(old(4), old(3), old(2))
+    for group, offset in (("before", 2), ("inside", 5), ("over it", 7)):
+        cluster.commit(offset, group)
+    path = next(cluster.orders.directory.glob("*.log"))
+    damaged = bytearray(path.read_bytes())
+    damaged[cluster.orders.active.positions[1] + 70] ^= 1
+    path.write_bytes(damaged)
+    found = {group.summary.group: group.partitions[0] for group in cluster.read().groups}
+    assert {name: (of.unknown, of.lag_records_read_committed) for name, of in found.items()} == {
+        "before": ("damaged", -1),
+        "inside": ("damaged", -1),
+        "over it": ("", 2),
+    }
+    assert not any("damaged" in doubt for doubt in cluster.read("over it").doubts)
 
 
 def test_groups_of_a_real_broker_have_committed_what_kafkas_own_decoder_printed(tmp_path: Path) -> None:
@@ -314,7 +333,8 @@ def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -
         "beyond": "damaged",
     }
     assert [group.partitions[0].unknown for group in answer.groups] == ["damaged", "", "damaged"]
-    assert any("are no whole batch: see segtail dump --verify" in doubt for doubt in answer.doubts)
+    (told,) = (doubt for doubt in answer.doubts if "dump --verify" in doubt)
+    assert f"{path}: bad CRC: offsets 7 to 8 at position" in told
 
 
 def test_a_commit_with_another_topic_id_is_of_an_earlier_topic_of_that_name(cluster: Cluster) -> None:

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from streaming.broker.disk.damaged_batches import BAD_CRC, damaged_batches
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, scan_on, window
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.common.codecs import CODECS
 from streaming.kafka.formats.layout import CURRENT_MAGIC
-from streaming.kafka.scan.crc_check import wrong_crcs
-from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import Scanned
 from streaming.kafka.scan.walk import Bytes
 
@@ -50,7 +47,7 @@ def _checked(file: OpenSegment, boundary: BatchBoundary, scanned: Scanned, buffe
             file=str(boundary.segment.path),
         )
     batch = scanned.batches.take(slice(0, 1))
-    error = _crc_error(file, boundary, batch, buffer)
+    error = _crc_error(file, boundary, scanned, buffer)
     return BatchCheck(
         sound=not error,
         error=error,
@@ -66,10 +63,8 @@ def _checked(file: OpenSegment, boundary: BatchBoundary, scanned: Scanned, buffe
     )
 
 
-def _crc_error(file: OpenSegment, boundary: BatchBoundary, batch: Batches, buffer: Bytes) -> str:
-    size = int(batch.size[0])
-    if size > MOST_BYTES:
+def _crc_error(file: OpenSegment, boundary: BatchBoundary, scanned: Scanned, buffer: Bytes) -> str:
+    if int(scanned.batches.size[0]) > MOST_BYTES:
         return ""
-    if size > len(buffer):  # only its header was read
-        buffer = np.frombuffer(file.read(boundary.position, size), np.uint8)
-    return "bad CRC" if len(wrong_crcs(buffer, batch)) else ""
+    wrong = damaged_batches(file, boundary.position, scanned, buffer)
+    return BAD_CRC if len(wrong) and wrong[0] == 0 else ""

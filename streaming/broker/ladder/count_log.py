@@ -10,6 +10,7 @@ from streaming.broker.ladder.filling import count_segment
 from streaming.broker.ladder.log_ladder import LadderView
 from streaming.broker.ladder.positions import Position, PositionState, positions
 from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.common.formatting import format_word
 from streaming.kafka.scan.walk import Bytes
 
 
@@ -25,10 +26,26 @@ class CountedLog:
         """The offset after the last batch."""
         return self.ladder.end_offset
 
+    def damage(self, begin: int) -> str:
+        """The first damage of a segment that has offsets from ``begin`` on, with its file, in words; "" if there is none.
+
+        What lies before a damaged batch need not be counted if ``begin`` is behind it.
+        """
+        paths = {segment.base_offset: str(segment.path) for segment in self.segments}
+        ends = [*(one.base_offset for one in self.ladder.segments[1:]), self.end_offset + 1]
+        return next(
+            (
+                f"{format_word(paths[one.base_offset])}: {one.damage}"
+                for one, end in zip(self.ladder.segments, ends, strict=True)
+                if one.damage and begin < (end if one.cut else one.sound_from)
+            ),
+            "",
+        )
+
     @property
-    def damage(self) -> str:
-        """The first bytes that are no batch, in words; "" if there are none."""
-        return next((f"{one.base_offset:020}.log: {one.damage}" for one in self.ladder.segments if one.damage), "")
+    def cut(self) -> bool:
+        """Whether damage ends it: what follows is not known."""
+        return self.ladder.segments[-1].cut
 
     def positions(self, offsets: Sequence[int], upto: int) -> list[Position]:
         """As `streaming.broker.ladder.positions.positions`."""
@@ -37,7 +54,7 @@ class CountedLog:
     def between(self, begin: int, end: int) -> Counts | None:
         """What lies between two offsets; bytes are those of whole batches from the one on that ``begin`` is in.
 
-        None if bytes in between are no batches, or cannot be read.
+        None if bytes in between, or between them and the end of the log, are damaged or cannot be read.
         """
         first, last = self.positions((begin, end), end)
         if first.state is not PositionState.KNOWN or last.state is not PositionState.KNOWN:

@@ -1,8 +1,9 @@
-"""Counts segments that are on disk already: a scan of the headers, and the index of aborted transactions."""
+"""Counts segments that are on disk already: a scan of the headers, the CRCs, and the index of aborted transactions."""
 
 from collections.abc import Callable, Sequence
 
 from streaming.broker.disk.aborted_transactions import aborted_transactions
+from streaming.broker.disk.damaged_batches import BAD_CRC, damaged_batches
 from streaming.broker.disk.locate import walk_on
 from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
 from streaming.broker.disk.scanning import scan_on
@@ -47,7 +48,9 @@ def opened_at(segment: Segment) -> dict[int, int] | None:
 
 
 def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> SegmentLadder:
-    """The ladder of one of a log's segments, by a scan of its headers. Bytes that are no batch end it early, with the reason in it.
+    """The ladder of one of a log's segments, by a scan of its headers, and the CRC of each batch.
+
+    Bytes that are no batch end it early, with the reason in it. Behind a batch with another CRC than its header has, it goes on.
 
     Args:
         segments: those of a listing, in order: the aborted transactions of this segment may end in later ones.
@@ -61,7 +64,7 @@ def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced
     segment = segments[number]
     built, pending = RungBuilder(segment.base_offset), dict[int, Pending]()
     upto = segments[number + 1].base_offset if number + 1 < len(segments) else 2**63 - 1
-    damage, aborted = "", Aborted.none()
+    damage, cut, sound_from, aborted = "", "", -1, Aborted.none()
     file = OpenSegment(segment.path, segment.base_offset)
     try:
         if file.identity != segment.identity:
@@ -69,19 +72,30 @@ def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced
         try:
             aborted = read_aborted(segments[number:], upto)
             for position, scanned in walk_on(file, 0, segment.base_offset, buffer, spare_cache=True):
+                wrong = damaged_batches(file, position, scanned, buffer)
+                if len(wrong):
+                    damage = damage or _bad_crc(scanned.batches, int(wrong[0]), position)
+                    sound_from = min(int(scanned.batches.last_offset[wrong[-1]]) + 1, upto)
                 built.add(scanned.batches, aborted.mask(scanned.batches), -1)
                 _note_open(scanned.batches, pending)
                 paced(scanned.end)
                 assert position + scanned.end == built.position
         except FormatError as error:
-            damage = str(error)
-        damage = damage or _damage(file, built, buffer, last=number == len(segments) - 1)
+            cut = str(error)
+        cut = cut or _damage(file, built, buffer, last=number == len(segments) - 1)
+        if not cut and built.end_offset > upto:
+            cut = f"offsets up to {built.end_offset - 1}, and the next segment begins with {upto}"
     finally:
         file.close()
     if len(built.rungs):
         built.thin(0)
     still = (one for one in pending.values() if not aborted.covers(one.producer_id, one.first_offset))
-    return SegmentLadder(segment.base_offset, built.rungs.copy(), tuple(still), damage)
+    return SegmentLadder(segment.base_offset, built.rungs.copy(), tuple(still), damage or cut, bool(cut), sound_from)
+
+
+def _bad_crc(batches: Batches, item: int, position: int) -> str:
+    offsets = f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}"
+    return f"{BAD_CRC}: {offsets} at position {position + int(batches.positions[item])}"
 
 
 def _note_open(batches: Batches, pending: dict[int, Pending]) -> None:
@@ -99,6 +113,9 @@ def _damage(file: OpenSegment, built: RungBuilder, buffer: Bytes, *, last: bool)
     if built.position >= file.size():
         return ""
     rest = scan_on(file, built.position, built.end_offset, buffer)
+    if rest.sums is not None:  # the walk has taken it for a batch that is being written
+        wrong = damaged_batches(file, built.position, rest, buffer)
+        return _bad_crc(rest.batches, 0, built.position) if len(wrong) and wrong[0] == 0 else ""
     if rest.flaw is None and (last or rest.stop is Stop.ZEROS):
         return ""
     return f"{rest.flaw or 'no whole batch'} at position {built.position}"

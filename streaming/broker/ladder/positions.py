@@ -29,7 +29,7 @@ class PositionState(IntEnum):
     FILLING = 1  # its segment is not counted yet
     BEYOND = 2  # it is after the end of the log
     BELOW = 3  # it is before the first segment on disk
-    DAMAGED = 4  # bytes there, or between it and the end of the log, are no batches, cannot be read, or are too large to be opened
+    DAMAGED = 4  # bytes there, or between it and the end of the log, are damaged, cannot be read, or are too large to be opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ Rungs = NDArray[np.void]
 MOST = 2**32 - 1
 """The largest number in a rung. A segment has fewer than 2**31 bytes, and offsets up to 2**31 after its base (`LogSegment`)."""
 
-_VERSION = 1
-_HEAD = struct.Struct("<HqIIH")  # version, base offset, rungs, pending, bytes of the damage
+_VERSION = 2  # 1 was counted without a look at CRCs
+_HEAD = struct.Struct("<HqIIH?q")  # version, base offset, rungs, pending, bytes of the damage, whether it is cut off, sound from
 _PENDING = struct.Struct("<qqI")
 _CRC = struct.Struct("<I")
 
@@ -44,13 +44,16 @@ _CRC = struct.Struct("<I")
 class SegmentLadder:
     """``pending``: data of transactions that were open at its end, as far as it is known; it is counted as data, and not as aborted.
 
-    ``damage``: why it ends before the end of the file, "" if it does not.
+    ``damage``: the first damage of the file in words, "" if there is none. ``cut``: the ladder ends there. Else it goes on behind a damaged
+    batch, whose end is known; ``sound_from``: the offset after the last such batch, -1 if there is none.
     """
 
     base_offset: int
     rungs: Rungs
     pending: tuple[Pending, ...] = ()
     damage: str = ""
+    cut: bool = False
+    sound_from: int = -1
 
     @property
     def end_offset(self) -> int:
@@ -106,7 +109,8 @@ class SegmentLadder:
     def pack(self) -> bytes:
         """Its bytes for storage."""
         damage = self.damage.encode()[:1000]
-        parts = [_HEAD.pack(_VERSION, self.base_offset, len(self.rungs), len(self.pending), len(damage)), damage, self.rungs.tobytes()]
+        numbers = len(self.rungs), len(self.pending), len(damage)
+        parts = [_HEAD.pack(_VERSION, self.base_offset, *numbers, self.cut, self.sound_from), damage, self.rungs.tobytes()]
         for one in self.pending:
             parts += [_PENDING.pack(one.producer_id, one.first_offset, len(one.ends)), _longs(one.ends), _longs(one.records)]
         body = b"".join(parts)
@@ -121,13 +125,13 @@ class SegmentLadder:
         """
         if len(data) < _HEAD.size + _CRC.size or _CRC.unpack_from(data, len(data) - _CRC.size)[0] != zlib.crc32(data[: -_CRC.size]):
             raise FormatError("the ladder of a segment is damaged")
-        version, base_offset, rungs, pending, damage = _HEAD.unpack_from(data)
+        version, base_offset, rungs, pending, damage, cut, sound_from = _HEAD.unpack_from(data)
         if version != _VERSION:
             raise FormatError(f"the ladder of a segment is of version {version}")
         at = _HEAD.size + damage
         found = np.frombuffer(data, RUNGS, rungs, at)
         rest = _unpack_pending(data, at + found.nbytes, pending)
-        return cls(base_offset, found, rest, data[_HEAD.size : at].decode(errors="replace"))
+        return cls(base_offset, found, rest, data[_HEAD.size : at].decode(errors="replace"), cut, sound_from)
 
 
 def add_aborted(rungs: Rungs, pending: Pending, base_offset: int) -> None:

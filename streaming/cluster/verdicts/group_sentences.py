@@ -78,10 +78,11 @@ class Sentences:
 
     def damaged(self, partition: GroupPartition, batch: BatchCheck, *, members: bool = False) -> str:
         """The next batch cannot be read. ``members``: as in `lost`."""
+        first = max(partition.committed, partition.next_offset, batch.base_offset)
         where = f" of {format_name(batch.file, 500)}" if batch.file else f" of the segment {batch.segment:020}.log"
         return (
             f"the next batch is damaged, and consumers cannot get over it: {batch.error}, at byte {batch.position}{where}, "
-            f"offset {partition.next_offset}. Another replica may have it whole{_stop_first(members=members)}"
+            f"offset {first}. Another replica may have it whole{_stop_first(members=members)}"
         )
 
     def too_large(self, partition: GroupPartition, fetch_bytes: int) -> str:

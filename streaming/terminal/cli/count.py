@@ -26,7 +26,8 @@ _NAMED = 5
 def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     """Count the records of all topics, or of those that are named.
 
-    It reads the headers of all batches in Kafka's log dirs, whether brokers are up or down; no record is opened or shown. One replica of
+    It reads the headers of all batches in Kafka's log dirs, whether brokers are up or down, and checks their CRCs; no record is opened or
+    shown. What is damaged has no count: its file and place are named. One replica of
     each partition is counted: the leader, if it is known and here, else the one that is furthest; from its log start to its high watermark.
     A running job says what it has counted of whole logs, up to their ends.
 

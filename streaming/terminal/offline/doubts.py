@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.watcher.tail import Tail
+from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.view.transaction_columns import CoordinatorView
 from streaming.common.formatting import format_be, format_count, format_list, format_word
 from streaming.kafka.formats.layout import PREFIX_BYTES
@@ -67,6 +68,12 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
             yield f"{where}: the last {ragged:,} bytes, from offset {cursor.next_offset} on, are no whole batch: see segtail dump --verify"
         elif not tail.replayed_whole:
             yield f"{where}: some of what is needed to know what is open there is gone, damaged or not readable"
+
+
+def damage_advice(directory: Path) -> str:
+    """What to do about a damaged log, in a sentence."""
+    shows = Commands().verify(str(directory)).line
+    return f"Consumers get no further than that; another replica may have it whole{f', and `{shows}` lists all damage' if shows else ''}"
 
 
 def refused(agent: OfflineAgent, counts: Callable[[str, int], bool]) -> Iterator[str]:

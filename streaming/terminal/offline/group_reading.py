@@ -174,7 +174,7 @@ def groups_in(
     commits = tracker.store.table(currents(view))
     observed = {(key.topic, key.partition) for key in tails}
     reads = partial(_reads, before.needed, before.coordinators)
-    those = [tail for tail in tails.values() if (tail.cursor.log.topic, tail.cursor.log.partition) in observed]
+    those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
     doubts = [*before.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
     answers = ListedGroups(

@@ -20,6 +20,7 @@ from streaming.common.formatting import format_word
 from streaming.common.log_key import LogKey
 from streaming.errors import AgentError, FormatError
 from streaming.kafka.scan.walk import Bytes
+from streaming.terminal.offline.doubts import damage_advice
 
 log = logging.getLogger(__name__)
 
@@ -45,12 +46,17 @@ class LocalAgent:
         self._buffer = window()
         self._counted: dict[LogKey, CountedLog | None] = {}
         self.doubts: list[str] = []
-        """What could not be read, in sentences."""
+        """What could not be read, or is damaged, in sentences."""
+        self.doubted: set[LogKey] = set()
+        """The logs that they are about, if these were to be counted."""
 
     def count(self, begins: Mapping[LogKey, int]) -> None:
         """Count logs, each from an offset on. Of the others, and of what is before, no position is known."""
         for key, begin in begins.items():
+            before = len(self.doubts)
             self._counted[key] = self._count(self._directories[key], begin)
+            if len(self.doubts) > before:
+                self.doubted.add(key)
 
     def positions(self, question: pa.Table) -> pa.Table:
         """As `streaming.spark.client.agent_client.AgentClient.positions`."""
@@ -83,11 +89,14 @@ class LocalAgent:
 
     def _count(self, directory: Path, begin: int) -> CountedLog | None:
         try:
-            return count_directory(directory, begin, self._buffer, self._paced)
+            counted = count_directory(directory, begin, self._buffer, self._paced)
         except (FormatError, OSError) as error:
             log.warning("log cannot be counted", extra={"path": str(directory), "error": str(error)})
             self.doubts.append(f"{format_word(str(directory))} cannot be counted: {error}")
             return None
+        if damage := counted.damage(begin):
+            self.doubts.append(f"what groups have left to read is not known where it is damaged: {damage}. {damage_advice(directory)}")
+        return counted
 
 
 def count_directory(directory: Path, begin: int, buffer: Bytes, paced: Callable[[int], None]) -> CountedLog:

@@ -1,8 +1,9 @@
-"""The records of each partition in log dirs, counted by the headers of their batches: as many as consumers would get."""
+"""The records of each partition in log dirs, counted by the headers of sound batches: as many as consumers would get."""
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
@@ -25,7 +26,7 @@ from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.scan.walk import Bytes
 from streaming.pages.api.count_page import page_of
 from streaming.terminal.offline.cluster_logs import ClusterLogs
-from streaming.terminal.offline.doubts import refused, unread
+from streaming.terminal.offline.doubts import damage_advice, refused, unread
 from streaming.terminal.offline.local_agent import count_directory
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, names_of, tails_of
@@ -72,6 +73,7 @@ def count_records(
         if progress is not None:
             progress.expect(sum(segment.size for _, tail in exported for segment in _segments(tail)))
         rows = [_count(row, tail, buffer, pace) for row, tail in exported]
+        directories = {(row.topic, row.partition): tail.partition.path for row, tail in exported}
         uncounted = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
 
         named = {(row.topic, row.partition) for row in rows if row.error} | uncounted.keys()  # their rows say why
@@ -89,7 +91,7 @@ def count_records(
         )
         return RecordCounts(
             rows=tuple(rows),
-            doubts=(*_unseen(elsewhere), *doubts, *_errors(rows)),
+            doubts=(*_unseen(elsewhere), *doubts, *_errors(rows, directories)),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
             unread=doubts,
         )
@@ -108,11 +110,13 @@ def _unseen(elsewhere: Sequence[tuple[str, int]] | None) -> Iterator[str]:
         )
 
 
-def _errors(rows: Sequence[CountRow]) -> Iterator[str]:
+def _errors(rows: Sequence[CountRow], directories: Mapping[tuple[str, int], Path]) -> Iterator[str]:
     for row in rows:
         if row.error:
-            damaged = "has damage" if row.data >= 0 else "cannot be counted"
-            yield f"{row.topic}-{row.partition} of broker {row.broker} {damaged}: {row.error}"
+            damaged = "has damage behind what is counted" if row.data >= 0 else "cannot be counted"
+            directory = directories.get((row.topic, row.partition))
+            what_to_do = f". {damage_advice(directory)}" if directory is not None else ""
+            yield f"{row.topic}-{row.partition} of broker {row.broker} {damaged}: {row.error}{what_to_do}"
 
 
 def _refused(reading: SingleReading, topics: Collection[str], counted: Collection[tuple[str, int]]) -> dict[tuple[str, int], CountRow]:
@@ -174,9 +178,10 @@ def _segments(tail: Tail) -> Sequence[Segment]:
 def _counted(row: CountRow, counted: CountedLog) -> CountRow:
     first = max(row.first_offset, counted.segments[0].base_offset)
     upto = max(first, min(row.next_offset, counted.end_offset))
-    whole = counted.between(first, upto)
-    if whole is None or (counted.damage and upto == first):  # nothing is known of what follows
-        return replace(row, first_offset=first, next_offset=upto, error=counted.damage or "it cannot be read")
+    whole, damage = counted.between(first, upto), counted.damage(first)
+    short = counted.cut and not 0 <= row.high_watermark < counted.end_offset  # what is damaged may be below the high watermark
+    if whole is None or short or (damage and upto == first):  # nothing is known of what follows
+        return replace(row, first_offset=first, next_offset=upto, error=damage or "it cannot be read")
     stable = None if row.last_stable_offset < 0 else counted.between(first, max(first, min(row.last_stable_offset, upto)))
     beyond = counted.between(upto, counted.end_offset) if row.high_watermark >= 0 else None
     return replace(
@@ -190,7 +195,7 @@ def _counted(row: CountRow, counted: CountedLog) -> CountRow:
         waiting=-1 if stable is None else whole.data - whole.aborted - (stable.data - stable.aborted),
         unreplicated=0 if beyond is None else beyond.data,
         remote_offsets=first - row.first_offset,
-        error=counted.damage or "",
+        error=damage,
     )
 
 
