@@ -26,6 +26,9 @@ from streaming.kafka.groups.membership import Membership
 from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, GroupRecord, NotUnderstood
 
 Value = OffsetsValue | NotUnderstood | None
+WRITTEN = 1000
+"""When the first record of a log was written; the others a millisecond later each."""
+
 SUBSCRIPTION = bytes.fromhex("0001" + "00000002" + "0001" + "62" + "0001" + "61" + "ffffffff")
 
 
@@ -39,7 +42,7 @@ class Log:
 
     def add(self, key: OffsetsKey, value: Value) -> "Log":
         self.offset += 1
-        self.members.replay(GroupRecord(self.offset, key, value), self.offset + 1)
+        self.members.replay(GroupRecord(self.offset, key, value, WRITTEN + self.offset), self.offset + 1)
         return self
 
     def consumer(self, kind: str, value: Value, member: str = "") -> "Log":
@@ -123,7 +126,7 @@ def test_a_consumer_group_goes_through_its_states() -> None:
     assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3, 1), "m1").state() == ("Reconciling", 1)
     assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").state() == ("Stable", 1)
     (row,) = log.rows()
-    assert (row["type"], row["protocol"], row["epoch"], row["state_ms"], row["topics"]) == ("Consumer", "consumer", 3, 55, ["t"])
+    assert (row["type"], row["protocol"], row["epoch"], row["state_ms"], row["topics"]) == ("Consumer", "consumer", 3, -1, ["t"])
     assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1").state() == ("Reconciling", 1)  # it has nothing any more
     assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").state() == ("Stable", 1)
     assert log.consumer("METADATA", ConsumerGroup(4)).state() == ("Assigning", 1)
@@ -132,6 +135,47 @@ def test_a_consumer_group_goes_through_its_states() -> None:
     log.consumer("TARGET_ASSIGNMENT_METADATA", None)
     assert log.consumer("METADATA", None).state()[1] == REMOVED
     assert log.limit.used == 0
+
+
+def state_ms(log: Log) -> int:
+    (row,) = log.rows()
+    since: int = row["state_ms"]
+    return since
+
+
+def left() -> Log:
+    """A group that two members worked in for long; the last one has left with the record of offset 5."""
+    log = Log().consumer("MEMBER_METADATA", member("c1", "t"), "m1").consumer("MEMBER_METADATA", member("c2", "t"), "m2")
+    log.consumer("METADATA", ConsumerGroup(3)).consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55))
+    return log.consumer("MEMBER_METADATA", None, "m1").consumer("MEMBER_METADATA", None, "m2")
+
+
+def test_a_newer_group_is_empty_since_its_last_member_left() -> None:
+    log = left()
+    assert (log.state(), state_ms(log)) == (("Empty", 0), WRITTEN + 5)
+    log.consumer("METADATA", ConsumerGroup(4)).consumer("METADATA", ConsumerGroup(5))
+    assert state_ms(log) == WRITTEN + 5
+    log.consumer("MEMBER_METADATA", member("c3", "t"), "m3")
+    assert state_ms(log) == -1, "it has a member, and since when it is in this state is not stored"
+    assert state_ms(log.consumer("MEMBER_METADATA", None, "m3")) == WRITTEN + 9
+
+
+def test_what_compaction_has_left_of_a_group_shows_when_its_last_member_left() -> None:
+    tombstone = Log().consumer("MEMBER_METADATA", None, "m2").consumer("METADATA", ConsumerGroup(4))
+    assert state_ms(tombstone) == WRITTEN + 1, "its epoch was raised with the tombstone"
+    alone = Log().consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55)).consumer("METADATA", ConsumerGroup(4))
+    assert state_ms(alone) == WRITTEN + 1
+    assert state_ms(Log().consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55))) == -1, "nothing shows it"
+    unknown = Log().consumer("METADATA", ConsumerGroup(4)).consumer("MEMBER_METADATA", None, "m2")
+    assert state_ms(unknown) == WRITTEN + 1, "what has left was there until then"
+
+
+@pytest.mark.parametrize("kind", ["SHARE", "STREAMS"])
+def test_share_and_streams_groups_are_empty_since_then_too(kind: str) -> None:
+    log, key_type = Log(), KeyType[f"{kind}_GROUP_MEMBER_METADATA"]
+    log.add(ConsumerGroupMemberKey(key_type, "g", "m"), NOT_UNDERSTOOD)
+    assert state_ms(log) == -1
+    assert state_ms(log.add(ConsumerGroupMemberKey(key_type, "g", "m"), None)) == WRITTEN + 1
 
 
 def test_compaction_may_leave_a_description_for_later() -> None:

@@ -71,9 +71,7 @@ def test_a_group_whose_members_have_left(replayed: Replayed, group: str, type_: 
     found, verdicts = why(replayed, "resolved", group)
     assert (found.summary.state, found.summary.members) == ("Empty", 0)
     assert "no_members" in [each.verdict for each in verdicts]
-    clock = replayed.json("clock")
-    since = clock["before" if type_ == "Consumer" else "left"]  # of a newer group only the time of its last assignment is stored
-    assert since <= found.summary.state_ms <= replayed.disk("resolved").now_ms
+    assert replayed.json("clock")["left"] <= found.summary.state_ms <= replayed.disk("resolved").now_ms
 
 
 def test_a_share_group_has_left_what_its_coordinator_says(replayed: Replayed) -> None:

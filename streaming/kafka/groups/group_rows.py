@@ -67,7 +67,7 @@ GROUPS = pa.schema(
         ("state", _TEXT),  # as `GroupState`
         ("members", _INT),  # REMOVED: the group is deleted
         ("epoch", _INT),  # of a classic group its generation
-        ("state_ms", _LONG),  # since when the group is in its state, as far as that is stored
+        ("state_ms", _LONG),  # since when the group is in its state; of the newer protocols only of an empty one
         ("clients", _TEXTS),  # client ids of its first members
         ("hosts", _TEXTS),
         ("topics", _TEXTS),  # that it subscribes to, where that is stored

@@ -102,20 +102,28 @@ class Member:
 
 @dataclass(slots=True)
 class NewerGroup:
-    """A group of one of the newer protocols, as its records have made it; ``understood``: its own last record was."""
+    """A group of one of the newer protocols, as its records have made it; ``understood``: its own last record was.
+
+    ``empty_ms``: since when it has no members, Unix milliseconds, -1 if it has some or that is not on disk any more.
+    """
 
     type: GroupType
     epoch: int = 0
     understood: bool = True
     target_epoch: int = 0
-    target_ms: int = -1
+    empty_ms: int = -1
     members: dict[str, Member] = field(default_factory=dict)
     found_topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by regular expression, or "" for those of a topology
     topology_epoch: int = -1
     validated_epoch: int = -1
 
+    def joined(self, member_id: str) -> Member:
+        """A member, which is there from now on if it was not before."""
+        self.empty_ms = -1
+        return self.members.setdefault(member_id, Member())
+
     def summary(self) -> GroupColumns:
-        """The group as its coordinator sees it."""
+        """The group as its coordinator sees it. Since when is known of an empty one alone: what stable members had before is not stored."""
         first = [self.members[name] for name in sorted(self.members)[:MOST_NAMED]]
         topics = [topic for member in self.members.values() for topic in member.topics]
         return GroupColumns(
@@ -124,7 +132,7 @@ class NewerGroup:
             state=self._state(),
             members=len(self.members),
             epoch=self.epoch,
-            state_ms=self.target_ms,
+            state_ms=self.empty_ms,
             clients=tuple(member.client_id for member in first),
             hosts=tuple(member.client_host for member in first),
             topics=_sorted([*topics, *(topic for found in self.found_topics.values() for topic in found)]),

@@ -63,7 +63,7 @@ class Membership:
             return False
         if record.value is None and key.key_type in DELETING:
             return self._delete(key.group, record.record_offset, stamp)
-        apply(group, key, record.value)
+        apply(group, key, record.value, record.at_ms)
         return True
 
     def batch(self, after: int, coordinator: int) -> pa.RecordBatch:

@@ -6,55 +6,59 @@ from typing import Any
 from streaming.common.short_names import short_name
 from streaming.kafka.formats.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
 from streaming.kafka.formats.consumer_offsets import OffsetsKey
-from streaming.kafka.groups.group_states import GroupType, Member, NewerGroup
+from streaming.kafka.groups.group_states import GroupType, NewerGroup
 from streaming.kafka.scan.group_records import NotUnderstood
 
-_Apply = Callable[[NewerGroup, Any, Any], None]
+_Apply = Callable[[NewerGroup, Any, Any, int], None]
+"""Applies a value by its key to a group; the last argument is when it was written, Unix milliseconds."""
 
 
-def _group(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
+def _group(group: NewerGroup, _key: OffsetsKey, value: Any, at_ms: int) -> None:
+    if not group.members and group.empty_ms < 0:  # its epoch is raised with the last member's leaving, whose tombstone may be gone
+        group.empty_ms = at_ms
     group.understood = not isinstance(value, NotUnderstood)
     if group.understood:
         group.epoch = value.epoch
         group.validated_epoch = getattr(value, "validated_topology_epoch", -1)
 
 
-def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any) -> None:
+def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, at_ms: int) -> None:
     if value is None:
         group.members.pop(key.member_id, None)
+        group.empty_ms = -1 if group.members else at_ms
         return
-    member = group.members.setdefault(key.member_id, Member())
+    member = group.joined(key.member_id)
     if not isinstance(value, NotUnderstood):
         member.client_id, member.client_host = short_name(value.client_id), short_name(value.client_host)
         member.topics = _short(getattr(value, "topics", ()))
 
 
-def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any) -> None:
+def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, _at_ms: int) -> None:
     if value is None:  # it leaves, or it has nothing any more
         if key.member_id in group.members:
             group.members[key.member_id].epoch = -1
         return
-    member = group.members.setdefault(key.member_id, Member())  # compaction may leave its description for later
+    member = group.joined(key.member_id)  # compaction may leave its description for later
     if isinstance(value, NotUnderstood):
         member.state = None
     else:
         member.epoch, member.state = value.epoch, value.state
 
 
-def _target(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
+def _target(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> None:
     if value is None:
-        group.target_epoch, group.target_ms = -1, -1
+        group.target_epoch = -1
     elif not isinstance(value, NotUnderstood):
-        group.target_epoch, group.target_ms = value.epoch, value.timestamp if value.timestamp > 0 else -1
+        group.target_epoch = value.epoch
 
 
-def _regex(group: NewerGroup, key: ConsumerGroupRegexKey, value: Any) -> None:
+def _regex(group: NewerGroup, key: ConsumerGroupRegexKey, value: Any, _at_ms: int) -> None:
     group.found_topics.pop(key.regular_expression, None)
     if value is not None and not isinstance(value, NotUnderstood):
         group.found_topics[key.regular_expression] = _short(value.topics)
 
 
-def _topology(group: NewerGroup, _key: OffsetsKey, value: Any) -> None:
+def _topology(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> None:
     group.found_topics.pop("", None)
     group.topology_epoch = -1
     if value is not None and not isinstance(value, NotUnderstood):

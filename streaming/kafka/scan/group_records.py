@@ -55,11 +55,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A record about a group or a member; no value deletes."""
+    """A record about a group or a member; no value deletes. ``at_ms``: when its coordinator wrote it, Unix milliseconds, -1 not known."""
 
     record_offset: int
     key: OffsetsKey
     value: OffsetsValue | NotUnderstood | None
+    at_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _read(record: Record, producer_id: int) -> Commit | GroupRecord | None:
     if isinstance(key, OffsetCommitKey):
         assert value is None or isinstance(value, OffsetCommit | NotUnderstood)
         return Commit(record.offset, producer_id, key.group, key.topic, key.partition, value)
-    return GroupRecord(record.offset, key, value)
+    return GroupRecord(record.offset, key, value, record.timestamp)
 
 
 def _with_short_names(key: Any) -> OffsetsKey:

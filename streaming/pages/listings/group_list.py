@@ -120,7 +120,7 @@ GROUPS = Listing(
             key="M",
         ),
         Field(name="epoch", unit=Unit.ID, meaning="of a classic group its generation"),
-        Field(name="state_ms", unit=Unit.MOMENT, meaning="since when it is in its state"),
+        Field(name="state_ms", unit=Unit.MOMENT, meaning="since when it is in its state; of a newer protocol only while it is empty"),
         Field(
             name="partitions",
             unit=Unit.COUNT,
