@@ -88,6 +88,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         beyond=np.array([of.unknown == "beyond_end" for of in parts], np.bool_),
         below=column("lost_offsets"),
         held=column("held") > 0,
+        reads_uncommitted=np.array([of.reads_uncommitted for of in parts], np.bool_),
     )
     found = CommitFacts(
         lags=lags,
@@ -143,6 +144,7 @@ def _logs(logs: Sequence[tuple[str, int]], by_log: Mapping[tuple[str, int], Grou
         log_end=column("high_watermark"),
         high_watermark=column("high_watermark"),
         last_stable=column("last_stable_offset"),
+        open_from=np.full(len(logs), -1),
         damaged=np.zeros(len(logs), np.bool_),
     )
 

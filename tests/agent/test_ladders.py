@@ -48,7 +48,7 @@ def beside(tmp_path: Path, *logs: PartitionLog) -> Iterator[Agent]:
 
 
 def asked(log: PartitionLog, offsets: Sequence[int]) -> pa.Table:
-    rows = [(1, log.topic, TOPIC_ID, log.partition, offset, log.log_end_offset) for offset in offsets]
+    rows = [(1, log.topic, TOPIC_ID, log.partition, offset, log.log_end_offset, 0) for offset in offsets]
     return pa.Table.from_pylist([dict(zip(POSITIONS_ASKED.names, row, strict=True)) for row in rows], POSITIONS_ASKED)
 
 

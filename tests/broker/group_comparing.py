@@ -1,7 +1,7 @@
 """What segtail says of groups, held against what they consume."""
 
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from pathlib import Path
@@ -53,8 +53,13 @@ def by_key(groups: Iterable[GroupDetail]) -> dict[Key, Reported]:
     }
 
 
-def expected(left: Left, arithmetic: Arithmetic) -> Reported:
-    """What has to be said of one group and partition."""
+def reads_uncommitted(lefts: Sequence[Left]) -> frozenset[str]:
+    """The groups that have committed an offset behind an open transaction."""
+    return frozenset(left.commit.group for left in lefts if left.ends.last_stable < left.commit.offset <= left.ends.high_watermark)
+
+
+def expected(left: Left, arithmetic: Arithmetic, uncommitted: Container[str] = ()) -> Reported:
+    """What has to be said of one group and partition; ``uncommitted``: the groups that read so."""
     commit, ends = left.commit, left.ends
     reported = {
         "committed": commit.offset,
@@ -62,6 +67,7 @@ def expected(left: Left, arithmetic: Arithmetic) -> Reported:
         "high_watermark": ends.high_watermark,
         "last_stable_offset": ends.last_stable,
         "lost_offsets": max(0, ends.log_start - commit.offset),
+        "isolation": "read_uncommitted" if commit.group in uncommitted else "",
     }
     if left.uncommitted.records < 0:  # the broker refuses to read from there
         absent = ("lag_offsets", "lag_records_read_committed", "lag_records_read_uncommitted", "lag_bytes", "next_offset")
@@ -69,6 +75,8 @@ def expected(left: Left, arithmetic: Arithmetic) -> Reported:
     following = arithmetic.next_record(left)
     if left.committed.records:
         assert following == left.committed[1:], left
+    if commit.group in uncommitted:
+        following = left.uncommitted[1:]
     return {
         **reported,
         "unknown": "",
@@ -178,12 +186,13 @@ def differences(
     led = {left.key[1:] for left in lefts}
     if extra := {key for key in reported if key[1:] in led and key[0] not in SHARED} - {left.key for left in lefts}:
         yield f"not committed: {sorted(extra)}"
+    uncommitted = reads_uncommitted(lefts)
     for left in lefts:
         stated = reported.get(left.key)
         if stated is None:
             yield f"{left.key} is missing"
             continue
-        right = expected(left, arithmetic)
+        right = expected(left, arithmetic, uncommitted)
         wrong = {
             name: (stated.get(name), value) for name, value in right.items() if stated.get(name) != value and name in (fields or right)
         }

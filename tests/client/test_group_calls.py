@@ -17,7 +17,15 @@ from tests.agents import served
 from tests.tables import each_row
 
 ASKED = pa.table(
-    {"broker": [1] * 5, "topic": ["t"] * 5, "topic_id": [""] * 5, "partition": [0] * 5, "offset": range(5), "upto": [9] * 5},
+    {
+        "broker": [1] * 5,
+        "topic": ["t"] * 5,
+        "topic_id": [""] * 5,
+        "partition": [0] * 5,
+        "offset": range(5),
+        "upto": [9] * 5,
+        "reads_uncommitted": [0] * 5,
+    },
     POSITIONS_ASKED,
 )
 

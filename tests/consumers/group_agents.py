@@ -64,9 +64,10 @@ class Records:
     def count(self, upto: int, *kinds: str) -> int:
         return sum(kind in kinds for kind in self.kinds[:upto])
 
-    def position(self, offset: int, upto: int) -> Row:
+    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
+        next_kinds = {"data", "aborted"} if reads_uncommitted else {"data"}
         known = offset <= len(self.kinds) and self.state == "KNOWN"
-        following = next((at for at in range(offset, min(upto, len(self.kinds))) if self.kinds[at] == "data"), -1)
+        following = next((at for at in range(offset, min(upto, len(self.kinds))) if self.kinds[at] in next_kinds), -1)
         return {
             "edition": self.edition,
             "state": self.state if offset <= len(self.kinds) else "BEYOND",
@@ -155,7 +156,11 @@ class FakeAgent:
             raise self.error
         rows = asked.to_pylist()
         self.asked.append([(row["topic"], row["partition"], row["offset"]) for row in rows])
-        answers = [row | self.logs[row["topic"], row["partition"]].position(row["offset"], row["upto"]) for row in rows]
+        answers = [
+            row
+            | self.logs[row["topic"], row["partition"]].position(row["offset"], row["upto"], reads_uncommitted=row["reads_uncommitted"] > 0)
+            for row in rows
+        ]
         return pa.Table.from_pylist(answers, POSITIONS)
 
     def batch(self, request: BatchRequest) -> BatchCheck:

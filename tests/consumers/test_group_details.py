@@ -171,8 +171,8 @@ def test_of_what_is_below_the_log_start_records_alone_are_lost_as_far_as_they_ar
 class Deleted(Records):
     """A log whose segments from before the log start are not on disk any more."""
 
-    def position(self, offset: int, upto: int) -> Row:
-        return super().position(offset, upto) | ({"state": "BELOW"} if offset < 4 else {})
+    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
+        return super().position(offset, upto, reads_uncommitted=reads_uncommitted) | ({"state": "BELOW"} if offset < 4 else {})
 
 
 class BegunAgain(Records):
@@ -180,8 +180,8 @@ class BegunAgain(Records):
 
     anew = 0
 
-    def position(self, offset: int, upto: int) -> Row:
-        return super().position(offset, upto) | {"edition": "e2" if offset >= self.anew else "e1"}
+    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
+        return super().position(offset, upto, reads_uncommitted=reads_uncommitted) | {"edition": "e2" if offset >= self.anew else "e1"}
 
 
 def begins_again(job: GroupJob, offset: int) -> None:
@@ -301,10 +301,10 @@ NOW_MS = 1_000_000
 TIMEOUT_MS = 60_000
 
 
-def opened(first: int, seconds: float) -> bytes:
-    """The column of a log in which a transaction began so long ago."""
+def opened(first: int, seconds: float, *, marker: int = -1) -> bytes:
+    """The column of a log in which a transaction began so long ago; ``marker``: the offset of its marker, -1 while it is open."""
     at_ms = NOW_MS - round(1000 * seconds)
-    return np.array([transaction(9, first, age=0, start_ms=at_ms, last_ms=at_ms)], TRANSACTIONS).tobytes()
+    return np.array([transaction(9, first, age=0, marker=marker, start_ms=at_ms, last_ms=at_ms)], TRANSACTIONS).tobytes()
 
 
 def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is_and_whether_it_has_a_timeout_or_none() -> None:

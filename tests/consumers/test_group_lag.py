@@ -27,8 +27,8 @@ class Log:
     def between(self, start: int, end: int, *kinds: str) -> int:
         return sum(kind in kinds for kind in self.records[start:end])
 
-    def next(self, start: int) -> int:
-        found = (offset for offset in range(start, self.high_watermark) if self.records[offset] == DATA)
+    def next(self, start: int, *kinds: str) -> int:
+        found = (offset for offset in range(start, self.high_watermark) if self.records[offset] in (kinds or (DATA,)))
         return next(found, ABSENT)
 
 
@@ -53,6 +53,7 @@ def ends_of(log: Log, *, edition: int = 1, reason: np.int8 = KNOWN, counted: np.
         last_stable=longs(log.last_stable),
         edition=longs(edition),
         data=longs(log.between(0, log.high_watermark, DATA, ABORTED)),
+        stable_data=longs(log.between(0, log.last_stable, DATA, ABORTED)),
         kept=longs(log.between(0, log.last_stable, DATA)),
         end_kept=longs(log.between(0, log.high_watermark, DATA)),
         bytes=longs(BYTES * log.between(0, log.high_watermark, DATA, ABORTED, CONTROL)),
@@ -60,8 +61,8 @@ def ends_of(log: Log, *, edition: int = 1, reason: np.int8 = KNOWN, counted: np.
     )
 
 
-def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN) -> Places:
-    following = log.next(offset)
+def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN, reads_uncommitted: int = 0) -> Places:
+    following = log.next(offset, *([DATA, ABORTED] if reads_uncommitted > 0 else [DATA]))
     return Places(
         reason=np.array([reason]),
         offset=longs(offset),
@@ -75,12 +76,21 @@ def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN
         next_batch_bytes=longs(BYTES),
         next_segment=longs(0),
         next_position=longs(BYTES * following),
+        reads_uncommitted=longs(reads_uncommitted),
     )
 
 
-def commit_of(offset: int, *, reason: np.int8 = KNOWN, beyond: bool = False, delivered: int = -1) -> Committed:
-    share = np.array([delivered >= 0])
-    return Committed(offset=longs(offset), reason=np.array([reason]), beyond=np.array([beyond]), share=share, delivered=longs(delivered))
+def commit_of(
+    offset: int, *, reason: np.int8 = KNOWN, beyond: bool = False, delivered: int = -1, reads_uncommitted: bool = False
+) -> Committed:
+    return Committed(
+        offset=longs(offset),
+        reason=np.array([reason]),
+        beyond=np.array([beyond]),
+        reads_uncommitted=np.array([reads_uncommitted]),
+        share=np.array([delivered >= 0]),
+        delivered=longs(delivered),
+    )
 
 
 def lag_of(log: Log, offset: int) -> Lags:
@@ -102,6 +112,27 @@ def test_the_lag_is_what_is_counted_one_record_after_the_other(log: Log, offset:
     assert found.next_offset == log.next(start)
     assert found.held == (found.read_committed == 0 and log.next(start) >= 0)
     assert (found.next_timestamp_ms >= 0, found.next_append_ms >= 0) == (log.next(start) >= 0,) * 2
+
+
+@given(logs(), st.integers(0, 35))
+def test_a_group_that_reads_uncommitted_is_judged_by_the_records_that_it_gets_and_never_held(log: Log, offset: int) -> None:
+    start = max(offset, log.log_start)
+    place = place_of(log, start, reads_uncommitted=1)
+    found = lags(commit_of(offset, reads_uncommitted=True), ends_of(log), place)
+    assert found.reason == KNOWN
+    assert found.left == found.read_uncommitted == log.between(start, log.high_watermark, DATA, ABORTED)
+    assert found.next_offset == log.next(start, DATA, ABORTED)
+    assert not found.held
+
+
+@given(logs(), st.integers(0, 35))
+def test_what_an_earlier_agent_does_not_look_up_is_not_known(log: Log, offset: int) -> None:
+    """Its next record is none of an aborted transaction."""
+    start = max(offset, log.log_start)
+    found = lags(commit_of(offset, reads_uncommitted=True), ends_of(log), place_of(log, start, reads_uncommitted=-1))
+    sure = start >= log.high_watermark or not log.between(start, log.high_watermark, ABORTED)
+    assert found.reason == (KNOWN if sure else CODES[LagReason.VERSION])
+    assert not sure or found.next_offset == log.next(start, DATA, ABORTED)
 
 
 def test_a_group_of_which_only_markers_and_aborted_records_are_left_has_nothing_to_read() -> None:

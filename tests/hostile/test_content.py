@@ -44,7 +44,17 @@ def peak(agent: Segtail) -> int:
 def asked(client: AgentClient, topic: str, offset: int) -> dict[str, object] | None:
     """The position of an offset of partition 0, once it is known."""
     row = pa.Table.from_pylist(
-        [{"broker": 1, "topic": topic, "topic_id": uuid_text((1).to_bytes(16)), "partition": 0, "offset": offset, "upto": 2}],
+        [
+            {
+                "broker": 1,
+                "topic": topic,
+                "topic_id": uuid_text((1).to_bytes(16)),
+                "partition": 0,
+                "offset": offset,
+                "upto": 2,
+                "reads_uncommitted": 0,
+            }
+        ],
         POSITIONS_ASKED,
     )
     try:

@@ -269,7 +269,8 @@ def up(found: tuple[Table, Observer], watch: AgentWatch) -> dict[str, float]:
 
 def test_what_a_stranger_asks_in_arrow_is_checked(honest: Agent) -> None:
     asked = pa.table(
-        {"broker": [1], "topic": ["t" * 7_777], "topic_id": [""], "partition": [0], "offset": [0], "upto": [9]}, POSITIONS_ASKED
+        {"broker": [1], "topic": ["t" * 7_777], "topic_id": [""], "partition": [0], "offset": [0], "upto": [9], "reads_uncommitted": [0]},
+        POSITIONS_ASKED,
     )
     body = table_message(asked).to_pybytes().replace(_PLACE, struct.pack("<ii", 0, 1 << 30))
     with pytest.raises(AgentError, match="its rows cannot be read"):

@@ -24,10 +24,11 @@ from tests.ladder.logs import Entry, Real, listed, parse, steps, write
 BUFFER = window()
 
 
-def expected(real: Sequence[Real], entries: Sequence[Entry], offset: int, upto: int) -> Position:
+def expected(real: Sequence[Real], entries: Sequence[Entry], offset: int, upto: int, *, reads_uncommitted: bool = False) -> Position:
     """A position, the plain way."""
     before = [one for one in real if one.offset < offset]
-    following = next((one for one in real if offset <= one.offset < upto and not one.control and not one.aborted), None)
+    readable = (one for one in real if not one.control and (reads_uncommitted or not one.aborted))
+    following = next((one for one in readable if offset <= one.offset < upto), None)
     holding = next((entry for entry in entries if entry.last_offset >= offset), None)
     found = Position(
         offset,
@@ -72,6 +73,8 @@ def test_every_offset_of_a_log_that_was_counted(
     counted = count_log(segments, 0, BUFFER[: data.draw(st.sampled_from([200, 1_000, 1 << 20]))])
     assert counted.end_offset == log.log_end_offset
     assert counted.positions(offsets, upto) == [expected(real, entries, offset, upto) for offset in offsets]
+    uncommitted = counted.positions(offsets, upto, reads_uncommitted=True)
+    assert uncommitted == [expected(real, entries, offset, upto, reads_uncommitted=True) for offset in offsets]
     assert counted.positions([log.log_end_offset + 1], upto)[0].state is PositionState.BEYOND
 
 

@@ -151,7 +151,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="tracker-held",
         file="streaming/cluster/consumers/group_lag.py",
-        before="held=unread & (places.next_offset >= ends.last_stable) & ~committed.share,",
+        before="held=unread & (places.next_offset >= ends.last_stable) & ~committed.share & ~committed.reads_uncommitted,",
         after="held=unread & (start >= ends.last_stable) & ~committed.share,",
         why="A group that stands on a marker before an open transaction would have nothing to do.",
         tests=("tests/consumers/test_group_lag.py",),

@@ -104,6 +104,19 @@ def test_an_open_transaction_holds_a_group_up_and_is_named(cluster: Cluster) -> 
     assert kinds(group) == ["held"]
 
 
+def test_an_offset_behind_an_open_transaction_shows_that_the_group_reads_uncommitted(cluster: Cluster) -> None:
+    """It is not held up, and gets records of aborted transactions, too."""
+    cluster.append(old(2), old(3, producer=9, transactional=True), old(4, producer=8, transactional=True), abort(8), old(1))
+    cluster.commit(6)
+    cluster.commit(2, "other")
+    group, other = cluster.read().groups
+    (of,) = group.partitions
+    assert (of.isolation, of.held, of.next_offset, of.lag, of.last_stable_offset) == ("read_uncommitted", False, 6, 4, 2)
+    assert (of.lag_records_read_committed, of.lag_records_read_uncommitted) == (0, 4)
+    assert kinds(group) == ["stopped"]
+    assert [(each.isolation, each.held) for each in other.partitions] == [("", True)]
+
+
 def test_what_was_deleted_unread_is_counted_where_it_is_on_disk_still(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.orders.delete_records(6)

@@ -187,8 +187,8 @@ def test_an_agent_knows_where_offsets_lie_so_that_their_differences_are_what_is_
         for left in known
         for offset in (max(left.commit.offset, left.ends.log_start), left.ends.last_stable, left.ends.high_watermark)
     ]
-    rows = [(*log, offset, upto) for log, offset, upto in places]
-    names = ("broker", "topic", "partition", "topic_id", "offset", "upto")
+    rows = [(*log, offset, upto, 0) for log, offset, upto in places]
+    names = ("broker", "topic", "partition", "topic_id", "offset", "upto", "reads_uncommitted")
     asked = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], POSITIONS_ASKED)
     answers = [
         row

@@ -26,7 +26,7 @@ SECONDS = 10.0
 PositionAnswer = tuple[str, Position]
 """The edition of the ladder, "" for none, and the position."""
 
-_Log = list[tuple[int, int, int]]  # of the rows of a log: the row, the offset, up to where the next record is looked for
+_Log = list[tuple[int, int, int, bool]]  # rows of a log: the row, the offset, up to where the next record is looked for, of which isolation
 
 
 def find_positions(ladders: Ladders | None, calls: DirCalls, questions: pa.Table, clock: Callable[[], float] = time.monotonic) -> pa.Table:
@@ -50,8 +50,8 @@ def _in_time(clock: Callable[[], float], ends: float) -> bool:
 def _by_log_dir(ladders: Ladders, questions: pa.Table) -> Mapping[Path, list[tuple[LadderedLog, _Log]]]:
     rows: dict[LogKey, _Log] = defaultdict(list)
     columns = (questions[name].to_pylist() for name in POSITIONS_ASKED.names)
-    for row, (broker, topic, topic_id, partition, offset, upto) in enumerate(zip(*columns, strict=True)):
-        rows[LogKey(broker, topic, partition, topic_id)].append((row, offset, upto))
+    for row, (broker, topic, topic_id, partition, offset, upto, reads_uncommitted) in enumerate(zip(*columns, strict=True)):
+        rows[LogKey(broker, topic, partition, topic_id)].append((row, offset, upto, reads_uncommitted > 0))
     found: dict[Path, list[tuple[LadderedLog, _Log]]] = defaultdict(list)
     for key, of_log in rows.items():
         one = ladders.of(key)
@@ -73,14 +73,16 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tup
     known = one.known()
     if known is None:
         return
-    by_end: dict[int, _Log] = defaultdict(list)
+    alike: dict[tuple[int, bool], _Log] = defaultdict(list)
     for each in rows:
-        by_end[each[2]].append(each)
+        alike[each[2:]].append(each)
     answers = [
         (row, position)
-        for upto, some in by_end.items()
-        for (row, _, _), position in zip(
-            some, positions(known.segments, known.view, [offset for _, offset, _ in some], upto, opened), strict=True
+        for (upto, reads_uncommitted), some in alike.items()
+        for (row, *_), position in zip(
+            some,
+            positions(known.segments, known.view, [offset for _, offset, *_ in some], upto, opened, reads_uncommitted=reads_uncommitted),
+            strict=True,
         )
     ]
     if not one.holds(known):  # it was truncated meanwhile

@@ -47,9 +47,9 @@ class CountedLog:
         """Whether damage ends it: what follows is not known."""
         return self.ladder.segments[-1].cut
 
-    def positions(self, offsets: Sequence[int], upto: int) -> list[Position]:
+    def positions(self, offsets: Sequence[int], upto: int, *, reads_uncommitted: bool = False) -> list[Position]:
         """As `streaming.broker.ladder.positions.positions`."""
-        return positions(self.segments, self.ladder, offsets, upto)
+        return positions(self.segments, self.ladder, offsets, upto, reads_uncommitted=reads_uncommitted)
 
     def between(self, begin: int, end: int) -> Counts | None:
         """What lies between two offsets; bytes are those of whole batches from the one on that ``begin`` is in.

@@ -19,6 +19,7 @@ from streaming.broker.ladder.filling import read_aborted
 from streaming.broker.ladder.log_ladder import LadderView
 from streaming.broker.ladder.opened_batches import Answer, OpenedBatches
 from streaming.broker.ladder.stretch import Stretch
+from streaming.common.arrays import Flags
 from streaming.errors import FormatError
 
 
@@ -34,15 +35,15 @@ class PositionState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What lies between the ladder's zero point and an offset, and the next record that consumers of committed data get from there on.
+    """What lies between the ladder's zero point and an offset, and the next record that consumers get from there on.
 
     ``data``: data records, of which ``aborted`` belong to aborted transactions (right only up to the last stable offset); ``control``:
     records of control batches; ``bytes``: of whole batches. All are negative below the zero point.
 
-    ``next_offset``: of the first data record at the offset or after it that is not aborted, -1 if there is none below the given end. The
-    other ``next`` fields are about it: its own timestamp, when it was appended (if that was seen, or if the broker wrote its time), both
-    Unix milliseconds, -1 if not known; the size of its batch in bytes, the base offset of its segment, its batch's position there. Of an
-    offset before the first segment on disk, that segment is ``next_segment``.
+    ``next_offset``: of the first data record at the offset or after it, -1 if there is none below the given end; one that is aborted
+    counts only for consumers with ``read_uncommitted``. The other ``next`` fields are about it: its own timestamp, when it was appended
+    (if that was seen, or if the broker wrote its time), both Unix milliseconds, -1 if not known; the size of its batch in bytes, the base
+    offset of its segment, its batch's position there. Of an offset before the first segment on disk, that segment is ``next_segment``.
     """
 
     offset: int
@@ -60,7 +61,13 @@ class Position:
 
 
 def positions(
-    segments: Sequence[Segment], ladder: LadderView, offsets: Sequence[int], upto: int, opened: OpenedBatches | None = None
+    segments: Sequence[Segment],
+    ladder: LadderView,
+    offsets: Sequence[int],
+    upto: int,
+    opened: OpenedBatches | None = None,
+    *,
+    reads_uncommitted: bool = False,
 ) -> list[Position]:
     """The positions of some offsets of a log, in their order.
 
@@ -69,15 +76,19 @@ def positions(
         ladder: as it is now: the positions are of its edition.
         upto: the next record is looked for below this offset, which is the high watermark.
         opened: what opened batches have shown so far, for those who ask again and again.
+        reads_uncommitted: the next record may be one of an aborted transaction.
     """
-    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened)
+    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened, reads_uncommitted=reads_uncommitted)
     return [search.position(offset) for offset in offsets]
 
 
 class _Search:
     """Looks offsets up; a stretch is scanned once."""
 
-    def __init__(self, segments: Sequence[Segment], ladder: LadderView, upto: int, opened: OpenedBatches) -> None:
+    def __init__(
+        self, segments: Sequence[Segment], ladder: LadderView, upto: int, opened: OpenedBatches, *, reads_uncommitted: bool
+    ) -> None:
+        self._reads_uncommitted = reads_uncommitted
         self._opened = opened
         self._segments = segments
         self._ladder = ladder
@@ -124,7 +135,7 @@ class _Search:
         position = _position(offset, found)
         if offset >= self._upto:
             return position
-        if _readable(stretch, item) and taken < stretch.records[item]:
+        if self._readable(stretch)[item] and taken < stretch.records[item]:
             return self._next_in(position, number, at, item, taken)
         following = self._next_batch(stretch, item + 1)
         if following is None:
@@ -149,7 +160,8 @@ class _Search:
             return position
         for later in range(number, len(self._ladder.segments)):
             rungs = self._ladder.segments[later].rungs
-            readable = np.diff(rungs["data"].astype(np.int64) - rungs["aborted"], prepend=0)
+            data = rungs["data"].astype(np.int64)
+            readable = np.diff(data if self._reads_uncommitted else data - rungs["aborted"], prepend=0)
             for one in np.flatnonzero(readable[at:]).tolist():
                 if self._ladder.segments[later].begin_of(at + one)[0] >= self._upto:
                     return position
@@ -159,11 +171,15 @@ class _Search:
             at = 0
         return position
 
-    @staticmethod
-    def _next_batch(stretch: Stretch, item: int) -> int | None:
+    def _next_batch(self, stretch: Stretch, item: int) -> int | None:
         """The first batch from ``item`` on with a record that consumers get."""
-        found = np.flatnonzero((stretch.records[item:] > 0) & ~stretch.control[item:] & ~stretch.is_aborted[item:])
+        found = np.flatnonzero((stretch.records[item:] > 0) & self._readable(stretch)[item:])
         return item + int(found[0]) if len(found) else None
+
+    def _readable(self, stretch: Stretch) -> Flags:
+        """Of which batches consumers get the records."""
+        readable: Flags = ~stretch.control if self._reads_uncommitted else ~stretch.control & ~stretch.is_aborted
+        return readable
 
     def _next_in(self, position: Position, number: int, at: int, item: int, taken: int) -> Position:
         """The next record is the one after ``taken`` records of a batch."""
@@ -220,8 +236,3 @@ def _record_at(stretch: Stretch, item: int, number: int) -> Answer:
 
 def _position(offset: int, counts: Counts) -> Position:
     return Position(offset, PositionState.KNOWN, counts.data, counts.aborted, counts.control, counts.bytes)
-
-
-def _readable(stretch: Stretch, item: int) -> bool:
-    """Whether consumers of committed data get the records of a batch."""
-    return not stretch.control[item] and not stretch.is_aborted[item]

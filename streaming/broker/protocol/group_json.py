@@ -14,6 +14,10 @@ GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
 
+READ_UNCOMMITTED = "read_uncommitted"
+"""The isolation of consumers that get records of transactions which are open or aborted."""
+
+
 def path_of(group: str) -> str:
     """The path of a group's `GroupDetail`; its name may contain anything."""
     return f"{GROUPS_PATH}/{quote(group, safe='')}"
@@ -28,8 +32,8 @@ class GroupSummary(PublicMessage):
     Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
     ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
     ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
-    committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``verdict``, ``severity``, ``since_ms``: of the
-    worst of its findings, as in `GroupFinding`.
+    committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``isolation``: as in `GroupPartition`.
+    ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
     """
 
     group: str
@@ -47,6 +51,7 @@ class GroupSummary(PublicMessage):
     below_start: int = 0
     pending: int = 0
     oldest_pending_ms: int = -1
+    isolation: str = ""
     lag_offsets: int = -1
     lag_records_read_committed: int = -1
     lag_records_read_uncommitted: int = -1
@@ -61,6 +66,11 @@ class GroupSummary(PublicMessage):
     verdict: str = ""
     severity: str = ""
     since_ms: int = -1
+
+    @property
+    def records_left(self) -> int:
+        """As in `GroupPartition`: the sum over its partitions."""
+        return _records_left(self)
 
     @property
     def lag(self) -> int:
@@ -143,15 +153,16 @@ class BatchCheck(PublicMessage):
 class GroupPartition(PublicMessage):
     """One partition of a group.
 
+    ``isolation``: `READ_UNCOMMITTED` if some offset of the group proves that it reads so, "" if not: then ``read_committed`` is assumed.
     ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
     ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
-    ``loss_ms``: when retention deletes the first unread record, with ``loss_records`` and ``loss_bytes`` at stake then: all that the
-    same check deletes. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that could set the limits is not
-    known here, so a weaker one or Kafka's defaults are used; false if nothing is unread. ``stopped_since_ms``: since when the committed
-    offset has not moved although a record was readable, -1 if it is not stopped; ``stopped_earlier``: that is when it was first looked
-    at, so it may have stopped earlier. ``held``: nothing is readable, but data records wait behind an open transaction. ``held_by``:
-    that transaction, None if it is not known. ``batch``: that of the next record, as it was checked for this answer; None if it was
-    not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
+    ``loss_ms``: when retention deletes the first unread record, with ``loss_records`` and ``loss_bytes`` at stake then: all that the same
+    check deletes. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that could set the limits is not known
+    here, so a weaker one or Kafka's defaults are used; false if nothing is unread. ``stopped_since_ms``: since when the committed offset
+    has not moved although a record was readable, -1 if it is not stopped; ``stopped_earlier``: that is when it was first looked at, so it
+    may have stopped earlier. ``held``: nothing is readable with that isolation, but data records wait behind an open transaction.
+    ``held_by``: that transaction, None if it is not known. ``batch``: that of the next record, as it was checked for this answer; None if
+    it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
     """
 
     topic: str
@@ -187,6 +198,7 @@ class GroupPartition(PublicMessage):
     stopped_since_ms: int = -1
     stopped_earlier: bool = False
     held: bool = False
+    isolation: str = ""
     consumed_rate: float = -1.0
     appended_rate: float = -1.0
     held_by: HoldingTransaction | None = None
@@ -197,9 +209,19 @@ class GroupPartition(PublicMessage):
     since_ms: int = -1
 
     @property
+    def records_left(self) -> int:
+        """The records that a consumer of the group gets, by its isolation; -1 if that is not known."""
+        return _records_left(self)
+
+    @property
     def lag(self) -> int:
-        """What is left to read: records that a consumer with ``read_committed`` gets, else offsets; -1 if neither is known."""
+        """What is left to read: records that a consumer of the group gets, else offsets; -1 if neither is known."""
         return _lag(self)
+
+    @property
+    def reads_uncommitted(self) -> bool:
+        """Whether the group is known to read so."""
+        return self.isolation == READ_UNCOMMITTED
 
     @property
     def next_ms(self) -> int:
@@ -255,5 +277,10 @@ class GroupDetailPage(PublicMessage):
     rows: list[GroupDetail] = field(default_factory=list)
 
 
+def _records_left(row: GroupSummary | GroupPartition) -> int:
+    return row.lag_records_read_uncommitted if row.isolation == READ_UNCOMMITTED else row.lag_records_read_committed
+
+
 def _lag(row: GroupSummary | GroupPartition) -> int:
-    return row.lag_records_read_committed if row.lag_records_read_committed >= 0 else row.lag_offsets
+    records = _records_left(row)
+    return records if records >= 0 else row.lag_offsets

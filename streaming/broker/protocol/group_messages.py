@@ -14,6 +14,7 @@ from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.broker.protocol.json_values import AnyName, Natural, Small
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.errors import AgentError
+from streaming.kafka.groups.group_rows import LATER
 
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 
@@ -22,8 +23,10 @@ _OF_LOG = [("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("partition"
 MOST_POSITIONS = 4_096
 """The most offsets that are asked at once: each may take a read of a megabyte."""
 
-POSITIONS_ASKED = pa.schema([*_OF_LOG, ("offset", _LONG), ("upto", _LONG)])
-"""One row for each offset; ``upto``: where the next record is looked for at most, the high watermark."""
+POSITIONS_ASKED = pa.schema([*_OF_LOG, ("offset", _LONG), ("upto", _LONG), pa.field("reads_uncommitted", _LONG, metadata={LATER: b""})])
+"""One row for each offset; ``upto``: where the next record is looked for at most, the high watermark. ``reads_uncommitted``: 1 if that may
+be one of an aborted transaction, too, as for consumers with ``read_uncommitted``; in an answer -1 if the agent does not know that
+question."""
 
 POSITIONS = pa.schema(
     [
@@ -34,7 +37,7 @@ POSITIONS = pa.schema(
         ("aborted", _LONG),  # of those, records of aborted transactions; only below the last stable offset
         ("control", _LONG),  # records of control batches
         ("bytes", _LONG),  # of whole batches
-        ("next_offset", _LONG),  # of the next data record at or after it that is not aborted
+        ("next_offset", _LONG),  # of the next data record at or after it; if it is not ``reads_uncommitted``, of one that is not aborted
         ("next_timestamp_ms", _LONG),  # its own
         ("next_append_ms", _LONG),  # when it was appended, where that was seen or the broker wrote it
         ("next_batch_bytes", _LONG),  # of its batch, as for the next two
@@ -81,6 +84,7 @@ class AskedOffset(Message):
     partition: Small
     offset: int
     upto: int
+    reads_uncommitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,9 @@ class GroupDetails:
         rows: dict[str, list[dict[str, Any]]] = {}
         for each, offsets in wanted:
             log = {"broker": each.broker, "topic": each.topic, "topic_id": each.topic_id, "partition": each.partition}
-            rows.setdefault(self._agent[_log(each)], []).extend(log | {"offset": offset, "upto": each.high_watermark} for offset in offsets)
+            rows.setdefault(self._agent[_log(each)], []).extend(
+                log | {"offset": offset, "upto": each.high_watermark, "reads_uncommitted": 0} for offset in offsets
+            )
         calls = {
             agent: partial(self._agents[agent].positions, pa.Table.from_pylist(some, POSITIONS_ASKED))
             for agent, some in rows.items()
@@ -121,7 +123,10 @@ def _with_stake(partition: GroupPartition, end: int, answers: Mapping[Position, 
     )
     if first is None or stable is None or last is None or len({each["edition"] for each in (first, stable, last)}) > 1:
         return partition
-    readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
+    if partition.reads_uncommitted:
+        readable = stable["data"] - first["data"]
+    else:
+        readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
     undecided = last["data"] - stable["data"]  # of transactions that are open there: it would be lost, too
     return replace(partition, loss_records=max(readable + undecided, 0), loss_bytes=max(last["bytes"] - first["bytes"], 0))
 

@@ -17,7 +17,7 @@ BYTES_SECONDS = 600.0
 WATCHED_MS, SILENT_MS = 60_000, 300_000
 """A log that was watched for so long, and not silent for so long, grows at the rate of the last minutes."""
 
-_COLUMNS = ("high_watermark", "last_stable", "edition", "data", "kept", "end_kept", "bytes")
+_COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "kept", "end_kept", "bytes")
 
 
 class EndMemory:
@@ -80,6 +80,7 @@ class EndMemory:
             "last_stable": logs.last_stable[items],
             "edition": at_end.edition,
             "data": at_end.numbers["data"],
+            "stable_data": at_stable.numbers["data"],
             "kept": at_stable.numbers["data"] - at_stable.numbers["aborted"],
             "end_kept": at_end.numbers["data"] - at_end.numbers["aborted"],
             "bytes": at_end.numbers["bytes"],
@@ -106,6 +107,7 @@ class EndMemory:
             last_stable=logs.last_stable,
             edition=at["edition"],
             data=at["data"],
+            stable_data=at["stable_data"],
             kept=at["kept"],
             end_kept=at["end_kept"],
             bytes=at["bytes"],

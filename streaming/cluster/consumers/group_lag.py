@@ -49,9 +49,9 @@ class Ends:
     """Logs that groups read, one item for each. `ABSENT` where a number is not known.
 
     ``reason``: the code of why nothing can be known of it. ``counted``: why its records cannot be. ``edition``: of the counts below.
-    ``data``, ``bytes``: up to the high watermark. ``kept``: data that is not aborted up to the last stable offset; ``end_kept``: up to the
-    high watermark, where transactions that are open still count. ``damaged``: what comes after ``log_end`` is no batch, so that the log may
-    have gone on.
+    ``data``, ``bytes``: up to the high watermark; ``stable_data``: up to the last stable offset. ``kept``: data that is not aborted up to
+    there; ``end_kept``: up to the high watermark, where transactions that are open still count. ``damaged``: what comes after ``log_end``
+    is no batch, so that the log may have gone on.
     """
 
     reason: Codes
@@ -62,6 +62,7 @@ class Ends:
     last_stable: Longs
     edition: Longs
     data: Longs
+    stable_data: Longs
     kept: Longs
     end_kept: Longs
     bytes: Longs
@@ -76,9 +77,9 @@ class Ends:
 class Places:
     """The positions from which partitions are read, one item for each; ``offset`` is `ABSENT` where none was answered yet.
 
-    ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record that is not aborted: its offset,
-    `ABSENT` for none, its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's
-    position there.
+    ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record: its offset, `ABSENT` for none,
+    its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's position there.
+    ``reads_uncommitted``: 1 if that may be an aborted one.
     """
 
     reason: Codes
@@ -93,6 +94,7 @@ class Places:
     next_batch_bytes: Longs
     next_segment: Longs
     next_position: Longs
+    reads_uncommitted: Longs
 
     @property
     def kept(self) -> Longs:
@@ -106,11 +108,13 @@ class Committed:
 
     ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it was beyond the log's end in the round before.
     ``share``: of a share group, of which it is the start offset, and ``delivered`` offsets after it are done with.
+    ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``.
     """
 
     offset: Longs
     reason: Codes
     beyond: Flags
+    reads_uncommitted: Flags
     share: Flags
     delivered: Longs
 
@@ -122,7 +126,7 @@ class Lags:
     ``reason``: the code of why the records are not known. ``offsets`` may be known all the same. ``read_committed`` and
     ``read_uncommitted``: records. ``start``: the offset from which they are counted. ``beyond``: the committed offset is after the log's
     end. ``below``: so many offsets before the log start. ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next
-    record is behind an open transaction, so that nothing is readable with ``read_committed``.
+    record is behind an open transaction, and not known to be readable: ``reads_uncommitted``, as in `Committed`, is not set.
     """
 
     reason: Codes
@@ -140,6 +144,12 @@ class Lags:
     beyond: Flags
     below: Longs
     held: Flags
+    reads_uncommitted: Flags
+
+    @property
+    def left(self) -> Longs:
+        """The records that the group has yet to get: by the isolation that it is known to have, else with ``read_committed``."""
+        return np.where(self.reads_uncommitted, self.read_uncommitted, self.read_committed)
 
     @property
     def next_ms(self) -> Longs:
@@ -160,7 +170,9 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     blocked = first(committed.reason, ends.reason, coded(cut_short, LagReason.DAMAGED), coded(beyond & committed.beyond, LagReason.BEYOND))
     at_end = (start >= ends.high_watermark) & (ends.high_watermark >= 0)
     missing = (places.offset != start) | ((places.reason == KNOWN) & (places.edition != ends.edition))
-    uncounted = first(ends.counted, coded(missing, LagReason.FILLING), places.reason)
+    aborted = ends.data - ends.end_kept > places.aborted  # one of them may be next: only agents that are asked for it look it up
+    not_looked_up = committed.reads_uncommitted & (places.reads_uncommitted < 1) & aborted
+    uncounted = first(ends.counted, coded(missing, LagReason.FILLING), places.reason, coded(not_looked_up, LagReason.VERSION))
     reason = first(blocked, np.where(at_end, KNOWN, uncounted))
     known = reason == KNOWN
     left = known & ~at_end
@@ -182,7 +194,8 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
         **{name: np.where(unread, getattr(places, name), ABSENT) for name in _OF_NEXT},
         beyond=beyond,
         below=np.where((ends.log_start >= 0) & (committed.offset >= 0), np.maximum(ends.log_start - committed.offset, 0), 0),
-        held=unread & (places.next_offset >= ends.last_stable) & ~committed.share,
+        held=unread & (places.next_offset >= ends.last_stable) & ~committed.share & ~committed.reads_uncommitted,
+        reads_uncommitted=committed.reads_uncommitted,
     )
 
 

@@ -22,7 +22,8 @@ class GroupLogs:
     """The logs, one item for each, in the order of ``code``, which stands for topic and partition.
 
     ``of_row``: the log of each commit. ``item``: the index of its `current_replicas` among the observed logs, `ABSENT` if there is none.
-    ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``damaged``: as in `Ends`.
+    ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``open_from``: the first one of the
+    oldest transaction without a marker, `ABSENT` if there is none. ``damaged``: as in `Ends`.
     """
 
     code: Longs
@@ -38,6 +39,7 @@ class GroupLogs:
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs
+    open_from: Longs
     damaged: Flags
 
     def __len__(self) -> int:
@@ -103,6 +105,7 @@ def group_logs(
     there = item != ABSENT
     agent_numbers = np.append(observed.columns["agent"], ABSENT)[item]
     answers = np.append(np.array([agent in heard for agent in agents], np.bool_), False)[agent_numbers]
+    log_end = _taken(observed.columns["log_end_offset"], item)
     high_watermark, last_stable = (_taken(observed.replica_offsets[name], item) for name in ("high_watermark", "last_stable_offset"))
     gone = _gone(names, partition, cluster_topics) & ~there
     unheard = ~(there & answers & (high_watermark >= 0) & (last_stable >= 0))
@@ -117,9 +120,10 @@ def group_logs(
         agents=["" if each == ABSENT else agents[each] for each in agent_numbers.tolist()],
         reason=first(coded(gone, LagReason.TOPIC_GONE), coded(unheard, LagReason.LEADER)),
         log_start=_taken(observed.columns["log_start_offset"], item),
-        log_end=_taken(observed.columns["log_end_offset"], item),
+        log_end=log_end,
         high_watermark=high_watermark,
         last_stable=last_stable,
+        open_from=_open_from(observed, item, np.flatnonzero(there & (last_stable < log_end))),
         damaged=np.isin(item, [*damaged]),
     )
 
@@ -177,6 +181,17 @@ def _gone(names: Sequence[str], partition: Longs, cluster_topics: Mapping[str, i
     counts = np.array([cluster_topics.get(name, 0) for name in names], np.int64)
     gone: Flags = partition >= counts
     return gone
+
+
+def _open_from(observed: Observed, item: Longs, some: Longs) -> Longs:
+    """Where the oldest transaction without a marker begins in each log; only those of ``some`` can have one."""
+    found = np.full(len(item), ABSENT, np.int64)
+    for log in some.tolist():
+        transactions = observed.carried[item[log]].transactions
+        still_open = transactions["first_offset"][transactions["marker_offset"] < 0]
+        if len(still_open):
+            found[log] = still_open.min()
+    return found
 
 
 def _taken(column: Longs, item: Longs) -> Longs:

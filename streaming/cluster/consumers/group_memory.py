@@ -17,7 +17,7 @@ from streaming.kafka.groups.commit_table import CommitRows
 PAIR_BITS = 32
 """A key of commits, without so many low bits, is the number of its pair of group and topic."""
 
-_COLUMNS = ("offset", "since_ms", "readable_ms", "watched_ms", "lost_ms", "start", "kept", "edition", "beyond")
+_COLUMNS = ("offset", "since_ms", "readable_ms", "watched_ms", "lost_ms", "start", "before", "isolation", "edition", "beyond")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,7 +107,7 @@ class GroupMemory:
         self._last_ms = now_ms
         at["offset"] = rows.offset
         at["beyond"] = lags.beyond.astype(np.int64)
-        known, readable = lags.reason == KNOWN, lags.read_committed > 0
+        known, readable = lags.reason == KNOWN, lags.left > 0
         begins = readable & (at["readable_ms"] == ABSENT)
         dated = (lags.next_ms >= 0) & (lags.next_ms <= now_ms)
         began_ms = now_ms if self._past is None else np.where(dated, lags.next_ms, at["since_ms"])
@@ -124,11 +124,11 @@ class GroupMemory:
         """
         at, start = self._columns, lags.start
         judged = np.isin(lags.reason, (KNOWN, CODES[LagReason.FILLING], CODES[LagReason.DAMAGED])) & (start <= ends.high_watermark)
-        kept, edition = kept_before(start, places, ends)
-        waits = (lags.reason == CODES[LagReason.FILLING]) & (kept == ABSENT) & (edition == ABSENT)
+        before, edition = records_before(start, places, ends, lags.reads_uncommitted)
+        waits = (lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT)
         moved = judged & ~waits & (at["start"] != ABSENT) & (start > at["start"])
-        same = moved & (edition != ABSENT) & (edition == at["edition"])
-        passed = np.where(same, np.maximum(kept - at["kept"], 0), 0)
+        same = moved & (edition != ABSENT) & (edition == at["edition"]) & (at["isolation"] == lags.reads_uncommitted)
+        passed = np.where(same, np.maximum(before - at["before"], 0), 0)
         below = moved & (lags.below > 0)
         whole = below & same & (rows.offset <= at["start"])
         lost = np.where(below & ~whole, start - np.maximum(at["start"], rows.offset), 0)
@@ -138,7 +138,8 @@ class GroupMemory:
         self._rates.passed(np.where(below, 0, passed), steady_ms)
         taken = judged & ~waits
         at["start"] = np.where(taken, start, at["start"])
-        at["kept"] = np.where(taken, kept, at["kept"])
+        at["before"] = np.where(taken, before, at["before"])
+        at["isolation"] = np.where(taken, lags.reads_uncommitted, at["isolation"])
         at["edition"] = np.where(taken, edition, at["edition"])
         losing: Flags = (whole & (passed > 0)) | (lost > 0)
         return losing
@@ -148,8 +149,9 @@ class GroupMemory:
         np.add.at(self._counters[name], self._key[some] >> PAIR_BITS, values[some])
 
 
-def kept_before(start: Longs, places: Places, ends: Ends) -> tuple[Longs, Longs]:
-    """Records of committed data before each start, and the edition of that count; `ABSENT` twice where it is not known."""
+def records_before(start: Longs, places: Places, ends: Ends, reads_uncommitted: Flags) -> tuple[Longs, Longs]:
+    """Records before each start that a group of that isolation gets, and the edition of that count; `ABSENT` twice where it is not
+    known."""
     counted = ends.counted == KNOWN
     at = (
         (places.reason == KNOWN) & (places.offset == start),
@@ -158,4 +160,5 @@ def kept_before(start: Longs, places: Places, ends: Ends) -> tuple[Longs, Longs]
     )
     edition = np.select(at, (places.edition, ends.edition, ends.edition), ABSENT)
     kept = np.select(at, (places.kept, ends.kept, ends.end_kept), ABSENT)
-    return kept, edition
+    data = np.select(at, (places.data, ends.stable_data, ends.data), ABSENT)
+    return np.where(reads_uncommitted, data, kept), edition

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupPartition, HoldingTransaction, PendingOffset
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS
 from streaming.cluster.consumers.group_logs import TopicPartition, current_replicas
 from streaming.cluster.consumers.group_losses import losses_of
@@ -196,6 +196,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,
         stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),
         held=bool(lags.held[row]),
+        isolation=READ_UNCOMMITTED if lags.reads_uncommitted[row] else "",
         consumed_rate=float(snapshot.progress.rate[row]),
         appended_rate=float(snapshot.appended_rate[log]),
         pending=_pending_offsets(waiting, topic, partition),

@@ -1,7 +1,7 @@
 """The positions from which groups' partitions are read, kept from round to round: what has to be asked again, and what was answered.
 
-A position stays right as long as its log's edition does, if its next record was below the last stable offset. Else a transaction that ends
-may change which record is next.
+A position stays right as long as its log's edition does, if its next record was below the last stable offset, or may be an aborted one.
+Else a transaction that ends may change which record is next.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ NUMBERS = (
     "next_batch_bytes",
     "next_segment",
     "next_position",
+    "reads_uncommitted",
 )
 """The columns of `Places` that an answer has by these names."""
 
@@ -30,7 +31,7 @@ RETRIED_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answered:
-    """Positions, one item for each offset that was asked for. ``decided``: the next record was below the last stable offset then."""
+    """Positions, one item for each offset that was asked for. ``decided``: no transaction that ends changes the next record."""
 
     reason: Codes
     edition: Longs
@@ -45,6 +46,7 @@ class PlaceMemory:
         self._key: Longs = np.empty(0, np.int64)
         self._decided: Flags = np.empty(0, np.bool_)
         self._reason: Codes = np.empty(0, np.int8)
+        self._for_all: Flags = np.empty(0, np.bool_)  # asked for, whether the agent knows that or not
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in ("offset", "edition", *NUMBERS)}
         self._round = 0
 
@@ -56,6 +58,7 @@ class PlaceMemory:
         rows, there = carried(self._key, key)
         self._columns = {name: np.where(there, padded(column)[rows], ABSENT) for name, column in self._columns.items()}
         self._decided = there & np.append(self._decided, False)[rows]
+        self._for_all = there & np.append(self._for_all, False)[rows]
         self._reason = np.where(there, np.append(self._reason, KNOWN)[rows], CODES[LagReason.FILLING])
         self._key = key
 
@@ -64,27 +67,28 @@ class PlaceMemory:
         """The positions, in the order of the keys, until the next answer."""
         return Places(reason=self._reason, **self._columns)
 
-    def wanted(self, start: Longs, ends: Ends, moved: Flags) -> Longs:
+    def wanted(self, start: Longs, ends: Ends, moved: Flags, reads_uncommitted: Flags) -> Longs:
         """The rows whose position has to be asked, the most important first.
 
         Args:
             start: where each row is read from.
             ends: of each row.
             moved: whether the last stable offset or the high watermark of its log is another one than in the round before.
+            reads_uncommitted: whether the group reads records of aborted transactions, too.
         """
         can = (ends.reason == KNOWN) & (ends.counted != CODES[LagReason.VERSION])
         needed = can & (start < ends.high_watermark) & (start >= 0)
         known = self._reason == KNOWN
-        other = needed & (self._columns["offset"] != start)
+        other = needed & ((self._columns["offset"] != start) | (self._for_all != reads_uncommitted))
         old = needed & ~other & known & (self._columns["edition"] != ends.edition) & (ends.edition != ABSENT)
         undecided = needed & ~other & ~old & known & ~self._decided & moved
         again = needed & ~other & ~known
         again = again & np.bool_(self._round % RETRIED_ROUNDS == 0)
         return np.concatenate([np.flatnonzero(each) for each in (other, old, undecided, again)])
 
-    def answer(self, rows: Longs, offset: Longs, positions: Answered) -> None:
-        """Set the positions of some rows at these offsets."""
-        self._reason[rows], self._decided[rows] = positions.reason, positions.decided
+    def answer(self, rows: Longs, offset: Longs, reads_uncommitted: Flags, positions: Answered) -> None:
+        """Set the positions of some rows that were asked for."""
+        self._reason[rows], self._decided[rows], self._for_all[rows] = positions.reason, positions.decided, reads_uncommitted
         self._columns["offset"][rows], self._columns["edition"][rows] = offset, positions.edition
         for name in NUMBERS:
             self._columns[name][rows] = positions.numbers[name]

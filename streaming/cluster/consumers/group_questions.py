@@ -27,7 +27,8 @@ class Question:
     """What one agent is asked: the ends of some logs and then their last stable offsets, or where some commits are read from.
 
     ``logs``: of the round in which it is asked. ``log`` and ``offset``: of each position; ``stable``: the last stable offset of its log.
-    ``ends``: the logs. ``key``: of the commits, each with the position ``of_row`` that it needs; ``deleted``: as in `Wanted`.
+    ``ends``: the logs. ``key``: of the commits, each with the position ``of_row`` that it needs. ``reads_uncommitted``, ``deleted``: as in
+    `Wanted`.
     """
 
     agent: str
@@ -36,6 +37,7 @@ class Question:
     log: Longs
     offset: Longs
     stable: Longs
+    reads_uncommitted: Flags
     ends: Longs
     key: Longs
     of_row: Longs
@@ -44,25 +46,31 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wanted:
-    """Positions that commits need, the most important first: the row of each, its offset, and whether that is below the log start."""
+    """Positions that commits need, the most important first: the row of each, its offset, and whether that is below the log start.
+
+    ``reads_uncommitted``: for a group that reads records of aborted transactions, too.
+    """
 
     rows: Longs
     offset: Longs
     deleted: Flags
+    reads_uncommitted: Flags
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def take(self, items: Longs | Flags) -> "Wanted":
         """Some of them."""
-        return Wanted(rows=self.rows[items], offset=self.offset[items], deleted=self.deleted[items])
+        return Wanted(
+            rows=self.rows[items], offset=self.offset[items], deleted=self.deleted[items], reads_uncommitted=self.reads_uncommitted[items]
+        )
 
 
 def about_ends(logs: GroupLogs, ends: Longs) -> Iterator[Question]:
     """What agents are asked about the ends of some logs."""
     for agent, own in _by_agent(logs, ends, ends):
         offset = np.concatenate([logs.high_watermark[own], logs.last_stable[own]])
-        yield _question(agent, logs, np.tile(own, 2), offset, ends=own)
+        yield _question(agent, logs, np.tile(own, 2), offset, np.zeros(len(offset), np.bool_), ends=own)
 
 
 def about_commits(logs: GroupLogs, key: Longs, wanted: Wanted, most: Callable[[str], int]) -> Iterator[Question]:
@@ -88,7 +96,8 @@ def _by_agent(logs: GroupLogs, items: Longs, log: Longs) -> Iterator[tuple[str, 
 
 
 def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: int) -> Question:
-    log, offset, of_row = distinct(logs.of_row[wanted.rows], wanted.offset)
+    log, packed, of_row = distinct(logs.of_row[wanted.rows], wanted.offset << 1 | wanted.reads_uncommitted)
+    offset, reads_uncommitted = packed >> 1, (packed & 1) > 0
     if len(log) > most:
         first_row = np.full(len(log), len(wanted), np.int64)
         np.minimum.at(first_row, of_row, np.arange(len(wanted)))
@@ -96,8 +105,8 @@ def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: i
         chosen[np.argsort(first_row)[:most]] = True
         kept = chosen[of_row]
         wanted, of_row = wanted.take(kept), (np.cumsum(chosen) - 1)[of_row[kept]]
-        log, offset = log[chosen], offset[chosen]
-    return _question(agent, logs, log, offset, key=key[wanted.rows], of_row=of_row, deleted=wanted.deleted)
+        log, offset, reads_uncommitted = log[chosen], offset[chosen], reads_uncommitted[chosen]
+    return _question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, deleted=wanted.deleted)
 
 
 def _question(
@@ -105,6 +114,7 @@ def _question(
     logs: GroupLogs,
     log: Longs,
     offset: Longs,
+    reads_uncommitted: Flags,
     *,
     ends: Longs = _NONE,
     key: Longs = _NONE,
@@ -118,11 +128,22 @@ def _question(
         pa.array(logs.partition[log]),
         pa.array(offset),
         pa.array(logs.high_watermark[log]),
+        pa.array(reads_uncommitted.astype(np.int64)),
     ]
     asked = pa.Table.from_arrays(columns, names=POSITIONS_ASKED.names).cast(POSITIONS_ASKED)
     stable = logs.last_stable[log]
     return Question(
-        agent=agent, logs=logs, asked=asked, log=log, offset=offset, stable=stable, ends=ends, key=key, of_row=of_row, deleted=deleted
+        agent=agent,
+        logs=logs,
+        asked=asked,
+        log=log,
+        offset=offset,
+        stable=stable,
+        reads_uncommitted=reads_uncommitted,
+        ends=ends,
+        key=key,
+        of_row=of_row,
+        deleted=deleted,
     )
 
 
@@ -149,7 +170,7 @@ def read_answer(question: Question, answer: pa.Table) -> Answered:
     reason = np.where(edition == ABSENT, CODES[LagReason.FILLING], _reasons(answer["state"]))
     numbers = {name: answer[name].to_numpy().astype(np.int64) for name in NUMBERS}
     following = numbers["next_offset"]
-    decided = (following >= 0) & (following < question.stable)
+    decided = (following >= 0) & ((following < question.stable) | (numbers["reads_uncommitted"] > 0))
     return Answered(reason=reason, edition=np.where(reason == KNOWN, edition, ABSENT), decided=decided, numbers=numbers)
 
 

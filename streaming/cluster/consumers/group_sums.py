@@ -41,7 +41,7 @@ class PairSums:
 
     ``oldest_``: the earliest time of an unread record; `ABSENT` if there is none or no partition is known, `UNTIMED` if the time of one is
     not known. ``oldest_ms``: the earliest that is known, as `Lags.next_ms`. ``known``: how many partitions are known. ``unknown``: by
-    `REASONS`, shape (reasons, pairs).
+    `REASONS`, shape (reasons, pairs). ``reads_uncommitted``: how many partitions are of a group that is known to; all or none.
     """
 
     first: Longs
@@ -64,6 +64,7 @@ class PairSums:
     held: Longs
     beyond: Longs
     below: Longs
+    reads_uncommitted: Longs
 
     def __len__(self) -> int:
         return len(self.first)
@@ -114,6 +115,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         held=total(lags.held),
         beyond=total(lags.beyond),
         below=total(lags.below > 0),
+        reads_uncommitted=total(lags.reads_uncommitted),
     )
 
 

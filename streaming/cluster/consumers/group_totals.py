@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupSummary
+from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupSummary
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import pending_by_group, uncommitted
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
@@ -37,13 +37,21 @@ _EARLIEST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", 
 class GroupTotals:
     """``names``: of the groups. ``number``: that of each in `CommitRows.group_names`, `ABSENT` for one without a committed offset.
 
-    ``columns``: the fields of `GroupSummary` that are numbers, but ``limits_assumed`` as how many partitions that is so of.
+    ``columns``: the fields of `GroupSummary` that are numbers; besides, of how many partitions ``limits_assumed`` and ``reads_uncommitted``
+    are so.
     """
 
     snapshot: GroupSnapshot
     names: list[str]
     number: Longs
     columns: Mapping[str, Longs]
+
+    @property
+    def lag(self) -> Longs:
+        """What is left of each group, as `GroupSummary.lag`."""
+        at = self.columns
+        records = np.where(at["reads_uncommitted"] > 0, at["lag_records_read_uncommitted"], at["lag_records_read_committed"])
+        return np.where(records >= 0, records, at["lag_offsets"])
 
     @property
     def types(self) -> list[str]:
@@ -59,11 +67,13 @@ class GroupTotals:
         """One group."""
         facts = self.snapshot.groups.get(self.names[item])
         numbers = {name: int(column[item]) for name, column in self.columns.items()}
+        reads_uncommitted = numbers.pop("reads_uncommitted") > 0
         return GroupSummary(
             group=self.names[item],
             type=_CLASSIC if facts is None else facts.type,
             protocol="" if facts is None else facts.protocol,
             state="" if facts is None else facts.state,
+            isolation=READ_UNCOMMITTED if reads_uncommitted else "",
             limits_assumed=numbers.pop("limits_assumed") > 0,
             **numbers,  # type: ignore[arg-type]  # every column has the name of a number
         )
@@ -105,6 +115,7 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
         "pending": np.array([len(waiting.get(name, ())) for name in names], np.int64),
         "oldest_pending_ms": np.array([min(pending.get(name, ()), default=ABSENT) for name in names], np.int64),
         "limits_assumed": total(sums.assumed),
+        "reads_uncommitted": total(sums.reads_uncommitted),
         "last_commit_ms": best(np.maximum, sums.last_commit_ms, ABSENT),
     }
     for name in ("members", "epoch", "state_ms"):

@@ -10,11 +10,12 @@ import pyarrow as pa
 from streaming.cluster.consumers.group_deletions import with_deletions
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
+from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Committed, Ends, LagReason, Lags, Places, lags, starts
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Codes, Committed, Ends, LagReason, Lags, Places, lags, starts
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
-from streaming.cluster.consumers.group_memory import GroupMemory, kept_before
+from streaming.cluster.consumers.group_memory import GroupMemory, records_before
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
@@ -64,8 +65,11 @@ class _Round:
     view: RoundView
     commits: Commits
     logs: GroupLogs
+    reason: Codes  # why each commit cannot count
+    late: Collection[LogName]  # the coordinators' logs that are read too late
     moved: Flags  # whether the end of each log is another one than in the round before
     was_beyond: Flags
+    reads_uncommitted: Flags
 
 
 class _Unread(NamedTuple):
@@ -90,6 +94,7 @@ class GroupTracker:
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
+        self._isolations = Isolations()
         self._unread: dict[LogName, _Unread] = {}
 
     def begin(self, view: RoundView) -> list[Question]:
@@ -114,7 +119,18 @@ class GroupTracker:
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
         was_beyond = self._memory.begin(rows, view.steady_ms) | np.bool_(view.once)
-        self._round = _Round(view=view, commits=commits, logs=logs, moved=self._ends.moved.copy(), was_beyond=was_beyond)
+        late = self._late(view)
+        reason = _commit_reasons(commits, logs, late)
+        self._round = _Round(
+            view=view,
+            commits=commits,
+            logs=logs,
+            reason=reason,
+            late=late,
+            moved=self._ends.moved.copy(),
+            was_beyond=was_beyond,
+            reads_uncommitted=self._isolations.update(rows, logs, reason),
+        )
         return list(about_ends(logs, self._ends.wanted(logs)))
 
     def ask(self, most: Callable[[str], int] = lambda _: MOST_ASKED) -> list[Question]:
@@ -122,13 +138,15 @@ class GroupTracker:
         rows, logs = self._round.commits.rows, self._round.logs
         ends = self._ends.ends(logs).take(logs.of_row)
         start = starts(rows.offset, ends.log_start)
-        here = self._places.wanted(start, ends, self._round.moved[logs.of_row])
+        none, reads_uncommitted = np.zeros(len(rows), np.bool_), self._round.reads_uncommitted
+        here = self._places.wanted(start, ends, self._round.moved[logs.of_row], reads_uncommitted)
         below = np.where((rows.offset >= 0) & (rows.offset < ends.log_start), rows.offset, ABSENT)
-        gone = self._deleted.wanted(below, ends, np.zeros(len(rows), np.bool_))
+        gone = self._deleted.wanted(below, ends, none, none)
         wanted = Wanted(
             rows=np.concatenate([here, gone]),
             offset=np.concatenate([start[here], below[gone]]),
             deleted=np.repeat([False, True], [len(here), len(gone)]),
+            reads_uncommitted=np.concatenate([reads_uncommitted[here], none[gone]]),
         )
         questions = list(about_commits(logs, rows.key, wanted, most))
         self.left = len(wanted) - sum(len(question.key) for question in questions)
@@ -141,7 +159,7 @@ class GroupTracker:
         rows, there = carried(key, question.key)
         for memory, those in ((self._places, there & ~question.deleted), (self._deleted, there & question.deleted)):
             of_row = question.of_row[those]
-            memory.answer(rows[those], question.offset[of_row], part(found, of_row))
+            memory.answer(rows[those], question.offset[of_row], question.reads_uncommitted[of_row], part(found, of_row))
         if current and count:
             halves = part(found, np.arange(count)), part(found, np.arange(count, 2 * count))
             self._ends.answer(question.ends, self._round.logs, *halves, self._round.view.steady_ms)
@@ -171,13 +189,11 @@ class GroupTracker:
         rows, start = commits.rows, starts(commits.rows.offset, self._round.logs.log_start[self._round.logs.of_row])
         logs, places = with_deletions(self._round.logs, self._places.places, start, view.retention)
         ends = self._ends.ends(logs).take(logs.of_row)
-        observed = np.array([log.observed for log in commits.logs], np.bool_)
-        late = self._late(view)
-        unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
         committed = Committed(
             offset=rows.offset,
-            reason=commit_reasons(rows, logs, observed, unread, NOT_UNDERSTOOD),
+            reason=self._round.reason,
             beyond=self._round.was_beyond,
+            reads_uncommitted=self._round.reads_uncommitted,
             share=rows.share,
             delivered=rows.delivered,
         )
@@ -207,7 +223,7 @@ class GroupTracker:
             counters=self._memory.counters,
             groups=commits.groups,
             pending=commits.pending,
-            unread=_unread(view, commits.logs, late),
+            unread=_unread(view, commits.logs, self._round.late),
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
@@ -226,6 +242,13 @@ def currents(view: RoundView) -> dict[LogName, Current]:
         if agent in view.heard and high_watermark >= 0 and (agent, broker, *log) not in view.reading:
             found[log] = Current(agent, high_watermark, broker)
     return found
+
+
+def _commit_reasons(commits: Commits, logs: GroupLogs, late: Collection[LogName]) -> Codes:
+    """The code of why each commit cannot count."""
+    observed = np.array([log.observed for log in commits.logs], np.bool_)
+    unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
+    return commit_reasons(commits.rows, logs, observed, unread, NOT_UNDERSTOOD)
 
 
 def _topics(logs: Collection[CoordinatorLog]) -> list[str]:
@@ -247,9 +270,10 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
 
 def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places) -> Longs:
     """Records that were deleted before they were read: 0 where none were, `ABSENT` where they are not on disk any more to be counted."""
-    kept, edition = kept_before(lag.start, places, ends)
+    before, edition = records_before(lag.start, places, ends, lag.reads_uncommitted)
     counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (deleted.edition == edition) & (edition != ABSENT)
-    return np.where(lag.below == 0, 0, np.where(counted, np.maximum(kept - deleted.kept, 0), ABSENT))
+    unread = before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept)
+    return np.where(lag.below == 0, 0, np.where(counted, np.maximum(unread, 0), ABSENT))
 
 
 def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:

@@ -47,7 +47,7 @@ class _Judge:
     def __init__(self, snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, deserted: frozenset[str], pending: FirstPending) -> None:
         self._snapshot, self._now_ms, self._bounds = snapshot, now_ms, bounds
         rows, pairs, lags = snapshot.rows, snapshot.pairs, snapshot.found.lags
-        self._lag = np.where(lags.read_committed >= 0, lags.read_committed, lags.offsets)
+        self._lag = np.where(lags.left >= 0, lags.left, lags.offsets)
         pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
         self._pair_age, self._pair_stopped = _pair_ages(snapshot, now_ms)[pair], (pairs.stopped > 0)[pair]
         self._deserted = _of_groups(snapshot, deserted)

@@ -24,6 +24,8 @@ REASONS = {
 
 _WHO_ENDS_IT = ". `segtail transactions --topic __consumer_offsets` shows who will end it"
 
+_WITH_UNCOMMITTED = " with read_uncommitted, as an offset behind an open transaction shows"
+
 _USUAL = ("", "open", "unknown")
 """Verdicts about transactions that need no word."""
 
@@ -169,7 +171,8 @@ class Sentences:
     def only_markers(self, partition: GroupPartition) -> str:
         """The rest is no record."""
         last = "offset is" if partition.lag_offsets == 1 else f"{partition.lag_offsets:,} offsets are"
-        return f"nothing to do: the last {last} only markers, aborted or compacted records"
+        what = "markers or compacted records" if partition.reads_uncommitted else "markers, aborted or compacted records"
+        return f"nothing to do: the last {last} only {what}"
 
     def nothing_left(self) -> str:
         """It is at the end."""
@@ -181,12 +184,13 @@ class Sentences:
         return f"nothing found: {self._left(partition)}{assumed}"
 
     def _left(self, partition: GroupPartition) -> str:
-        if partition.lag_records_read_committed < 0:
+        if partition.records_left < 0:
             return f"{format_count(partition.lag_offsets, 'offset')} left"
         size = f", {format_size(partition.lag_bytes)}" if partition.lag_bytes >= 0 else ""
+        how = _WITH_UNCOMMITTED if partition.reads_uncommitted else ""
         oldest = partition.next_append_ms if partition.next_append_ms >= 0 else partition.next_timestamp_ms
         since = f", the next from {format_time(oldest)} ({self._age(oldest)})" if oldest >= 0 else ""
-        return f"{format_count(partition.lag_records_read_committed, 'record')} left{size}{since}"
+        return f"{format_count(partition.records_left, 'record')} left{how}{size}{since}"
 
     def _since(self, at_ms: int) -> str:
         """Since when something is so, "" if that is not known. A time as of which is judged may be before that."""

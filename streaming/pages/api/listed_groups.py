@@ -132,8 +132,7 @@ class ListedGroups:
         columns = {name: totals.columns[name] for name in _NUMBERS}
         columns |= {"group": np.arange(len(totals.names)), "type": ranks(totals.types), "state": ranks(totals.states)}
         columns["verdict"] = np.array([_rank(each) for each in self._worst], np.int64)
-        records, offsets = totals.columns["lag_records_read_committed"], totals.columns["lag_offsets"]
-        lag = np.where(records >= 0, records, offsets)
+        lag = totals.lag
         return Sheet(columns=columns, texts=totals.names, natural=np.lexsort((np.arange(len(lag)), -lag)))
 
     def named(self, given: str) -> GroupDetail | None:
@@ -179,7 +178,7 @@ class ListedGroups:
 
     def _largest(self, name: str) -> list[int]:
         rows, lags = np.array(self.snapshot.rows_of(name), np.int64), self.snapshot.found.lags
-        order = np.argsort(-np.maximum(lags.read_committed[rows], lags.offsets[rows]), kind="stable")[:MOST_PARTITIONS]
+        order = np.argsort(-np.maximum(lags.left[rows], lags.offsets[rows]), kind="stable")[:MOST_PARTITIONS]
         return np.sort(rows[order]).tolist()  # type: ignore[no-any-return]
 
 

@@ -22,8 +22,8 @@ def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
 
 
 def records_left_cell(row: GroupSummary, _: Times) -> Cell:
-    """What is left to read; a plus sign where that of some partition is not known."""
-    known = row.lag_records_read_committed
+    """What is left to read, by the isolation of the group; a plus sign where that of some partition is not known."""
+    known = row.records_left
     return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}")
 
 
@@ -48,13 +48,18 @@ LAG_OFFSETS = Field(
 LAG_RECORDS = Field(
     name="lag_records_read_committed",
     unit=Unit.COUNT,
-    meaning="the records that a consumer with `read_committed` will get",
+    meaning="the records that a consumer with `read_committed` will get; a table shows those of the group's own isolation",
     heading="Records left",
     rank=3,
     sort=DESCENDING,
     key="R",
 )
 LAG_RECORDS_UNCOMMITTED = Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get")
+ISOLATION = Field(
+    name="isolation",
+    unit=Unit.WORD,
+    meaning="`read_uncommitted` if an offset of the group shows that; `null` if none does: then `read_committed` is assumed",
+)
 LAG_BYTES = Field(
     name="lag_bytes",
     unit=Unit.BYTES,
@@ -137,6 +142,7 @@ GROUPS = Listing(
         Field(name="below_start", unit=Unit.COUNT, meaning=_PARTITIONS),
         _counted("pending", "commits that wait in open transactions"),
         Field(name="oldest_pending_ms", unit=Unit.MOMENT, meaning="when the first of those was committed, by the coordinator's clock"),
+        ISOLATION,
         replace(LAG_OFFSETS, rank=8),
         replace(LAG_RECORDS, cell=records_left_cell),
         LAG_RECORDS_UNCOMMITTED,

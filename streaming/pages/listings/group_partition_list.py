@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupPartition
-from streaming.pages.listings.group_list import JUDGEMENT, LAG_BYTES, LAG_OFFSETS, LAG_RECORDS, LAG_RECORDS_UNCOMMITTED, LOSS
+from streaming.pages.listings.group_list import ISOLATION, JUDGEMENT, LAG_BYTES, LAG_OFFSETS, LAG_RECORDS, LAG_RECORDS_UNCOMMITTED, LOSS
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, partition_field
@@ -12,7 +12,7 @@ _STAKE = "with that record, as all of it is due at the same check"
 
 
 def _left(row: GroupPartition, _: Times) -> Cell:
-    return Cell(text=count(row.lag_records_read_committed), note=row.unknown.replace("_", " "))
+    return Cell(text=count(row.records_left), note=row.unknown.replace("_", " "))
 
 
 def _next(row: GroupPartition, times: Times) -> Cell:
@@ -83,6 +83,7 @@ GROUP_PARTITIONS = Listing(
         Field(name="stopped_since_ms", unit=Unit.MOMENT, meaning="since when a record was readable and the offset has not moved"),
         Field(name="stopped_earlier", unit=Unit.FLAG, meaning="that is when it was first looked at: it may have stopped earlier"),
         Field(name="held", unit=Unit.FLAG, meaning="nothing is readable, but records wait behind an open transaction"),
+        ISOLATION,
         Field(name="consumed_rate", unit=Unit.RATE, meaning="records read a second", heading="Read/s", rank=10, sort=DESCENDING, key="D"),
         Field(
             name="appended_rate",

@@ -86,8 +86,8 @@ def head(group: GroupDetail) -> str:
     members = "" if of.members < 0 else f", {format_count(of.members, 'member')}"
     state = " ".join(filter(None, (of.type, of.state))) or "only commits"
     left = (
-        f"{_sum(of.lag_records_read_committed, of.unknown)} {_records(of.lag_records_read_committed, of.unknown)} left"
-        if of.lag_records_read_committed >= 0
+        f"{_sum(of.records_left, of.unknown)} {_records(of.records_left, of.unknown)} left"
+        if of.records_left >= 0
         else "records left not known"
     )
     return f"{format_name(of.group)}: {state}{members}; {left} in {format_count(of.partitions, 'partition')}"

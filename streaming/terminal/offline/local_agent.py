@@ -60,13 +60,13 @@ class LocalAgent:
 
     def positions(self, question: pa.Table) -> pa.Table:
         """As `streaming.spark.client.agent_client.AgentClient.positions`."""
-        by_log: dict[tuple[LogKey, int], list[tuple[int, int]]] = {}
+        by_log: dict[tuple[LogKey, int, bool], list[tuple[int, int]]] = {}
         columns = (question[name].to_pylist() for name in POSITIONS_ASKED.names)
-        for row, (broker, topic, topic_id, partition, offset, upto) in enumerate(zip(*columns, strict=True)):
-            by_log.setdefault((LogKey(broker, topic, partition, topic_id), upto), []).append((row, offset))
+        for row, (broker, topic, topic_id, partition, offset, upto, reads_uncommitted) in enumerate(zip(*columns, strict=True)):
+            by_log.setdefault((LogKey(broker, topic, partition, topic_id), upto, reads_uncommitted > 0), []).append((row, offset))
         answers: dict[int, PositionAnswer] = {}
-        for (key, upto), rows in by_log.items():
-            found = self._positions(key, upto, [offset for _, offset in rows])
+        for (key, upto, reads_uncommitted), rows in by_log.items():
+            found = self._positions(key, upto, [offset for _, offset in rows], reads_uncommitted=reads_uncommitted)
             answers |= zip((row for row, _ in rows), found, strict=True)
         return positions_table(question, [answers[row] for row in range(len(question))])
 
@@ -79,13 +79,13 @@ class LocalAgent:
             self.doubts.append(f"{format_word(str(directory))}: the batch at {request.offset} cannot be read: {error}")
             raise AgentError(str(error)) from error
 
-    def _positions(self, key: LogKey, upto: int, offsets: list[int]) -> Iterator[PositionAnswer]:
+    def _positions(self, key: LogKey, upto: int, offsets: list[int], *, reads_uncommitted: bool) -> Iterator[PositionAnswer]:
         if key not in self._counted:
             return (("", Position(offset, PositionState.FILLING)) for offset in offsets)
         counted = self._counted[key]
         if counted is None:
             return ((_EDITION, Position(offset, PositionState.DAMAGED)) for offset in offsets)
-        return ((_EDITION, position) for position in map(_as_damage, counted.positions(offsets, upto)))
+        return ((_EDITION, position) for position in map(_as_damage, counted.positions(offsets, upto, reads_uncommitted=reads_uncommitted)))
 
     def _count(self, directory: Path, begin: int) -> CountedLog | None:
         try:
