@@ -10,13 +10,14 @@ import pyarrow as pa
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Committed, Ends, LagReason, Lags, Places, lags, starts
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Committed, Ends, LagReason, Lags, Places, lags
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory, kept_before
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.consumers.group_shares import Done, done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.view.export import Export
@@ -120,7 +121,7 @@ class GroupTracker:
         """What agents have to be asked then, each for so many positions of commits at most."""
         rows, logs = self._round.commits.rows, self._round.logs
         ends = self._ends.ends(logs).take(logs.of_row)
-        start = starts(rows.offset, ends.log_start)
+        start = starts(rows, ends.log_start)
         here = self._places.wanted(start, ends, self._round.moved[logs.of_row])
         below = np.where((rows.offset >= 0) & (rows.offset < ends.log_start), rows.offset, ABSENT)
         gone = self._deleted.wanted(below, ends, np.zeros(len(rows), np.bool_))
@@ -172,12 +173,17 @@ class GroupTracker:
         observed = np.array([log.observed for log in commits.logs], np.bool_)
         late = self._late(view)
         unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
+        start = starts(rows, ends.log_start)
+        done = done_between(rows, rows.offset, start)
         committed = Committed(
             offset=rows.offset,
+            start=start,
             reason=commit_reasons(rows, logs, observed, unread, NOT_UNDERSTOOD),
             beyond=self._round.was_beyond,
             share=rows.share,
             delivered=rows.delivered,
+            done_least=done.least,
+            done_most=done.most,
         )
         lag = lags(committed, ends, places)
         progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
@@ -187,7 +193,7 @@ class GroupTracker:
         found = CommitFacts(
             lags=lag,
             stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
-            lost_records=_lost_records(rows, lag, ends, places, self._deleted.places),
+            lost_records=_lost_records(rows, lag, ends, places, self._deleted.places, done),
             loss_ms=_losses(view, logs, lag, byte_rate),
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
@@ -243,11 +249,15 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places) -> Longs:
-    """Records that were deleted before they were read: 0 where none were, `ABSENT` where they are not on disk any more to be counted."""
+def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places, done: Done) -> Longs:
+    """Records that were deleted before they were read: 0 where none were, `ABSENT` where that cannot be counted: they are not on disk any
+    more, or of what a share group is done with it is not known whether it was a record.
+    """
     kept, edition = kept_before(lag.start, places, ends)
     counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (deleted.edition == edition) & (edition != ABSENT)
-    return np.where(lag.below == 0, 0, np.where(counted, np.maximum(kept - deleted.kept, 0), ABSENT))
+    records = np.maximum(kept - deleted.kept, 0)
+    least, most = np.maximum(records - done.most, 0), np.minimum(records, lag.below)
+    return np.where(lag.below == 0, 0, np.where(counted & (least == most), least, ABSENT))
 
 
 def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:
