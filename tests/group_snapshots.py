@@ -68,6 +68,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         commit_ms=column("commit_ms"),
         expire_ms=np.full(len(rows), -1),
         delivered=np.zeros(len(rows), np.int64),
+        done=np.full(len(rows), None, np.object_),
         group_names=tuple(names),
         topic_names=tuple(topics),
         topic_ids=("",),

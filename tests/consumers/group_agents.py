@@ -28,6 +28,7 @@ COMMIT = {
     "effective_offset": 0,
     "share": False,
     "delivered": 0,
+    "done": None,
 }
 GROUP = {
     "group": "g",

@@ -18,8 +18,8 @@ class Deleted(Records):
     begin = 4
     segment = 4
 
-    def position(self, offset: int, upto: int) -> Row:
-        found = super().position(offset, upto)
+    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
+        found = super().position(offset, upto, reads_uncommitted=reads_uncommitted)
         return found if offset >= self.begin else found | {"state": "BELOW", "next_segment": self.segment, "next_offset": -1}
 
 

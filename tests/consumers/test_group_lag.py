@@ -81,20 +81,30 @@ def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN
 
 
 def commit_of(
-    offset: int, *, reason: np.int8 = KNOWN, beyond: bool = False, delivered: int = -1, reads_uncommitted: bool = False
+    offset: int,
+    *,
+    reason: np.int8 = KNOWN,
+    beyond: bool = False,
+    delivered: int = -1,
+    log_start: int = 0,
+    reads_uncommitted: bool = False,
 ) -> Committed:
+    share = np.array([delivered >= 0])
     return Committed(
         offset=longs(offset),
+        start=longs(max(offset, log_start)),
         reason=np.array([reason]),
         beyond=np.array([beyond]),
         reads_uncommitted=np.array([reads_uncommitted]),
-        share=np.array([delivered >= 0]),
+        share=share,
         delivered=longs(delivered),
+        done_least=longs(0),
+        done_most=longs(0),
     )
 
 
 def lag_of(log: Log, offset: int) -> Lags:
-    return lags(commit_of(offset), ends_of(log), place_of(log, max(offset, log.log_start)))
+    return lags(commit_of(offset, log_start=log.log_start), ends_of(log), place_of(log, max(offset, log.log_start)))
 
 
 LOG = Log([DATA, ABORTED, CONTROL, DATA, GONE, DATA, DATA, CONTROL], 1, 6, 8)

@@ -64,6 +64,7 @@ def test_the_newest_commit_of_each_partition_counts() -> None:
         "effective_offset": 4,
         "share": False,
         "delivered": 0,
+        "done": None,
     }
 
 

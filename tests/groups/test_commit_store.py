@@ -136,6 +136,7 @@ def share_changes(*rows: tuple[str, str, int, int]) -> GroupChanges:
         offset=[offset for _, _, _, offset in rows],
         effective_offset=range(count),
         share=[True] * count,
+        done=[(7, 8)] * count,
         **{name: [-1] * count for name in ("commit_ms", "expire_ms", "record_offset", "delivered")},
     )
     return GroupChanges(

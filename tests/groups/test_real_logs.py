@@ -6,6 +6,7 @@ from streaming.common.short_names import short_name
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, Current
 from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.offset_ranges import pairs
 from tests.groups.logs import dumped, replayed, segments, stated
 from tests.groups.test_commit_store import reported
 
@@ -68,6 +69,9 @@ def test_what_share_groups_have_left_is_what_kafka_share_groups_shows() -> None:
         if share
     ]
     assert sorted(found) == [(group, partition, start, lag) for group, _, partition, start, lag in stated("share")]
+    counted = [sum(last - first + 1 for first, last in pairs(ranges)) for ranges in rows.done[rows.share]]
+    assert counted == rows.delivered[rows.share].tolist(), "what is done is as much as the broker has counted"
+    assert sum(counted) > 0
 
 
 def test_the_limit_holds_for_all_logs_together() -> None:

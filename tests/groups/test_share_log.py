@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate
+from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate, StateBatch
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_UNDERSTOOD_OFFSET
 from streaming.kafka.groups.group_rows import REMOVED
@@ -25,7 +25,7 @@ from tests.tables import each_row
 TOPIC = "__share_group_state"
 
 
-def snapshot(offset: int, done: int = 0) -> ShareSnapshot:
+def snapshot(offset: int, done: int = 0, *batches: StateBatch) -> ShareSnapshot:
     return ShareSnapshot(
         snapshot_epoch=0,
         state_epoch=0,
@@ -34,12 +34,19 @@ def snapshot(offset: int, done: int = 0) -> ShareSnapshot:
         delivery_complete_count=done,
         create_timestamp=1,
         write_timestamp=2,
-        state_batches=(),
+        state_batches=batches,
     )
 
 
-def update(offset: int, done: int = 0) -> ShareUpdate:
-    return ShareUpdate(snapshot_epoch=0, leader_epoch=0, start_offset=offset, delivery_complete_count=done, state_batches=())
+def update(offset: int, done: int = 0, *batches: StateBatch) -> ShareUpdate:
+    return ShareUpdate(snapshot_epoch=0, leader_epoch=0, start_offset=offset, delivery_complete_count=done, state_batches=batches)
+
+
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+
+
+def batch(first: int, last: int, state: int) -> StateBatch:
+    return StateBatch(first, last, state, 1)
 
 
 class Log(ShareLog):
@@ -74,6 +81,21 @@ def test_a_snapshot_replaces_and_an_update_adds() -> None:
     )
 
 
+def done(log: Log) -> list[int]:
+    (row,) = log.changes(0).commits.to_pylist()
+    ranges: list[int] = row["done"]
+    return ranges
+
+
+def test_what_is_done_after_the_start_offset_adds_up() -> None:
+    log = Log().add(snapshot(5, 3, batch(6, 7, ACKNOWLEDGED), batch(8, 9, AVAILABLE), batch(12, 12, ARCHIVED)))
+    assert done(log) == [6, 7, 12, 12]
+    assert done(log.add(update(-1, 5, batch(8, 9, ACKNOWLEDGED)))) == [6, 9, 12, 12]
+    assert done(log.add(update(8, 3, batch(10, 10, AVAILABLE)))) == [8, 9, 12, 12], "what is before the start offset is done anyway"
+    assert done(log.add(snapshot(10, 1, batch(11, 11, ARCHIVED)))) == [11, 11]
+    assert done(log.add(snapshot(3))) == [], "its offsets were reset"
+
+
 def test_a_tombstone_of_the_snapshot_deletes() -> None:
     log = Log().add(snapshot(5)).add(None, of=ShareKeyType.SHARE_UPDATE)
     assert log.reported() == {("g", 0): (5, 0)}
@@ -89,6 +111,7 @@ def test_a_partition_whose_start_is_not_known_yet_is_not_reported() -> None:
 
 def test_what_brokers_before_4_2_wrote_has_no_count() -> None:
     assert Log().add(snapshot(5, -1)).reported() == {("g", 0): (5, 0)}
+    assert Log().add(snapshot(5, -1, batch(6, 7, ACKNOWLEDGED))).reported() == {("g", 0): (5, 2)}
 
 
 def test_what_is_not_understood_replaces_what_was_known() -> None:

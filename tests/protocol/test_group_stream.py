@@ -19,7 +19,8 @@ END = JournalEnd(journal="j", seq=7)
 
 def rows(schema: pa.Schema, count: int) -> pa.RecordBatch:
     """So many rows, each different."""
-    of_type = {pa.string(): str, pa.int32(): int, pa.int64(): int, pa.bool_(): bool, pa.list_(pa.string()): lambda item: [str(item)]}
+    of_type = {pa.string(): str, pa.int32(): int, pa.int64(): int, pa.bool_(): bool}
+    of_type |= {pa.list_(pa.string()): lambda item: [str(item)], pa.list_(pa.int64()): lambda item: [item]}
     return pa.RecordBatch.from_pylist([{field.name: of_type[field.type](item) for field in schema} for item in range(count)], schema)
 
 
@@ -131,5 +132,8 @@ def test_a_column_that_an_earlier_agent_does_not_send_is_none() -> None:
     whole = rows(PENDING, 2)
     earlier = whole.select([name for name in PENDING.names if name != "commit_ms"])
     assert read_table(table_message(earlier), PENDING)["commit_ms"].to_pylist() == [-1, -1]
+    commits = rows(COMMITS, 2)
+    without = commits.select([name for name in COMMITS.names if name != "done"])
+    assert read_table(table_message(without), COMMITS)["done"].to_pylist() == [None, None]
     with pytest.raises(AgentError, match="its rows cannot be read"):
         read_table(table_message(whole.select(["commit_ms"])), PENDING)

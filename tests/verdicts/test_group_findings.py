@@ -1,5 +1,6 @@
 """What is said about a consumer group that does not go on: each verdict in its words, and their order."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.verdicts.commands import GroupCommands
+from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import judge_groups
@@ -63,7 +64,7 @@ def stated(*partitions: GroupPartition, name: str = "billing", redacted: bool = 
     )
     findings = GroupFindings(
         summary=summary,
-        commands=GroupCommands(group=name, server="kafka-1:9092", redacted=redacted),
+        commands=Commands(server="kafka-1:9092", redacted=redacted).of_group(name, summary.type),
         bounds=BOUNDS,
         now_ms=NOW,
         total=sum(each.lag for each in partitions if each.lag > 0),
@@ -75,7 +76,7 @@ def committed_logs(snapshot: GroupSnapshot) -> list[tuple[str, int]]:
     return [(snapshot.logs.topics[log], int(snapshot.logs.partition[log])) for log in snapshot.logs.of_row.tolist()]
 
 
-FACTS_OF_SUMMARY = {name: FACTS[name] for name in ("state", "members", "epoch", "protocol", "state_ms")}
+FACTS_OF_SUMMARY = {name: FACTS[name] for name in ("type", "state", "members", "epoch", "protocol", "state_ms")}
 
 
 def only(partition: GroupPartition) -> GroupFinding:
@@ -89,8 +90,8 @@ GOLDEN = [
         "lost",
         replace(READING, committed=30, lost_offsets=10, lost_records=8),
         "already deleted: 8 records between the committed offset 30 and the log start 40 were deleted unread. auto.offset.reset decides "
-        "where its consumers go on: with none they fail until the offset is reset, with latest they skip what is left. "
-        "Its consumers have to be stopped before an offset is reset",
+        "where its consumers go on: with none they fail until the offset is reset, with latest they skip what is left, with by_duration "
+        "they skip what is older than that. Its consumers have to be stopped before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
     ),
     (
@@ -223,6 +224,40 @@ GOLDEN = [
 def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: str, command: str) -> None:
     found = only(partition)
     assert (found.verdict, found.text, found.command) == (kind, text, command)
+
+
+LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
+BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
+DECIDED = [
+    ({"type": "Share", "protocol": "share"}, "Its consumers go on with what is left, without a reset", "until the log has grown so far"),
+    ({"type": "Streams", "protocol": "streams"}, "The reset policy that the topology has for the topic decides", "the topology has"),
+    ({"type": "Classic", "protocol": ""}, "they go on where they seek to, or else auto.offset.reset decides", "where they seek to"),
+    ({"type": "Consumer", "protocol": "consumer"}, "auto.offset.reset decides where its consumers go on", "auto.offset.reset decides"),
+]
+
+
+@each_row(("facts", "lost", "beyond"), DECIDED)
+def test_where_consumers_go_on_is_what_decides_it_for_their_type_of_group(facts: Mapping[str, object], lost: str, beyond: str) -> None:
+    share = facts["type"] == "Share"
+    for partition, text in ((LOST, lost), (BEYOND, beyond)):
+        (found,) = stated(partition, members=0, state="Stable", **facts)
+        assert text in found.text
+        assert ("auto.offset.reset" in found.text) == (not share), "share groups have none"
+        assert found.command.startswith("kafka-consumer-groups.sh") == (not share)
+
+
+def test_a_share_group_has_commands_of_its_own_tool_or_none() -> None:
+    lost, beyond = (stated(each, type="Share", protocol="share")[0] for each in (LOST, BEYOND))
+    assert (lost.command, lost.no_command) == ("", "a share group goes on at the log start by itself")
+    assert "between the start offset 30 and the log start 40" in lost.text
+    assert "stopped before" not in lost.text, "there is nothing to reset"
+    assert beyond.command == f"kafka-share-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-latest --execute"
+    assert beyond.text.endswith("Its consumers have to be stopped before an offset is reset")
+    damaged = replace(READING, batch=BatchCheck(sound=False, error="its CRC is wrong", last_offset=120, segment=40, position=3000))
+    (found,) = stated(damaged, type="Share", protocol="share")
+    assert (found.command, found.no_command) == ("", "kafka-share-groups.sh resets to no offset, but only to either end or to a time")
+    (stopped,) = stated(replace(READING, stopped_since_ms=NOW - HOUR), type="Share", protocol="share")
+    assert "the start offset 100 has not moved, and nothing after it was done with, since" in stopped.text
 
 
 def test_the_verdicts_about_a_group_as_a_whole() -> None:

@@ -107,16 +107,20 @@ class Committed:
     """What is known of partitions without their logs, one item for each.
 
     ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it was beyond the log's end in the round before.
-    ``share``: of a share group, of which it is the start offset, and ``delivered`` offsets after it are done with.
-    ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``.
+    ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``. ``start``: from where on there is something to read.
+    ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
+    ``done_least`` and ``done_most`` of these are before ``start``.
     """
 
     offset: Longs
+    start: Longs
     reason: Codes
     beyond: Flags
     reads_uncommitted: Flags
     share: Flags
     delivered: Longs
+    done_least: Longs
+    done_most: Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,8 +129,9 @@ class Lags:
 
     ``reason``: the code of why the records are not known. ``offsets`` may be known all the same. ``read_committed`` and
     ``read_uncommitted``: records. ``start``: the offset from which they are counted. ``beyond``: the committed offset is after the log's
-    end. ``below``: so many offsets before the log start. ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next
-    record is behind an open transaction, and not known to be readable: ``reads_uncommitted``, as in `Committed`, is not set.
+    end. ``below``: so many offsets before the log start, without those that a share group is known to be done with. ``next_``: as in
+    `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be readable:
+    ``reads_uncommitted``, as in `Committed`, is not set.
     """
 
     reason: Codes
@@ -157,14 +162,9 @@ class Lags:
         return np.where(self.next_append_ms >= 0, self.next_append_ms, self.next_timestamp_ms)
 
 
-def starts(committed: Longs, log_start: Longs) -> Longs:
-    """From which offset each partition is read."""
-    return np.maximum(committed, log_start)
-
-
 def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     """Compute the lag of partitions; all three have one item for each."""
-    start = starts(committed.offset, ends.log_start)
+    start = committed.start
     beyond = (committed.offset > ends.log_end) & (ends.log_end >= 0)
     cut_short = ends.damaged & (committed.offset >= ends.log_end) & (ends.log_end >= 0)
     blocked = first(committed.reason, ends.reason, coded(cut_short, LagReason.DAMAGED), coded(beyond & committed.beyond, LagReason.BEYOND))
@@ -180,20 +180,21 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     below_stable = left & (start < ends.last_stable)
     kept = np.where(below_stable, np.maximum(ends.kept - (places.data - places.aborted), 0), 0)
     # of a share group, offsets are done with, markers too, and it reads aborted records unless it is told otherwise
-    undone = np.maximum(ends.high_watermark - committed.offset - np.maximum(committed.delivered, 0), 0)
-    bound = np.minimum(uncommitted, undone)
+    delivered = np.where(committed.share, np.maximum(committed.delivered, 0), 0)
+    bound = np.minimum(uncommitted, np.maximum(ends.high_watermark - start - np.maximum(delivered - committed.done_most, 0), 0))
     unread = left & (places.next_offset >= 0) & (places.next_offset < ends.high_watermark) & ~(committed.share & (bound == 0))
-    offsets = np.where(blocked == KNOWN, np.maximum(ends.high_watermark - committed.offset, 0), ABSENT)
+    offsets = np.where(blocked == KNOWN, np.maximum(ends.high_watermark - committed.offset - delivered, 0), ABSENT)
+    gone = (ends.log_start >= 0) & (committed.offset >= 0)
     return Lags(
         reason=reason,
         start=start,
         offsets=np.where(ends.high_watermark >= 0, offsets, ABSENT),
         read_committed=np.where(known, np.where(committed.share, bound, kept), ABSENT),
         read_uncommitted=np.where(known, np.where(committed.share, bound, uncommitted), ABSENT),
-        bytes=np.where(known, np.where(left, np.maximum(ends.bytes - places.bytes, 0), 0), ABSENT),
+        bytes=np.where(known, np.where(left & ~(committed.share & (bound == 0)), np.maximum(ends.bytes - places.bytes, 0), 0), ABSENT),
         **{name: np.where(unread, getattr(places, name), ABSENT) for name in _OF_NEXT},
         beyond=beyond,
-        below=np.where((ends.log_start >= 0) & (committed.offset >= 0), np.maximum(ends.log_start - committed.offset, 0), 0),
+        below=np.where(gone, np.maximum(start - committed.offset - committed.done_least, 0), 0),
         held=unread & (places.next_offset >= ends.last_stable) & ~committed.share & ~committed.reads_uncommitted,
         reads_uncommitted=committed.reads_uncommitted,
     )

@@ -1,6 +1,7 @@
 """What rounds remember of each partition of a group: since when it stands still, what it has read, and what it has lost.
 
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
+A share group moves with all that it is done with, also where its start offset stays; it loses nothing of what it is done with.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,27 @@ import numpy as np
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
+from streaming.cluster.consumers.group_shares import done_between
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
 PAIR_BITS = 32
 """A key of commits, without so many low bits, is the number of its pair of group and topic."""
 
-_COLUMNS = ("offset", "since_ms", "readable_ms", "watched_ms", "lost_ms", "start", "before", "isolation", "edition", "beyond")
+_COLUMNS = (
+    "offset",
+    "delivered",
+    "since_ms",
+    "readable_ms",
+    "watched_ms",
+    "lost_ms",
+    "start",
+    "done",
+    "before",
+    "isolation",
+    "edition",
+    "beyond",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,7 +111,7 @@ class GroupMemory:
         at = self._columns
         new = at["since_ms"] == ABSENT
         stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
-        moved = new | (at["offset"] != rows.offset)
+        moved = new | (at["offset"] != rows.offset) | (rows.share & (at["delivered"] != rows.delivered))
         for name in ("since_ms", "readable_ms", "watched_ms", "lost_ms"):
             at[name] = np.minimum(at[name], now_ms)
         at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
@@ -105,7 +120,7 @@ class GroupMemory:
             stored = np.where(since_ms >= 0, np.minimum(since_ms, now_ms), now_ms)
         at["since_ms"] = np.where(new, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
         self._last_ms = now_ms
-        at["offset"] = rows.offset
+        at["offset"], at["delivered"] = rows.offset, rows.delivered
         at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.left > 0
         begins = readable & (at["readable_ms"] == ABSENT)
@@ -123,25 +138,32 @@ class GroupMemory:
         Returns which of them have lost something.
         """
         at, start = self._columns, lags.start
+        done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
         judged = np.isin(lags.reason, (KNOWN, CODES[LagReason.FILLING], CODES[LagReason.DAMAGED])) & (start <= ends.high_watermark)
         before, edition = records_before(start, places, ends, lags.reads_uncommitted)
         waits = (lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT)
-        moved = judged & ~waits & (at["start"] != ABSENT) & (start > at["start"])
+        further = (start > at["start"]) | ((start == at["start"]) & (done > at["done"]))
+        moved = judged & ~waits & (at["start"] != ABSENT) & further
         same = moved & (edition != ABSENT) & (edition == at["edition"]) & (at["isolation"] == lags.reads_uncommitted)
-        passed = np.where(same, np.maximum(before - at["before"], 0), 0)
+        between = np.where(same, np.maximum(before - at["before"], 0), 0)
+        passed = np.where(same, np.maximum(before - at["before"] + done - at["done"], 0), 0)
         below = moved & (lags.below > 0)
         whole = below & same & (rows.offset <= at["start"])
-        lost = np.where(below & ~whole, start - np.maximum(at["start"], rows.offset), 0)
+        began = np.maximum(at["start"], rows.offset)
+        done_before = done_between(rows, began, np.where(below, start, began)).most
+        lost_records = np.where(whole, np.maximum(between - done_before, 0), 0)
+        lost = np.where(below & ~whole, np.maximum(start - began - done_before, 0), 0)
         self._add("committed_records", np.where(below, 0, passed))
-        self._add("lost_records", np.where(whole, passed, 0))
+        self._add("lost_records", lost_records)
         self._add("lost_offsets", lost)
         self._rates.passed(np.where(below, 0, passed), steady_ms)
         taken = judged & ~waits
         at["start"] = np.where(taken, start, at["start"])
+        at["done"] = np.where(taken, done, at["done"])
         at["before"] = np.where(taken, before, at["before"])
         at["isolation"] = np.where(taken, lags.reads_uncommitted, at["isolation"])
         at["edition"] = np.where(taken, edition, at["edition"])
-        losing: Flags = (whole & (passed > 0)) | (lost > 0)
+        losing: Flags = (lost_records > 0) | (lost > 0)
         return losing
 
     def _add(self, name: str, values: Longs) -> None:

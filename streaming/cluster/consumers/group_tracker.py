@@ -12,13 +12,14 @@ from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Codes, Committed, Ends, LagReason, Lags, Places, lags, starts
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Codes, Committed, Ends, LagReason, Lags, Places, lags
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory, records_before
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.consumers.group_shares import Done, done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.view.export import Export
@@ -137,7 +138,7 @@ class GroupTracker:
         """What agents have to be asked then, each for so many positions of commits at most."""
         rows, logs = self._round.commits.rows, self._round.logs
         ends = self._ends.ends(logs).take(logs.of_row)
-        start = starts(rows.offset, ends.log_start)
+        start = starts(rows, ends.log_start)
         none, reads_uncommitted = np.zeros(len(rows), np.bool_), self._round.reads_uncommitted
         here = self._places.wanted(start, ends, self._round.moved[logs.of_row], reads_uncommitted)
         below = np.where((rows.offset >= 0) & (rows.offset < ends.log_start), rows.offset, ABSENT)
@@ -186,16 +187,21 @@ class GroupTracker:
     def finish(self) -> GroupSnapshot:
         """The round is over: what it has found out."""
         view, commits = self._round.view, self._round.commits
-        rows, start = commits.rows, starts(commits.rows.offset, self._round.logs.log_start[self._round.logs.of_row])
+        rows, start = commits.rows, starts(commits.rows, self._round.logs.log_start[self._round.logs.of_row])
         logs, places = with_deletions(self._round.logs, self._places.places, start, view.retention)
         ends = self._ends.ends(logs).take(logs.of_row)
+        start = starts(rows, ends.log_start)
+        done = done_between(rows, rows.offset, start)
         committed = Committed(
             offset=rows.offset,
+            start=start,
             reason=self._round.reason,
             beyond=self._round.was_beyond,
             reads_uncommitted=self._round.reads_uncommitted,
             share=rows.share,
             delivered=rows.delivered,
+            done_least=done.least,
+            done_most=done.most,
         )
         lag = lags(committed, ends, places)
         progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
@@ -205,7 +211,7 @@ class GroupTracker:
         found = CommitFacts(
             lags=lag,
             stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
-            lost_records=_lost_records(rows, lag, ends, places, self._deleted.places),
+            lost_records=_lost_records(rows, lag, ends, places, self._deleted.places, done),
             loss_ms=_losses(view, logs, lag, byte_rate),
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
@@ -268,12 +274,15 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places) -> Longs:
-    """Records that were deleted before they were read: 0 where none were, `ABSENT` where they are not on disk any more to be counted."""
+def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places, done: Done) -> Longs:
+    """Records that were deleted before they were read: 0 where none were, `ABSENT` where that cannot be counted: they are not on disk any
+    more, or of what a share group is done with it is not known whether it was a record.
+    """
     before, edition = records_before(lag.start, places, ends, lag.reads_uncommitted)
     counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (deleted.edition == edition) & (edition != ABSENT)
-    unread = before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept)
-    return np.where(lag.below == 0, 0, np.where(counted, np.maximum(unread, 0), ABSENT))
+    records = np.maximum(before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept), 0)
+    least, most = np.maximum(records - done.most, 0), np.minimum(records, lag.below)
+    return np.where(lag.below == 0, 0, np.where(counted & (least == most), least, ABSENT))
 
 
 def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:

@@ -4,6 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 from streaming.common.short_names import is_short_form
+from streaming.kafka.groups.group_states import GroupType
 
 ANY_SERVER = "HOST:PORT"
 _LONGEST_NAME = 1000
@@ -68,6 +69,10 @@ class Commands:
         """Try to read a directory as this user."""
         return self._line(f"ls -l {'-- ' if directory.startswith('-') else ''}{shlex.quote(directory)}", directory)
 
+    def of_group(self, group: str, type_: str) -> "GroupCommands":
+        """The commands for one of its groups."""
+        return GroupCommands(group=group, share=type_ == GroupType.SHARE, server=self.server, redacted=self.redacted)
+
     @property
     def _server(self) -> str:
         return shlex.quote(self.server) if self.server else ANY_SERVER
@@ -91,12 +96,15 @@ class Commands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCommands(Commands):
-    """The commands for one consumer group."""
+    """The commands for one consumer group; ``share``: a share group, which has a tool of its own."""
 
     group: str
+    share: bool = False
 
     def reset_to_earliest(self, topic: str, partition: int) -> Command:
         """Let the group begin at the log start."""
+        if self.share:
+            return Command(reason="a share group goes on at the log start by itself")
         return self._reset(topic, partition, "--to-earliest")
 
     def reset_to_latest(self, topic: str, partition: int) -> Command:
@@ -105,11 +113,14 @@ class GroupCommands(Commands):
 
     def reset_to(self, topic: str, partition: int, offset: int) -> Command:
         """Let the group begin at an offset."""
+        if self.share:
+            return Command(reason="kafka-share-groups.sh resets to no offset, but only to either end or to a time")
         return self._reset(topic, partition, f"--to-offset {offset}")
 
     def _reset(self, topic: str, partition: int, to: str) -> Command:
         words = f"{option('--group', self.group)} {option('--topic', f'{topic}:{partition}')} --reset-offsets {to} --execute"
-        return self._line(f"kafka-consumer-groups.sh --bootstrap-server {self._server} {words}", self.group, topic, private=True)
+        tool = "kafka-share-groups.sh" if self.share else "kafka-consumer-groups.sh"
+        return self._line(f"{tool} --bootstrap-server {self._server} {words}", self.group, topic, private=True)
 
 
 def option(name: str, value: str) -> str:

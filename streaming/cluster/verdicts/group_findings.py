@@ -60,7 +60,7 @@ class GroupFindings:
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
-        return _finding(judgement, text=Sentences(self.now_ms).no_members(self.summary), lag=self.total)
+        return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.total)
 
     def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:
         """What is said of one of its partitions."""
@@ -76,7 +76,7 @@ class GroupFindings:
         )
 
     def _words(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
-        words, commands, members = Sentences(self.now_ms), self.commands, self.summary.members > 0
+        words, commands, members = self._sentences, self.commands, self.summary.members > 0
         match judgement.verdict:
             case GroupVerdict.LOST if not partition.lost_offsets:
                 return words.went_on(judgement.since_ms), _NO_COMMAND
@@ -104,6 +104,10 @@ class GroupFindings:
             case GroupVerdict.SKEWED:
                 return words.skewed(partition.lag, self.total), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words), _NO_COMMAND
+
+    @property
+    def _sentences(self) -> Sentences:
+        return Sentences(self.now_ms, self.summary.type, self.summary.protocol)
 
     def _damaged(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         batch = partition.batch

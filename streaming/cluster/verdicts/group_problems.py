@@ -11,11 +11,13 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
-from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.common.formatting import format_count
+from streaming.kafka.groups.group_rows import GroupFacts
+from streaming.kafka.groups.group_states import GroupType
 
 MOST_PROBLEMS = 10_000
 """So many are put into words, the most severe ones with the largest lags."""
@@ -84,6 +86,12 @@ def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
     return next(of for of in messages.uncommitted(each.about.group) if (of.topic, of.partition) == log)
 
 
+def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
+    if facts is None:
+        return GroupSummary(group=group, type=GroupType.CLASSIC)
+    return GroupSummary(group=group, type=facts.type, protocol=facts.protocol, members=facts.members)
+
+
 def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
     about, rows = each.about, judged.snapshot.rows
     kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
@@ -91,8 +99,8 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
     judgements = [judged.judgement(about.verdict, row) for row in each.rows]
     judgements += [waiting[about.topic, partition] for partition in each.uncommitted]
     words = GroupFindings(
-        summary=GroupSummary(group=about.group, members=-1 if facts is None else facts.members),
-        commands=GroupCommands(group=about.group, server=circumstances.commands.server, redacted=circumstances.commands.redacted),
+        summary=_summary(about.group, facts),
+        commands=circumstances.commands.of_group(about.group, facts.type if facts is not None else ""),
         bounds=judged.bounds,
         now_ms=judged.now_ms,
     )

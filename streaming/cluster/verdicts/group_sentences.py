@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.cluster.verdicts.group_resets import ResetWords, reset_words
 from streaming.common.formatting import format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.kafka.groups.group_states import GroupType
 
 REASONS = {
     "coordinator_not_observed": "the log of its coordinator is not read here",
@@ -41,9 +43,11 @@ ENDED_BY_ITSELF = {
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The sentences as of ``now_ms``, Unix milliseconds."""
+    """The sentences as of ``now_ms``, Unix milliseconds. ``type``, ``protocol``: of the group that they are about."""
 
     now_ms: int
+    type: str = ""
+    protocol: str = ""
 
     def lost(self, partition: GroupPartition, *, members: bool = False) -> str:
         """Records were deleted before they were read. ``members``: the group has some, and Kafka resets no offset of such a group."""
@@ -51,9 +55,8 @@ class Sentences:
         count = ("" if known else "up to ") + format_count(partition.lost_records if known else partition.lost_offsets, "record")
         were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
         return (
-            f"already deleted: {count} between the committed offset {partition.committed} and the log start {partition.log_start} {were} "
-            "deleted unread. auto.offset.reset decides where its consumers go on: with none they fail until the offset is reset, "
-            f"with latest they skip what is left{_stop_first(members=members)}"
+            f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
+            f"deleted unread. {self._resets.after_loss}{_stop_first(members=members and not self._shares)}"
         )
 
     def went_on(self, at_ms: int) -> str:
@@ -110,8 +113,8 @@ class Sentences:
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
         return (
-            f"the committed offset {partition.committed} is beyond the end of the log, {partition.high_watermark}: records were cut off, "
-            "as by an unclean election, or too high an offset was committed. Where its consumers go on, auto.offset.reset decides"
+            f"the {self._offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: records were cut off, "
+            f"as by an unclean election, or too high an offset was {'set' if self._shares else 'committed'}. {self._resets.beyond_end}"
             f"{_stop_first(members=members)}"
         )
 
@@ -129,8 +132,9 @@ class Sentences:
     def stopped(self, partition: GroupPartition) -> str:
         """It does not move."""
         since = "at least since" if partition.stopped_earlier else "since"
+        done = ", and nothing after it was done with," if self._shares else ""
         return (
-            f"stopped: the committed offset {partition.committed} has not moved {since} {format_time(partition.stopped_since_ms)} "
+            f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {format_time(partition.stopped_since_ms)} "
             f"({self._age(partition.stopped_since_ms)}) although the record at {partition.next_offset} is readable; "
             f"{self._left(partition)}. The disk does not show what its consumers do with the record"
         )
@@ -182,6 +186,18 @@ class Sentences:
         """It goes on."""
         assumed = "; when it will be deleted is not sure, because the limits are assumed" if partition.limits_assumed else ""
         return f"nothing found: {self._left(partition)}{assumed}"
+
+    @property
+    def _shares(self) -> bool:
+        return self.type == GroupType.SHARE
+
+    @property
+    def _offset(self) -> str:
+        return "start offset" if self._shares else "committed offset"
+
+    @property
+    def _resets(self) -> ResetWords:
+        return reset_words(self.type, self.protocol)
 
     def _left(self, partition: GroupPartition) -> str:
         if partition.records_left < 0:

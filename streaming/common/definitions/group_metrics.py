@@ -7,7 +7,7 @@ BY_PARTITION = ("group", "topic", "partition")
 
 LAG_OFFSETS = Metric(
     "segtail_group_lag_offsets",
-    "Offsets between the group's committed ones and the high watermarks, as kafka-consumer-groups counts them.",
+    "Offsets between the group's committed ones and the high watermarks, as kafka-consumer-groups counts them, or kafka-share-groups.",
     BY_TOPIC,
 )
 LAG_RECORDS = Metric(
@@ -34,7 +34,8 @@ LOSS = Metric(
 )
 LOST_RECORDS = Metric(
     "segtail_group_lost_records_total",
-    "Records that were deleted before the group had read them, counted since the job started.",
+    "Records that were deleted before the group had read them, counted since the job started; of a share group those at least that it was "
+    "not done with.",
     BY_TOPIC,
 )
 LOST_OFFSETS = Metric(
@@ -44,7 +45,7 @@ LOST_OFFSETS = Metric(
 )
 COMMITTED_RECORDS = Metric(
     "segtail_group_committed_records_total",
-    "Records that the group's committed offsets have passed since the job started.",
+    "Records that the group's committed offsets have passed since the job started, and what a share group is done with after them.",
     BY_TOPIC,
 )
 LAST_COMMIT = Metric(

@@ -28,9 +28,13 @@ class ShareKey:
     partition: Int32
 
 
+DONE = frozenset({2, 4})
+"""The states in which a group is done with records: acknowledged, archived. Neither is ever left."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateBatch:
-    """Records from the first to the last offset; `delivery_state`: 0 available, 2 acknowledged, 4 archived."""
+    """Records from the first to the last offset; `delivery_state`: 0 available, or one of `DONE`."""
 
     first_offset: Int64
     last_offset: Int64

@@ -125,6 +125,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             expire_ms=expire_ms,
             share=np.zeros(len(chosen), np.bool_),
             delivered=np.zeros(len(chosen), np.int64),
+            done=[None] * len(chosen),
             **{name: np.frombuffer(getattr(rows, name), np.int64)[chosen] for name in longs},
         )
 

@@ -6,6 +6,8 @@ Of a log without one, what was known last stays, and is marked as not observed.
 from collections.abc import Collection, Mapping
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
@@ -44,6 +46,7 @@ class CommitStore:
             columns = CommitColumns(
                 key=self._keys.keys(commits),
                 topic_id=numbered(commits["topic_id"], self._keys.topic_ids),
+                done=_ranges(commits["done"]),
                 **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered")},
             )
             replica.commits.add(commits["effective_offset"].to_numpy(), columns)
@@ -123,10 +126,19 @@ class CommitStore:
             commit_ms=rows.commit_ms,
             expire_ms=rows.expire_ms,
             delivered=rows.delivered,
+            done=rows.done,
             group_names=tuple(self._keys.groups.names),
             topic_names=tuple(self._keys.topics),
             topic_ids=tuple(self._keys.topic_ids.names),
         )
+
+
+def _ranges(column: pa.Array) -> NDArray[np.object_]:
+    found = np.full(len(column), None, np.object_)
+    if column.null_count < len(column):
+        for row, ranges in enumerate(column.to_pylist()):
+            found[row] = None if ranges is None else tuple(ranges)
+    return found
 
 
 def _is_current(key: _Key, currents: Mapping[LogName, Current]) -> bool:

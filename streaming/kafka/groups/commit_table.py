@@ -61,7 +61,8 @@ class CommitRows:
 
     ``key`` is that of a group, topic and partition for as long as the process lives. ``group``, ``topic`` and ``topic_id`` are indexes into
     the names; those of topics stay the same. Of a share group's row only the id is known, and the name is "". ``log``: an index into the
-    logs. ``share``: of a share group. The other columns are those of `COMMITS`; ``offset`` may be `NOT_UNDERSTOOD`.
+    logs. ``share``: of a share group. ``done``: `offset_ranges.Ranges`, None where they are not known. The other columns are those of
+    `COMMITS`; ``offset`` may be `NOT_UNDERSTOOD`.
     """
 
     key: Longs
@@ -75,6 +76,7 @@ class CommitRows:
     commit_ms: Longs
     expire_ms: Longs
     delivered: Longs
+    done: NDArray[np.object_]
     group_names: tuple[str, ...]
     topic_names: tuple[str, ...]
     topic_ids: tuple[str, ...]

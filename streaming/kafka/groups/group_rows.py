@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 _TEXT, _INT, _LONG, _TEXTS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
+_LONGS = pa.list_(_LONG)
 
 LATER = b"later"
-"""Marks a column that agents of earlier versions do not send: then it is -1, which means "none"."""
+"""Marks a column that agents of earlier versions do not send: then a number is -1, which means "none", and a list is null."""
 
 
-def _later(name: str) -> pa.Field:
-    return pa.field(name, _LONG, metadata={LATER: b""})
+def _later(name: str, column: pa.DataType = _LONG) -> pa.Field:
+    return pa.field(name, column, metadata={LATER: b""})
 
 
 REMOVED = -1
@@ -37,7 +38,8 @@ COMMITS = pa.schema(
         ("record_offset", _LONG),  # of the record in the coordinator's log
         ("effective_offset", _LONG),  # of the record that made it count: its own, or the COMMIT marker of its transaction
         ("share", pa.bool_()),  # the start offset of a share group
-        ("delivered", _LONG),  # of a share group: how many records after the offset it has done with
+        ("delivered", _LONG),  # of a share group: how many offsets after that one it is done with
+        _later("done", _LONGS),  # which ones: the first and the last of each range, ascending; null of other groups
     ]
 )
 """One row for each group, topic and partition."""

@@ -15,7 +15,7 @@ _MANY_CHUNKS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitColumns:
-    """Columns of equal length, each key at most once; ``topic_id`` by its number, the rest as in `COMMITS`."""
+    """Columns of equal length, each key at most once; ``topic_id`` by its number, ``done`` as in `CommitRows`, the rest as in `COMMITS`."""
 
     key: Longs
     topic_id: Numbers
@@ -23,6 +23,7 @@ class CommitColumns:
     commit_ms: Longs
     expire_ms: Longs
     delivered: Longs
+    done: NDArray[np.object_]
 
     def __len__(self) -> int:
         return len(self.key)
@@ -31,7 +32,7 @@ class CommitColumns:
     def none(cls) -> Self:
         """No rows."""
         longs = np.empty(0, np.int64)
-        return cls(longs, np.empty(0, np.int32), longs, longs, longs, longs)
+        return cls(longs, np.empty(0, np.int32), longs, longs, longs, longs, np.empty(0, np.object_))
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "CommitColumns":
         """Some of the rows, copied."""

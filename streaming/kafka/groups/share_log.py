@@ -1,7 +1,7 @@
 """Replays one partition of `__share_group_state` as its coordinator does (`ShareCoordinatorShard`), in versions.
 
 A snapshot replaces what was known of a group's partition, an update changes it. What is sent is the start offset, before which the group is
-done with everything, and the number of offsets after it that it is done with too. What consumers hold at the moment is not stored.
+done with everything, and which offsets after it it is done with too. What consumers hold at the moment is not stored.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats.share_group_state import ShareKeyType, ShareUpdate
+from streaming.kafka.formats.share_group_state import DONE, ShareKeyType, ShareSnapshot, ShareUpdate
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_UNDERSTOOD, PENDING, REMOVED, batch_of
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
+from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
 from streaming.kafka.scan.group_records import NotUnderstood
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
@@ -21,13 +22,14 @@ from streaming.kafka.scan.walk import Bytes
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """``delivered`` is 0 where brokers before 4.2 wrote it, which did not count."""
+    """``done``: the offsets after the first that the group is done with; ``delivered``: how many. Brokers bound the number of ranges."""
 
     offset: int
     delivered: int
     commit_ms: int
     record_offset: int
     version: int
+    done: Ranges = ()
 
 
 class ShareLog(LogReplay[ShareRecord]):
@@ -60,6 +62,7 @@ class ShareLog(LogReplay[ShareRecord]):
             effective_offset=[one.record_offset for _, one in rows],
             share=[True] * count,
             delivered=[one.delivered for _, one in rows],
+            done=[one.done for _, one in rows],
         )
 
     def _apply(self, record: ShareRecord, stamp: int) -> bool:
@@ -89,15 +92,14 @@ class ShareLog(LogReplay[ShareRecord]):
         if isinstance(value, NotUnderstood):
             return _Progress(NOT_UNDERSTOOD, 0, -1, at, stamp)
         offset = value.start_offset
-        if isinstance(value, ShareUpdate) and before is not None and offset < 0:
-            offset = before.offset
-        return _Progress(
-            max(offset, REMOVED) if offset != NOT_UNDERSTOOD else offset,
-            max(value.delivery_complete_count, 0),
-            record.timestamp_ms,
-            at,
-            stamp,
-        )
+        earlier = before if isinstance(value, ShareUpdate) else None
+        if earlier is not None and offset < 0:
+            offset = earlier.offset
+        offset = max(offset, REMOVED) if offset != NOT_UNDERSTOOD else offset
+        done = _done(value, earlier.done if earlier is not None else (), offset)
+        count = value.delivery_complete_count  # brokers before 4.2 did not count
+        delivered = count if count >= 0 else sum(last - first + 1 for first, last in pairs(done))
+        return _Progress(offset, delivered, record.timestamp_ms, at, stamp, done)
 
     def _forget_deleted(self) -> None:
         if self._deleted < FORGET_AT_LEAST + len(self._offsets) - self._deleted:
@@ -105,3 +107,9 @@ class ShareLog(LogReplay[ShareRecord]):
         self._offsets = {key: one for key, one in self._offsets.items() if one.offset != REMOVED}
         self._groups.compact()
         self._deleted, self._forgotten = 0, self.version
+
+
+def _done(value: ShareSnapshot | ShareUpdate, before: Ranges, start: int) -> Ranges:
+    """The offsets from ``start`` on that the group is done with; an update has only those that have come."""
+    new = [(each.first_offset, each.last_offset) for each in value.state_batches if each.delivery_state in DONE]
+    return joined((max(first, start), last) for first, last in [*pairs(before), *new] if last >= max(first, start))

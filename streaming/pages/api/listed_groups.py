@@ -14,7 +14,7 @@ from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
-from streaming.cluster.verdicts.commands import Commands, GroupCommands
+from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import CALM, GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
@@ -170,7 +170,7 @@ class ListedGroups:
         commands = self.commands(summary)
         return GroupFindings(
             summary=summary,
-            commands=GroupCommands(group=summary.group, server=commands.server, redacted=commands.redacted),
+            commands=commands.of_group(summary.group, summary.type),
             bounds=self.judged.bounds,
             now_ms=self.judged.now_ms,
             total=sum(of.lag for of, _ in judged if of.lag > 0),

@@ -72,7 +72,7 @@ GROUP_PARTITIONS = Listing(
         Field(name="next_segment", unit=Unit.ID, meaning="the base offset of the segment of that batch"),
         Field(name="next_position", unit=Unit.COUNT, meaning="the position of that batch in its segment"),
         Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
-        Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets"),
+        Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets; of a share group at most so many"),
         replace(LOSS, meaning="when retention may delete the next record"),
         Field(name="loss_records", unit=Unit.COUNT, meaning=f"how many go {_STAKE}"),
         Field(name="loss_bytes", unit=Unit.BYTES, meaning=f"how many go {_STAKE}"),
