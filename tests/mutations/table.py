@@ -207,8 +207,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="details-stake",
         file="streaming/cluster/consumers/group_details.py",
-        before="some = {_log(each): min(end, each.high_watermark) for each, end in zip(partitions, ends, strict=True) if end >= 0}",
-        after="some = {_log(each): end for each, end in zip(partitions, ends, strict=True) if end >= 0}",
+        before="firsts, lasts = (np.minimum(ends, watermarks).tolist() for ends in self._messages.lost_with(partitions))",
+        after="firsts, lasts = (ends.tolist() for ends in self._messages.lost_with(partitions))",
         why="Records that nobody can read yet would be at stake.",
         tests=("tests/consumers/test_group_details.py",),
     ),
