@@ -55,8 +55,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-soon",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="self._soon = (snapshot.found.loss_ms >= 0) & (left < bounds.loss_soon_ms) & ((left < self._pair_age) | self._pair_stopped)",
-        after="self._soon = (snapshot.found.loss_ms >= 0) & (left <= bounds.loss_soon_ms) & ((left < self._pair_age) | self._pair_stopped)",
+        before="self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)",
+        after="self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms <= bounds.loss_soon_ms)",
         why="A loss would be critical when no alert fires yet.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),
