@@ -35,6 +35,28 @@ class Losses:
     last_end: Longs
     by_size: Flags
 
+    def spread(self, items: Longs, count: int) -> "Losses":
+        """The same as items among so many, of which nothing is known of the others."""
+
+        def among(column: Longs) -> Longs:
+            whole = np.full(count, ABSENT)
+            whole[items] = column
+            return whole
+
+        return Losses(
+            at_ms=among(self.at_ms),
+            latest_ms=among(self.latest_ms),
+            first_end=among(self.first_end),
+            last_end=among(self.last_end),
+            by_size=among(self.by_size.astype(np.int64)) > 0,
+        )
+
+
+_NONE: Longs = np.empty(0, np.int64)
+
+NOTHING = Losses(at_ms=_NONE, latest_ms=_NONE, first_end=_NONE, last_end=_NONE, by_size=np.empty(0, np.bool_))
+"""What is known of no offsets."""
+
 
 def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, now_ms: int) -> Losses:
     """Compute when retention deletes offsets.
@@ -44,8 +66,7 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
         offset: offsets at or above their log's start.
     """
     if not len(owner):
-        none = np.empty(0, np.int64)
-        return Losses(at_ms=none, latest_ms=none, first_end=none, last_end=none, by_size=np.empty(0, np.bool_))
+        return NOTHING
     passes = RetentionPasses(logs)
     moments = passes.moments(growth, now_ms)
     goes = np.where(_may_go(passes, logs), np.minimum(moments.by_time, moments.by_size), FAR)

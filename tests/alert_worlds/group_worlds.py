@@ -125,7 +125,7 @@ class _Groups:
                 SEGMENTS,
             )
             limit = self.random.choice((HOUR, 4 * HOUR, 6 * HOUR, 9 * HOUR, 2 * DAY))
-            configs = json.dumps({"topic": {"retention.ms": str(1000 * limit)}})
+            configs = json.dumps({"topic": {"retention.ms": str(1000 * limit)}}) if self.chance(0.9) else ""  # assumed
             values |= {
                 "facts": Facts(segments=segments, configs=configs, replicas=(1,), isr=(1,)).encode(),
                 "active_segment": 6,

@@ -92,6 +92,19 @@ def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> No
     assert (partition(job).loss_records, partition(job).loss_bytes) == (6, 600)
 
 
+def test_at_stake_is_what_is_due_at_the_first_and_at_the_last_moment_of_a_check() -> None:
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 200, 200_000, 2_000), (8, 200, 900_000, 900_000)], SEGMENTS)
+    for interval, most in (("1000", (4, 400)), ("250000", (6, 600))):
+        configs = f'{{"static":{{"log.retention.check.interval.ms":"{interval}"}},"topic":{{"retention.ms":"1000000000"}}}}'
+        job = world(facts=Facts(segments=segments, configs=configs).encode(), active_segment=8, active_position=200)
+        job.agents["a1"].commit(2)
+        job.round()
+        one = partition(job)
+        assert (one.loss_ms, one.loss_latest_ms) == (1_000_001_001, 1_000_001_001 + int(interval))
+        assert (one.loss_records_least, one.loss_bytes_least) == (4, 400)
+        assert (one.loss_records, one.loss_bytes) == most
+
+
 def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, float]:
     """A log that had 1,000 bytes for a day, and grows since then; and when its first segment is beyond its size, Unix milliseconds.
 

@@ -128,7 +128,7 @@ def test_the_lag_is_what_is_counted_one_record_after_the_other(log: Log, offset:
 def test_a_group_that_reads_uncommitted_is_judged_by_the_records_that_it_gets_and_never_held(log: Log, offset: int) -> None:
     start = max(offset, log.log_start)
     place = place_of(log, start, reads_uncommitted=1)
-    found = lags(commit_of(offset, reads_uncommitted=True), ends_of(log), place)
+    found = lags(commit_of(offset, reads_uncommitted=True, log_start=log.log_start), ends_of(log), place)
     assert found.reason == KNOWN
     assert found.left == found.read_uncommitted == log.between(start, log.high_watermark, DATA, ABORTED)
     assert found.next_offset == log.next(start, DATA, ABORTED)
@@ -139,7 +139,9 @@ def test_a_group_that_reads_uncommitted_is_judged_by_the_records_that_it_gets_an
 def test_what_an_earlier_agent_does_not_look_up_is_not_known(log: Log, offset: int) -> None:
     """Its next record is none of an aborted transaction."""
     start = max(offset, log.log_start)
-    found = lags(commit_of(offset, reads_uncommitted=True), ends_of(log), place_of(log, start, reads_uncommitted=-1))
+    found = lags(
+        commit_of(offset, reads_uncommitted=True, log_start=log.log_start), ends_of(log), place_of(log, start, reads_uncommitted=-1)
+    )
     sure = start >= log.high_watermark or not log.between(start, log.high_watermark, ABORTED)
     assert found.reason == (KNOWN if sure else CODES[LagReason.VERSION])
     assert not sure or found.next_offset == log.next(start, DATA, ABORTED)

@@ -55,8 +55,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-soon",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="self._soon = (snapshot.found.loss_ms >= 0) & (left < bounds.loss_soon_ms) & ((left < self._pair_age) | self._pair_stopped)",
-        after="self._soon = (snapshot.found.loss_ms >= 0) & (left <= bounds.loss_soon_ms) & ((left < self._pair_age) | self._pair_stopped)",
+        before="self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)",
+        after="self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms <= bounds.loss_soon_ms)",
         why="A loss would be critical when no alert fires yet.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),
@@ -207,8 +207,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="details-stake",
         file="streaming/cluster/consumers/group_details.py",
-        before="some = {_log(each): min(end, each.high_watermark) for each, end in zip(partitions, ends, strict=True) if end >= 0}",
-        after="some = {_log(each): end for each, end in zip(partitions, ends, strict=True) if end >= 0}",
+        before="firsts, lasts = (np.minimum(ends, watermarks).tolist() for ends in self._messages.lost_with(partitions))",
+        after="firsts, lasts = (ends.tolist() for ends in self._messages.lost_with(partitions))",
         why="Records that nobody can read yet would be at stake.",
         tests=("tests/consumers/test_group_details.py",),
     ),

@@ -498,6 +498,20 @@ def test_consumers_are_to_be_stopped_only_where_there_are_some() -> None:
     assert found.text.endswith("Its consumers have to be stopped before an offset is reset")
 
 
+def test_a_loss_is_between_two_checks_and_takes_between_two_numbers_of_records() -> None:
+    loses = replace(READING, loss_ms=NOW + HOUR, loss_records=36, loss_bytes=2048, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 5 * HOUR)
+    between = replace(loses, loss_latest_ms=NOW + HOUR + 300_000, loss_records_least=9, loss_bytes_least=512)
+    assert stated(between)[0].text == (
+        "its oldest unread records will be deleted between 2023-11-14T23:13:20Z (in 1h) and 2023-11-14T23:18:20Z "
+        "unless they are read before: between 9 and 36 records, at most 2.0 KiB, with all that is due at the same check"
+    )
+    due = replace(between, loss_ms=NOW - 1000, loss_latest_ms=NOW + 300_000, loss_records_least=36)
+    assert stated(due)[0].text == (
+        "its oldest unread records will be deleted with the next check, by 2023-11-14T22:18:20Z, unless they are read before: "
+        "36 records, 2.0 KiB, with all that is due at the same check"
+    )
+
+
 def test_limits_that_are_assumed_are_reported_in_words() -> None:
     later = replace(READING, loss_ms=NOW + 48 * HOUR, limits_assumed=True)
     assert only(later).text.endswith("; when it will be deleted is not sure, because the limits are assumed")

@@ -156,13 +156,16 @@ class GroupPartition(PublicMessage):
     ``isolation``: `READ_UNCOMMITTED` if some offset of the group proves that it reads so, "" if not: then ``read_committed`` is assumed.
     ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
     ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
-    ``loss_ms``: when retention deletes the first unread record, with ``loss_records`` and ``loss_bytes`` at stake then: all that the same
-    check deletes. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that could set the limits is not known
-    here, so a weaker one or Kafka's defaults are used; false if nothing is unread. ``stopped_since_ms``: since when the committed offset
-    has not moved although a record was readable, -1 if it is not stopped; ``stopped_earlier``: that is when it was first looked at, so it
-    may have stopped earlier. ``held``: nothing is readable with that isolation, but data records wait behind an open transaction.
-    ``held_by``: that transaction, None if it is not known. ``batch``: that of the next record, as it was checked for this answer; None if
-    it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
+    ``loss_ms``: when retention deletes the first unread record at the earliest, ``loss_latest_ms`` at the latest: the broker checks now
+    and then. All that the same check deletes is at stake: ``loss_records_least`` with ``loss_bytes_least`` at the earliest check,
+    ``loss_records`` with ``loss_bytes`` at the latest. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that
+    could set the limits is not known here, so a weaker one or Kafka's defaults are used; false if nothing is unread.
+
+    ``stopped_since_ms``: since when the committed offset has not moved although a record was readable, -1 if it is not stopped;
+    ``stopped_earlier``: that is when it was first looked at, so it may have stopped earlier. ``held``: nothing is readable with that isolation, but
+    data records wait behind an open transaction. ``held_by``: that transaction, None if it is not known. ``batch``: that of the next record, as
+    it was checked for this answer; None if it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in
+    `GroupFinding`.
     """
 
     topic: str
@@ -189,8 +192,11 @@ class GroupPartition(PublicMessage):
     lost_records: int = -1
     lost_offsets: int = 0
     loss_ms: int = -1
+    loss_latest_ms: int = -1
     loss_records: int = -1
     loss_bytes: int = -1
+    loss_records_least: int = -1
+    loss_bytes_least: int = -1
     loss_by_size: bool = False
     limits_assumed: bool = False
     retention_ms: int = -1

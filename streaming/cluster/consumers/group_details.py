@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.broker.protocol.group_json import BatchCheck, GroupPartition
@@ -63,8 +64,9 @@ class GroupDetails:
 
     def staked(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
         """The partitions; those that will lose records with what is deleted with the next one."""
-        ends = self._messages.lost_with(partitions).tolist()
-        some = {_log(each): min(end, each.high_watermark) for each, end in zip(partitions, ends, strict=True) if end >= 0}
+        watermarks = [each.high_watermark for each in partitions]
+        firsts, lasts = (np.minimum(ends, watermarks).tolist() for ends in self._messages.lost_with(partitions))
+        some = {_log(each): (first, last) for each, first, last in zip(partitions, firsts, lasts, strict=True) if last >= 0}
         some = dict(list(some.items())[:MOST_LOOKED_AT])
         answers = self._positions([(each, _stake(each, some[_log(each)])) for each in partitions if _log(each) in some])
         return [_with_stake(each, some[_log(each)], answers) if _log(each) in some else each for each in partitions]
@@ -106,9 +108,9 @@ def _log(partition: GroupPartition) -> TopicPartition:
     return partition.topic, partition.partition
 
 
-def _stake(partition: GroupPartition, end: int) -> set[int]:
-    """The offsets whose positions are needed to know what goes with the next record, up to ``end``."""
-    return {partition.next_offset, end, _readable_end(partition, end)}
+def _stake(partition: GroupPartition, ends: tuple[int, int]) -> set[int]:
+    """The offsets whose positions are needed to know what goes with the next record, up to each of these."""
+    return {partition.next_offset, *ends, *(_readable_end(partition, end) for end in ends)}
 
 
 def _readable_end(partition: GroupPartition, end: int) -> int:
@@ -116,19 +118,29 @@ def _readable_end(partition: GroupPartition, end: int) -> int:
     return max(partition.next_offset, min(end, partition.last_stable_offset))
 
 
-def _with_stake(partition: GroupPartition, end: int, answers: Mapping[Position, Mapping[str, Any]]) -> GroupPartition:
+def _with_stake(partition: GroupPartition, ends: tuple[int, int], answers: Mapping[Position, Mapping[str, Any]]) -> GroupPartition:
+    first, last = (_between(partition, end, answers) for end in ends)
+    if last is not None:
+        partition = replace(partition, loss_records=last[0], loss_bytes=last[1])
+    if first is not None:
+        partition = replace(partition, loss_records_least=first[0], loss_bytes_least=first[1])
+    return partition
+
+
+def _between(partition: GroupPartition, end: int, answers: Mapping[Position, Mapping[str, Any]]) -> tuple[int, int] | None:
+    """The records and bytes from the next record to an offset; None if they are not known."""
     first, stable, last = (
         answers.get((partition.topic, partition.partition, offset))
         for offset in (partition.next_offset, _readable_end(partition, end), end)
     )
     if first is None or stable is None or last is None or len({each["edition"] for each in (first, stable, last)}) > 1:
-        return partition
+        return None
     if partition.reads_uncommitted:
         readable = stable["data"] - first["data"]
     else:
         readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
     undecided = last["data"] - stable["data"]  # of transactions that are open there: it would be lost, too
-    return replace(partition, loss_records=max(readable + undecided, 0), loss_bytes=max(last["bytes"] - first["bytes"], 0))
+    return max(readable + undecided, 0), max(last["bytes"] - first["bytes"], 0)
 
 
 def _is_suspect(partition: GroupPartition) -> bool:

@@ -1,15 +1,15 @@
 """When retention will delete offsets of observed logs, and by which limits: the rule of `streaming.rules.group_loss` for a page."""
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.group_loss import Losses, losses, mean_rates
+from streaming.rules.group_loss import NOTHING, Losses, losses, mean_rates
 from streaming.rules.retention_passes import Growth
 from streaming.rules.segment_columns import ABSENT
+
+_NONE: Longs = np.empty(0, np.int64)
 
 
 def losses_of(
@@ -25,7 +25,7 @@ def losses_of(
     listed = retention.listed
     where = retention.items[listed.items]  # of each listed log its index in `observed`
     if not len(where) or not len(items):
-        return _nothing(len(items))
+        return NOTHING.spread(_NONE, len(items))
     owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
     known = np.flatnonzero(where[owner] == items)
     mean = mean_rates(listed.logs, now_ms)
@@ -33,10 +33,7 @@ def losses_of(
         rate=mean if rates is None else np.where(rates[where] >= 0, rates[where], mean),
         active_first_ms=observed.columns["active_first_timestamp"][where],
     )
-    found, all_of = losses(listed.logs, growth, owner[known], offsets[known], now_ms), _nothing(len(items))
-    for field in fields(Losses):
-        getattr(all_of, field.name)[known] = getattr(found, field.name)
-    return all_of
+    return losses(listed.logs, growth, owner[known], offsets[known], now_ms).spread(known, len(items))
 
 
 def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
@@ -46,8 +43,3 @@ def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
     there = np.append(retention.items, ABSENT)[place] == items
     found: Flags = np.append(assumed, False)[place] & there
     return found
-
-
-def _nothing(count: int) -> Losses:
-    at_ms, latest_ms, first_end, last_end = (np.full(count, ABSENT) for _ in range(4))
-    return Losses(at_ms=at_ms, latest_ms=latest_ms, first_end=first_end, last_end=last_end, by_size=np.zeros(count, np.bool_))

@@ -12,9 +12,10 @@ from streaming.cluster.consumers.group_losses import losses_of
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.view.open_list import Late
 from streaming.cluster.view.view import View
-from streaming.common.arrays import Flags, Longs
+from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import PendingCommit
+from streaming.rules.group_loss import Losses
 
 NOT_COMMITTED = "not_committed"
 """Why there is no lag of a partition of which a group has no offset but those of open transactions: its consumers wait all the same."""
@@ -60,30 +61,36 @@ class GroupPartitions:
             for topic, partition in partitions
         ]
 
-    def lost_with(self, partitions: Sequence[GroupPartition]) -> Longs:
-        """Up to which offset retention deletes what it deletes together with the next record of each, `ABSENT` for nothing."""
-        return self._losses(partitions)[0]
+    def lost_with(self, partitions: Sequence[GroupPartition]) -> tuple[Longs, Longs]:
+        """Up to which offset retention deletes what it deletes together with the next record of each, `ABSENT` for nothing.
+
+        First by the earliest check that does, then by the latest.
+        """
+        losses, _ = self._losses(partitions)
+        return losses.first_end, losses.last_end
 
     def _waiting(self, row: int) -> Sequence[PendingCommit]:
         return self._pending.get(self.snapshot.rows.group_names[self.snapshot.rows.group[row]], ())
 
     def _limited(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
         """The partitions; those with a next record with the limits of their logs."""
-        _, by_size, items = self._losses(partitions)
+        losses, items = self._losses(partitions)
         retention = self._logs.retention
         limited = []
-        for each, sized, item in zip(partitions, by_size.tolist(), items.tolist(), strict=True):
+        for each, sized, latest_ms, item in zip(
+            partitions, losses.by_size.tolist(), losses.latest_ms.tolist(), items.tolist(), strict=True
+        ):
             place = int(np.searchsorted(retention.items, item))
             limits = retention.limits[place] if item >= 0 and place < len(retention.items) and retention.items[place] == item else None
             if limits is not None:
-                each = replace(each, limits_assumed=limits.assumed, loss_by_size=sized)
+                each = replace(each, limits_assumed=limits.assumed, loss_by_size=sized, loss_latest_ms=latest_ms)
                 if limits.deletes:
                     each = replace(each, retention_ms=limits.retention_ms, retention_bytes=limits.retention_bytes)
             limited.append(each)
         return limited
 
-    def _losses(self, partitions: Sequence[GroupPartition]) -> tuple[Longs, Flags, Longs]:
-        """For each partition the end of what is lost with its next record, whether its size deletes it, and its log; `ABSENT` for none."""
+    def _losses(self, partitions: Sequence[GroupPartition]) -> tuple[Losses, Longs]:
+        """When and how each partition loses its next record, and its log; `ABSENT` for none."""
         snapshot, observed, rates = self.snapshot, self._logs.observed, self._rates
         some = [at for at, each in enumerate(partitions) if each.next_offset >= 0 and (each.topic, each.partition) in self._replicas]
         logs: list[TopicPartition] = [(partitions[at].topic, partitions[at].partition) for at in some]
@@ -93,9 +100,7 @@ class GroupPartitions:
         growth[items[some]] = [rates.get(log, ABSENT) for log in logs]
         offsets = np.array([partitions[at].next_offset for at in some], np.int64)
         losses = losses_of(observed, self._logs.retention, items[some], offsets, snapshot.at_ms, growth)
-        ends, by_size = np.full(len(partitions), ABSENT, np.int64), np.zeros(len(partitions), np.bool_)
-        ends[some], by_size[some] = losses.last_end, losses.by_size
-        return ends, by_size, items
+        return losses.spread(np.array(some, np.int64), len(partitions)), items
 
 
 def uncommitted(snapshot: GroupSnapshot, group: str, waiting: Iterable[PendingCommit]) -> list[TopicPartition]:

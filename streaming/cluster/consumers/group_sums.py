@@ -90,8 +90,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         return np.where(total(there) > 0, total(np.where(there, values, 0)), ABSENT)
 
     def earliest(values: Longs) -> Longs:
-        least = _reduced(np.minimum, np.where(values == ABSENT, _FAR, values), first)
-        return np.where(least == _FAR, ABSENT, least)
+        return earliest_of(values, first)
 
     unread = lags.next_offset >= 0
     return PairSums(
@@ -117,6 +116,12 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         below=total(lags.below > 0),
         reads_uncommitted=total(lags.reads_uncommitted),
     )
+
+
+def earliest_of(times: Longs, first: Longs) -> Longs:
+    """The earliest time of each pair whose first commits these are; `ABSENT` if it has none."""
+    least = _reduced(np.minimum, np.where(times == ABSENT, _FAR, times), first)
+    return np.where(least == _FAR, ABSENT, least)
 
 
 def _reduced(function: np.ufunc, values: Longs, first: Longs) -> Longs:

@@ -12,6 +12,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, L
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import UNTIMED
 from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, GroupBounds
+from streaming.cluster.verdicts.group_danger import endangered_losses
 from streaming.common.arrays import Flags, Longs
 
 FirstPending = Mapping[tuple[str, str, int], int]
@@ -58,8 +59,8 @@ class _Judge:
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
-        left = snapshot.found.loss_ms - now_ms
-        self._soon = (snapshot.found.loss_ms >= 0) & (left < bounds.loss_soon_ms) & ((left < self._pair_age) | self._pair_stopped)
+        endangered_ms = endangered_losses(snapshot, now_ms)
+        self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
 
     def verdicts(self) -> CommitVerdicts:
         """All of them."""

@@ -65,21 +65,28 @@ class Sentences:
 
     def will_lose(self, partition: GroupPartition) -> str:
         """Retention deletes what is not read."""
-        known = partition.loss_records >= 0 and partition.loss_bytes >= 0
-        stake = (
-            f": {format_count(partition.loss_records, 'record')}, {format_size(partition.loss_bytes)}, "
-            "with all that is due at the same check"
-            if known
-            else ""
-        )
-        when = (
-            "with the next check"
-            if partition.loss_ms <= self.now_ms
-            else f"at {format_time(partition.loss_ms)} ({self._age(partition.loss_ms)})"
-        )
         limit = " by retention.bytes" if partition.loss_by_size else ""
         assumed = " by limits that are assumed," if partition.limits_assumed else ""
-        return f"its oldest unread records will be deleted{limit}{assumed} {when} unless they are read before{stake}"
+        when = f"{self._checked(partition)} unless they are read before"
+        return f"its oldest unread records will be deleted{limit}{assumed} {when}{self._stake(partition)}"
+
+    def _checked(self, partition: GroupPartition) -> str:
+        """When the check comes that deletes the next record."""
+        latest = format_time(partition.loss_latest_ms) if partition.loss_latest_ms > max(partition.loss_ms, self.now_ms) else ""
+        if partition.loss_ms <= self.now_ms:
+            return f"with the next check, by {latest}," if latest else "with the next check"
+        first = f"{format_time(partition.loss_ms)} ({self._age(partition.loss_ms)})"
+        return f"between {first} and {latest}" if latest else f"at {first}"
+
+    def _stake(self, partition: GroupPartition) -> str:
+        """What is deleted with the next record."""
+        most, least = partition.loss_records, partition.loss_records_least
+        if most < 0 or partition.loss_bytes < 0:
+            return ""
+        count = format_count(most, "record")
+        if 0 <= least < most:
+            return f": between {least:,} and {count}, at most {format_size(partition.loss_bytes)}, with all that is due at the same check"
+        return f": {count}, {format_size(partition.loss_bytes)}, with all that is due at the same check"
 
     def damaged(self, partition: GroupPartition, batch: BatchCheck, *, members: bool = False) -> str:
         """The next batch cannot be read. ``members``: as in `lost`."""

@@ -29,7 +29,14 @@ LAG_SECONDS = Metric(
 )
 LOSS = Metric(
     "segtail_group_loss_timestamp_seconds",
-    "When retention will delete the first record that the group has not read, the soonest of the partitions; absent if it will not.",
+    "When retention will delete the first record that the group has not read at the earliest, the soonest of the partitions; absent if it "
+    "will not, and where the limits are assumed.",
+    BY_TOPIC,
+)
+ENDANGERED = Metric(
+    "segtail_group_endangered_timestamp_seconds",
+    "As segtail_group_loss_timestamp_seconds, the soonest of the partitions that are in danger: less time is left there than the record is "
+    "old, or the group has stopped; absent if none is.",
     BY_TOPIC,
 )
 LOST_RECORDS = Metric(

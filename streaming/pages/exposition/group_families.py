@@ -11,6 +11,7 @@ from streaming.cluster.consumers.group_labels import PairLabels, partition_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import Family, Samples, family_of, labels
 from streaming.common.arrays import Flags, Longs
@@ -60,7 +61,8 @@ def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[F
     yield plain(group_metrics.LAG_BYTES, sums.bytes)
     oldest = (sums.oldest_append_ms[pair_labels.shown], sums.oldest_timestamp_ms[pair_labels.shown])
     yield _labelled(group_metrics.LAG_SECONDS, pair_labels.labels, "clock", _ages(*oldest, known, now_ms))
-    yield plain(group_metrics.LOSS, sums.loss_ms)
+    yield plain(group_metrics.LOSS, pair_losses(snapshot, certain_losses(snapshot.found)))
+    yield plain(group_metrics.ENDANGERED, pair_losses(snapshot, endangered_losses(snapshot, now_ms)))
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
     yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
@@ -110,7 +112,7 @@ def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int
         np.where(unread & (column[rows] < 0), UNTIMED, column[rows]) for column in (lags.next_append_ms, lags.next_timestamp_ms)
     )
     yield _labelled(group_metrics.PARTITION_LAG_SECONDS, series_labels, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
-    yield _family(group_metrics.PARTITION_LOSS, series_labels, snapshot.found.loss_ms[rows])
+    yield _family(group_metrics.PARTITION_LOSS, series_labels, certain_losses(snapshot.found)[rows])
     yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
 
 

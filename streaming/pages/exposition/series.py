@@ -42,6 +42,7 @@ _ALERTED = frozenset(
         group_metrics.LAG_RECORDS,
         group_metrics.LAG_SECONDS,
         group_metrics.LOSS,
+        group_metrics.ENDANGERED,
         group_metrics.LOST_RECORDS,
         group_metrics.LOST_OFFSETS,
         group_metrics.PENDING_COMMITS,

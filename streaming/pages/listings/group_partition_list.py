@@ -8,7 +8,8 @@ from streaming.pages.listings.list_cells import Cell, Times, Unit, count
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, partition_field
 
-_STAKE = "with that record, as all of it is due at the same check"
+_STAKE = "with that record, as all of it is due at the same check, if that comes as late as it may"
+_LEAST = "likewise, if the check comes as early as it may"
 
 
 def _left(row: GroupPartition, _: Times) -> Cell:
@@ -73,9 +74,12 @@ GROUP_PARTITIONS = Listing(
         Field(name="next_position", unit=Unit.COUNT, meaning="the position of that batch in its segment"),
         Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
         Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets; of a share group at most so many"),
-        replace(LOSS, meaning="when retention may delete the next record"),
+        replace(LOSS, meaning="when retention deletes the next record at the earliest"),
+        Field(name="loss_latest_ms", unit=Unit.MOMENT, meaning="when it does so at the latest, one check interval later"),
         Field(name="loss_records", unit=Unit.COUNT, meaning=f"how many go {_STAKE}"),
         Field(name="loss_bytes", unit=Unit.BYTES, meaning=f"how many go {_STAKE}"),
+        Field(name="loss_records_least", unit=Unit.COUNT, meaning=_LEAST),
+        Field(name="loss_bytes_least", unit=Unit.BYTES, meaning=_LEAST),
         Field(name="loss_by_size", unit=Unit.FLAG, meaning="`retention.bytes` deletes it, not `retention.ms`"),
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of its log are Kafka's defaults or weaker ones"),
         Field(name="retention_ms", unit=Unit.DURATION, meaning="the limit in force"),

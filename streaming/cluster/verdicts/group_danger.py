@@ -1,0 +1,30 @@
+"""Which partitions of groups are in danger of a loss, for the judge and for the metric of its alert: each is compared with itself."""
+
+import numpy as np
+
+from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_sums import CommitFacts, earliest_of
+from streaming.common.arrays import Longs
+
+
+def certain_losses(found: CommitFacts) -> Longs:
+    """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: nobody is woken by a guess."""
+    return np.where(found.assumed, ABSENT, found.loss_ms)
+
+
+def endangered_losses(snapshot: GroupSnapshot, now_ms: int) -> Longs:
+    """The same of the commits that are in danger, `ABSENT` for the others.
+
+    Where retention is short, every group is close to it, and one that keeps up is in no danger: less time has to be left than the next
+    record is old, or the group stands still at it.
+    """
+    found = snapshot.found
+    loss_ms, next_ms = certain_losses(found), found.lags.next_ms
+    age = np.where(next_ms >= 0, np.maximum(now_ms - next_ms, 0), 0)
+    return np.where((loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped), loss_ms, ABSENT)
+
+
+def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:
+    """The earliest of some losses over the partitions of each pair of group and topic."""
+    return earliest_of(loss_ms, snapshot.pairs.first)
