@@ -25,7 +25,6 @@ from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
-from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD
 
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
@@ -174,7 +173,7 @@ class GroupTracker:
         unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
         committed = Committed(
             offset=rows.offset,
-            reason=commit_reasons(rows, logs, observed, unread, NOT_UNDERSTOOD),
+            reason=commit_reasons(rows, logs, observed, unread),
             beyond=self._round.was_beyond,
             share=rows.share,
             delivered=rows.delivered,
