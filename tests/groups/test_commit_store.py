@@ -11,7 +11,7 @@ from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, Current
 from streaming.kafka.groups.followed_groups import GroupLimit
-from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, REMOVED, GroupChanges, batch_of
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_REPLICATED, PENDING, REMOVED, GroupChanges, batch_of
 from streaming.kafka.scan.group_records import EndMarker
 from tests.groups.test_commit_log import commit, new_log, replay
 
@@ -41,7 +41,7 @@ def changes(log: CommitLog, store: CommitStore, agent: str = "a") -> GroupChange
 def test_what_is_above_the_high_watermark_waits() -> None:
     log, store = replay(new_log(), commit(0, 10), commit(1, 20, partition=1)), CommitStore()
     store.take("a", changes(log, store))
-    assert reported(store.table(at(1))) == {("g", "t", 0): 10}
+    assert reported(store.table(at(1))) == {("g", "t", 0): 10, ("g", "t", 1): NOT_REPLICATED}
     replay(log, commit(2, 11), commit(3, None, partition=1))
     store.take("a", changes(log, store))
     assert reported(store.table(at(2))) == {("g", "t", 0): 10, ("g", "t", 1): 20}
@@ -115,6 +115,17 @@ def test_pending_commits_below_the_high_watermark() -> None:
     store.take("a", changes(log, store))
     found = store.table(at(3))
     assert ([one.producer_id for one in found.pending], reported(found)) == ([8], {("g", "t", 0): 10})
+
+
+def test_a_commit_is_pending_until_the_marker_of_its_transaction_is_below_the_high_watermark() -> None:
+    log, store = replay(new_log(), commit(0, 10), commit(1, 20, producer=7), commit(2, 30, producer=8)), CommitStore()
+    store.take("a", changes(log, store))
+    replay(log, EndMarker(3, 7, True), EndMarker(4, 8, False), commit(5, 40, producer=7))
+    store.take("a", changes(log, store))
+    for high_watermark, pending, offset in ((2, [7], 10), (3, [7, 8], 10), (6, [7], 20)):
+        found = store.table(at(high_watermark))
+        assert ([one.producer_id for one in found.pending], reported(found)) == (pending, {("g", "t", 0): offset})
+    assert [one.offset for one in found.pending] == [40]
 
 
 @pytest.mark.parametrize("partition", [-1, -(2**31), 2**31 - 1])
@@ -242,9 +253,86 @@ def test_what_is_not_understood_or_left_out_of_a_log_is_counted_apart() -> None:
     assert (log.unreadable, log.omitted) == (2, 3)
 
 
+def states(commits: Commits) -> dict[str, tuple[str, int]]:
+    return {name: (group.state, group.members) for name, group in commits.groups.items()}
+
+
+WAITS = ("Unknown", NOT_REPLICATED)
+
+
 def test_a_group_counts_from_the_high_watermark_on_and_what_was_sent_before_waits_with_what_comes() -> None:
     log, store = replay(new_log(), commit(0, 10), commit(1, 20, group="h")), CommitStore()
     store.take("a", changes(log, store))
     replay(log, commit(2, 30, group="i"))
     store.take("a", changes(log, store))
-    assert [sorted(store.table(at(high_watermark)).groups) for high_watermark in (0, 1, 2, 3)] == [[], ["g"], ["g", "h"], ["g", "h", "i"]]
+    empty = ("Empty", 0)
+    assert [states(store.table(at(high_watermark))) for high_watermark in (0, 1, 2, 3)] == [
+        {"g": WAITS, "h": WAITS, "i": WAITS},
+        {"g": empty, "h": WAITS, "i": WAITS},
+        {"g": empty, "h": empty, "i": WAITS},
+        {"g": empty, "h": empty, "i": empty},
+    ]
+
+
+def test_the_newest_commit_below_the_high_watermark_counts_whatever_is_above_it() -> None:
+    log, store = new_log(), CommitStore()
+    for number in range(40):
+        replay(log, commit(number, 100 + number, partition=number % 2))
+        store.take("a", changes(log, store))
+    for high_watermark in (7, 8, 20, 33, 40):
+        newest = [high_watermark - 1 - (high_watermark - 1 - partition) % 2 for partition in (0, 1)]
+        assert reported(store.table(at(high_watermark))) == {("g", "t", each % 2): 100 + each for each in newest}
+
+
+def test_a_tombstone_above_the_high_watermark_deletes_nothing_yet() -> None:
+    log, store = replay(new_log(), commit(0, 10)), CommitStore()
+    store.take("a", changes(log, store))
+    replay(log, commit(1, None))
+    store.take("a", changes(log, store))
+    assert [reported(store.table(at(high_watermark))) for high_watermark in (1, 2)] == [{("g", "t", 0): 10}, {}]
+
+
+def test_of_a_log_that_was_read_anew_what_is_above_the_high_watermark_is_not_known_nor_what_was_before_it() -> None:
+    """An agent that was started again sends the newest commits alone, and so the tombstone of what may count still."""
+    log, store = replay(new_log(), commit(0, 10), commit(1, 20, partition=1), commit(2, 11), commit(3, None, partition=1)), CommitStore()
+    store.take("a", changes(log, store))
+    assert reported(store.table(at(2))) == {("g", "t", 0): NOT_REPLICATED, ("g", "t", 1): NOT_REPLICATED}
+    replay(log, commit(4, 12))
+    store.take("a", changes(log, store))
+    assert reported(store.table(at(2))) == {("g", "t", 0): NOT_REPLICATED, ("g", "t", 1): NOT_REPLICATED}
+    assert reported(store.table(at(3))) == {("g", "t", 0): 11, ("g", "t", 1): NOT_REPLICATED}
+    assert reported(store.table(at(4))) == {("g", "t", 0): 11}
+    assert reported(store.table(at(5))) == {("g", "t", 0): 12}
+
+
+def test_what_was_left_out_because_too_much_waits_makes_a_doubt_and_no_older_answer() -> None:
+    log, store = replay(new_log(), commit(0, 10), commit(1, 20, partition=1)), CommitStore()
+    store.take("a", changes(log, store))
+    assert len(store.table(at(2)).rows) == 2
+    for number in range(2, 100):
+        replay(log, commit(number, number))
+        store.take("a", changes(log, store))
+    assert reported(store.table(at(2))) == {("g", "t", 0): 10, ("g", "t", 1): 20}
+    assert reported(store.table(at(50))) == {("g", "t", 0): NOT_REPLICATED, ("g", "t", 1): 20}
+    assert reported(store.table(at(100))) == {("g", "t", 0): 99, ("g", "t", 1): 20}
+
+
+def test_a_log_whose_reader_is_too_far_behind_loses_nothing_that_counts() -> None:
+    """Who missed deletions that are forgotten gets everything: nothing of it shows when the rest was removed."""
+    log, store = replay(new_log(1000), commit(0, 10), commit(1, 11, group="h"), commit(2, 12, group="i")), CommitStore()
+    store.take("a", changes(log, store))
+    store.table(at(3))
+    replay(log, commit(3, 13, group="h"), commit(4, None, group="i"))
+    for number in range(200):
+        replay(log, commit(log.upto, 1, group=f"console-{number}"), commit(log.upto + 1, None, group=f"console-{number}"))
+    assert changes(log, store).whole
+    store.take("a", changes(log, store))
+    assert reported(store.table(at(3))) == {("g", "t", 0): 10, ("h", "t", 0): 11, ("i", "t", 0): 12}
+    assert reported(store.table(at(log.upto))) == {("g", "t", 0): 10, ("h", "t", 0): 13}
+
+
+def test_of_a_log_without_any_high_watermark_groups_are_known_and_their_offsets_are_not() -> None:
+    log, store = replay(new_log(), commit(0, 10), commit(1, 20, partition=1), commit(2, None, partition=1)), CommitStore()
+    store.take("a", changes(log, store))
+    found = store.table({})
+    assert (reported(found), states(found)) == ({("g", "t", 0): NOT_REPLICATED}, {"g": WAITS})

@@ -9,7 +9,7 @@ from streaming.kafka.formats.consumer_offsets import OffsetCommit
 from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Current
-from streaming.kafka.groups.group_rows import REMOVED, GroupChanges
+from streaming.kafka.groups.group_rows import NOT_REPLICATED, REMOVED, GroupChanges
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecords
 from tests.groups.test_commit_log import new_log, value
 from tests.groups.test_commit_store import LOG, reported
@@ -213,5 +213,12 @@ def test_the_store_shows_what_is_below_the_high_watermark(history: History, lags
         replay(log, (record,))
         store.take("a", log.changes(store.version("a", LOG)[1]))
         high = max(high, at + 1 - (lags[at] if at < len(lags) else 0))
-        assert reported(store.table({LOG: Current("a", high)})) == replayed(history[:high]).reported
+        then, found = replayed(history[:high]), store.table({LOG: Current("a", high)})
+        stated = reported(found)
+        waiting = {key for key, offset in stated.items() if offset == NOT_REPLICATED}
+        assert {key: offset for key, offset in stated.items() if key not in waiting} == then.reported
+        assert waiting <= {(each.group, each.topic, each.partition) for each in history[high : at + 1] if isinstance(each, Commit)} | {
+            key for _, key, _ in then.waiting
+        }
+        assert {(each.producer_id, (each.group, each.topic, each.partition), each.offset) for each in found.pending} == then.waiting
     assert reported(store.table({LOG: Current("a", len(history))})) == replayed(history).reported

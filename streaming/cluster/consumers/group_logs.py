@@ -10,6 +10,7 @@ from streaming.cluster.consumers.group_rates import Rates
 from streaming.cluster.view.exported import Observed
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
+from streaming.kafka.groups.group_rows import NOT_REPLICATED, NOT_UNDERSTOOD
 
 TopicPartition = tuple[str, int]
 
@@ -148,14 +149,15 @@ def made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:
     return other
 
 
-def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags, not_understood: int) -> Codes:
+def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags) -> Codes:
     """The code of why each commit cannot count; ``observed`` and ``unread`` are of the coordinators' logs."""
     if not len(rows):
         return np.empty(0, np.int8)
     return first(
         coded(~observed[rows.log], LagReason.NOT_OBSERVED),
         coded(unread[rows.log], LagReason.UNREAD),
-        coded(rows.offset == not_understood, LagReason.NOT_UNDERSTOOD),
+        coded(rows.offset == NOT_REPLICATED, LagReason.NOT_REPLICATED),
+        coded(rows.offset == NOT_UNDERSTOOD, LagReason.NOT_UNDERSTOOD),
         np.where(logs.reason[logs.of_row] == CODES[LagReason.TOPIC_GONE], CODES[LagReason.TOPIC_GONE], KNOWN),
         coded(made_anew(rows, logs), LagReason.MADE_ANEW),
     )

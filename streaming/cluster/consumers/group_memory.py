@@ -15,6 +15,7 @@ from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
+from streaming.kafka.groups.group_rows import NOT_REPLICATED
 
 PAIR_BITS = 32
 """A key of commits, without so many low bits, is the number of its pair of group and topic."""
@@ -111,16 +112,18 @@ class GroupMemory:
         at = self._columns
         new = at["since_ms"] == ABSENT
         stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
-        moved = new | (at["offset"] != rows.offset) | (rows.share & (at["delivered"] != rows.delivered))
+        waits = rows.offset == NOT_REPLICATED  # what counts is not known for a moment: it has not moved by that
+        moved = ~waits & (new | (at["offset"] != rows.offset) | (rows.share & (at["delivered"] != rows.delivered)))
         for name in ("since_ms", "readable_ms", "watched_ms", "lost_ms"):
             at[name] = np.minimum(at[name], now_ms)
         at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
         if self._past is not None:
             since_ms = self._past(rows)
             stored = np.where(since_ms >= 0, np.minimum(since_ms, now_ms), now_ms)
-        at["since_ms"] = np.where(new, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
+        at["since_ms"] = np.where(new & ~waits, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
         self._last_ms = now_ms
-        at["offset"], at["delivered"] = rows.offset, rows.delivered
+        at["offset"] = np.where(waits, at["offset"], rows.offset)
+        at["delivered"] = np.where(waits, at["delivered"], rows.delivered)
         at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.left > 0
         begins = readable & (at["readable_ms"] == ABSENT)

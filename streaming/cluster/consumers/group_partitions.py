@@ -177,7 +177,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         partition=partition,
         topic_id=rows.topic_ids[rows.topic_id[row]] or logs.topic_ids[log],
         broker=int(logs.broker[log]),
-        committed=int(rows.offset[row]),
+        committed=max(int(rows.offset[row]), ABSENT),
         commit_ms=int(rows.commit_ms[row]),
         expiration_ms=int(snapshot.found.expiration_ms[row]),
         log_start=int(logs.log_start[log]),

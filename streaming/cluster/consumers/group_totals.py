@@ -119,5 +119,5 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
         "last_commit_ms": best(np.maximum, sums.last_commit_ms, ABSENT),
     }
     for name in ("members", "epoch", "state_ms"):
-        columns[name] = np.array([ABSENT if each is None else getattr(each, name) for each in facts], np.int64)
+        columns[name] = np.array([ABSENT if each is None else max(getattr(each, name), ABSENT) for each in facts], np.int64)
     return GroupTotals(snapshot=snapshot, names=names, number=number, columns=columns)

@@ -28,7 +28,6 @@ from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
-from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD
 
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
@@ -254,7 +253,7 @@ def _commit_reasons(commits: Commits, logs: GroupLogs, late: Collection[LogName]
     """The code of why each commit cannot count."""
     observed = np.array([log.observed for log in commits.logs], np.bool_)
     unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
-    return commit_reasons(commits.rows, logs, observed, unread, NOT_UNDERSTOOD)
+    return commit_reasons(commits.rows, logs, observed, unread)
 
 
 def _topics(logs: Collection[CoordinatorLog]) -> list[str]:

@@ -8,8 +8,9 @@ from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, G
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
-from streaming.cluster.verdicts.group_judge import Judgement
+from streaming.cluster.verdicts.group_judge import FINE, Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
+from streaming.kafka.groups.group_states import GroupState
 
 _NO_COMMAND = Command()
 _NO_LAG = ("topic_gone", "not_committed")
@@ -20,6 +21,9 @@ NO_OFFSETS = "it has no committed offsets, or none any more"
 
 NOT_ON_DISK = f"{NO_OFFSETS}, but it has members: what they have read is not on disk"
 """What is said of such a group while it has consumers: they may be stuck before their first commit, or commit elsewhere."""
+
+NOT_STORED_YET = "not known: its records are above the high watermark of its coordinator's log, damaged, or of a later version of Kafka"
+"""What is said of a group of which nothing else is known."""
 
 _Judged = TypeVar("_Judged", GroupSummary, GroupPartition)
 
@@ -128,9 +132,10 @@ class GroupFindings:
         return words.left(partition) if partition.lag else words.nothing_left()
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
-        reads = reads_without_offsets(self.summary)
-        judgement = Judgement(CALM, GroupVerdict.UNKNOWN if reads else GroupVerdict.FINE)
-        return judgement, _finding(judgement, text=NOT_ON_DISK if reads else NO_OFFSETS)
+        judgement = without_offsets(self.summary)
+        if self.summary.state == GroupState.UNKNOWN:
+            return judgement, _finding(judgement, text=NOT_STORED_YET)
+        return judgement, _finding(judgement, text=NOT_ON_DISK if judgement.verdict is GroupVerdict.UNKNOWN else NO_OFFSETS)
 
 
 _NOWHERE = "where the batch after it begins is not known"
@@ -150,9 +155,12 @@ def with_verdict(message: _Judged, worst: Judgement) -> _Judged:
     return replace(message, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
 
 
-def reads_without_offsets(summary: GroupSummary) -> bool:
-    """Whether a group has consumers, but no offset shows what they read. Members of other protocols, such as connect, commit none."""
-    return not summary.partitions and summary.members > 0 and summary.protocol == "consumer"
+def without_offsets(summary: GroupSummary) -> Judgement:
+    """The judgement about a group without any partition. Of one with consumers no offset shows what they read, and of one whose state is
+    not known nobody knows whether it has offsets. Members of other protocols, such as connect, commit none.
+    """
+    reads = summary.members > 0 and summary.protocol == "consumer"
+    return Judgement(CALM, GroupVerdict.UNKNOWN) if reads or summary.state == GroupState.UNKNOWN else FINE
 
 
 def _finding(judgement: Judgement, **fields: object) -> GroupFinding:

@@ -10,6 +10,7 @@ from streaming.kafka.groups.group_states import GroupType
 REASONS = {
     "coordinator_not_observed": "the log of its coordinator is not read here",
     "coordinator_behind": "the log of its coordinator is not read to its end",
+    "commit_not_replicated": "what it has committed is above the high watermark of its coordinator's log, which is known as of seconds ago",
     "leader_not_observed": "the log dirs of the partition's leader are not read here",
     "filling": "the segments of the partition are still being counted",
     "remote_log_start": "its next record is only in remote storage",

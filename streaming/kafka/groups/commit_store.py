@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
-from streaming.kafka.groups.group_rows import GroupChanges, GroupFacts, group_facts, pending_commits
+from streaming.kafka.groups.group_rows import GroupChanges, GroupFacts
 from streaming.kafka.groups.numbered_names import CommitKeys, numbered
 from streaming.kafka.groups.replica_commits import CommitColumns, CoordinatorReplica, ReplicaCommits, concatenated
 
@@ -39,28 +39,26 @@ class CommitStore:
     def take(self, agent: str, changes: GroupChanges) -> None:
         """Take what an agent has sent of a log, in the order in which it sent it."""
         replica = self._replicas.setdefault((agent, changes.broker, changes.topic, changes.coordinator), CoordinatorReplica())
-        if changes.whole:
-            replica.clear()
         commits = changes.commits
-        if len(commits):
-            columns = CommitColumns(
-                key=self._keys.keys(commits),
-                topic_id=numbered(commits["topic_id"], self._keys.topic_ids),
-                done=_ranges(commits["done"]),
-                **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered")},
-            )
-            replica.commits.add(commits["effective_offset"].to_numpy(), columns)
-        replica.take(changes, group_facts(changes.groups), pending_commits(changes.pending))
+        columns = CommitColumns(
+            key=self._keys.keys(commits),
+            topic_id=numbered(commits["topic_id"], self._keys.topic_ids),
+            done=_ranges(commits["done"]),
+            **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered")},
+        )
+        replica.take(changes, columns if len(commits) else CommitColumns.none(), commits["effective_offset"].to_numpy())
 
     def forget(self, agent: str, lasting: Collection[LogName] = ()) -> None:
         """Forget what an agent has sent of all logs but some: it no longer has them, or is no longer asked."""
         self._replicas = {key: replica for key, replica in self._replicas.items() if key[0] != agent or key[2:] in lasting}
 
     def table(self, currents: Mapping[LogName, Current]) -> Commits:
-        """What is below the high watermarks of the current replicas."""
+        """What is below the high watermarks of the current replicas. What is not known because it waits is there, and marked."""
         for (_, _, topic, partition), replica in self._replicas.items():
             current = currents.get((topic, partition))
-            if current is not None:
+            if current is None:
+                replica.wait()
+            else:
                 replica.settle(current.high_watermark)
         if len(self._keys) > self._most_pairs:
             self._forget_groups()
@@ -72,10 +70,7 @@ class CommitStore:
             logs=logs,
             groups=self._groups_of(replicas),
             pending=tuple(
-                one
-                for log, replica in zip(logs, replicas, strict=True)
-                for one in replica.pending
-                if one.record_offset < log.high_watermark
+                one for log, replica in zip(logs, replicas, strict=True) if log.observed for one in replica.pending(log.high_watermark)
             ),
         )
 

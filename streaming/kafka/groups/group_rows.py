@@ -25,6 +25,9 @@ REMOVED = -1
 NOT_UNDERSTOOD = -2
 """Used instead of a committed offset: its record is damaged, or of a later version."""
 
+NOT_REPLICATED = -3
+"""Used instead of a committed offset, or of a number of members, of which only what is above the high watermark is known. Never sent."""
+
 COMMITS = pa.schema(
     [
         ("group", _TEXT),

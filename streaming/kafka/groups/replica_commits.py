@@ -1,16 +1,19 @@
 """One coordinator's log as one agent has replayed it: what of it counts, and what is above the high watermark, and waits."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.common.arrays import Longs
-from streaming.kafka.groups.group_rows import REMOVED, GroupChanges, GroupFacts, PendingCommit
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.group_rows import NOT_REPLICATED, REMOVED, GroupChanges, GroupFacts, PendingCommit, group_facts, pending_commits
+from streaming.kafka.groups.group_states import GroupState
 from streaming.kafka.groups.numbered_names import Numbers
 
 _MANY_CHUNKS = 64
+_ANY = -1
+"""Less than any offset: what came before a row is not known at all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,74 +61,127 @@ class CommitColumns:
         return rows
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """Commits that wait, each key once.
+
+    ``effective``: one counts once the high watermark is above it. ``begins``: from above this offset on, what was known before counts no
+    more; it is less than ``effective`` where commits between them were left out, or nothing is known of what was before.
+    """
+
+    begins: Longs
+    effective: Longs
+    columns: CommitColumns
+
+    def take(self, rows: Flags) -> "_Waiting":
+        """Some of the rows."""
+        return _Waiting(self.begins[rows], self.effective[rows], self.columns.take(rows))
+
+
 @dataclass(slots=True, eq=False)
 class ReplicaCommits:
-    """``settled`` is sorted by key. ``changed`` counts what was settled, so that a reader knows whether to look."""
+    """``settled`` is sorted by key; the offset of what is not known as long as others wait is `NOT_REPLICATED`. ``changed`` counts what was
+    settled, so that a reader knows whether to look.
+    """
 
     settled: CommitColumns = field(default_factory=CommitColumns.none)
     changed: int = 0
-    _waiting: list[tuple[Longs, CommitColumns]] = field(default_factory=list)
+    _waiting: list[_Waiting] = field(default_factory=list)
 
     @property
     def waiting(self) -> int:
         """The number of commits above the high watermark; of one partition there may be several."""
-        return sum(len(columns) for _, columns in self._waiting)
+        return sum(len(each.columns) for each in self._waiting)
 
     def clear(self) -> None:
         """Nothing is known any more."""
         self.settled, self._waiting, self.changed = CommitColumns.none(), [], self.changed + 1
 
-    def add(self, effective_offsets: Longs, columns: CommitColumns) -> None:
-        """Commits that count once the high watermark is above their effective offsets; later ones come later."""
+    def add(self, effective_offsets: Longs, columns: CommitColumns, *, first: bool) -> None:
+        """Commits that count once the high watermark is above their effective offsets; later ones come later.
+
+        Args:
+            first: these are all that is known, so that nothing shows what counted before each of them.
+        """
         if len(last := last_of_each(columns.key)) < len(columns):
             effective_offsets, columns = effective_offsets[last], columns.take(last)
         if len(columns):
-            self._waiting.append((effective_offsets, columns))
+            begins = np.full(len(columns), _ANY, np.int64) if first else effective_offsets
+            self._waiting.append(_Waiting(begins, effective_offsets, columns))
         if len(self._waiting) > _MANY_CHUNKS:
             self._merge()
 
+    def add_all(self, effective_offsets: Longs, columns: CommitColumns, upto: int) -> None:
+        """All commits as of ``upto``: of what is known besides, nothing shows when it was removed, but it was before that."""
+        gone = np.setdiff1d(self.keys, columns.key)
+        none = np.full(len(gone), -1, np.int64)
+        removed = CommitColumns(
+            gone, np.zeros(len(gone), np.int32), np.full(len(gone), REMOVED, np.int64), none, none, none, np.full(len(gone), None)
+        )
+        self.add(np.concatenate([effective_offsets, none + upto]), concatenated([columns, removed]), first=False)
+
     def settle(self, high_watermark: int) -> None:
-        """Let those count that are below the high watermark."""
-        if not self._waiting:
-            return
+        """Let those count that are below the high watermark, and mark what is not known because of those above it."""
         waiting = []
-        for effective, columns in self._waiting:
-            below = effective < high_watermark
-            if below.all():
-                self._put(columns)
-                continue
+        for each in self._waiting:
+            below = each.effective < high_watermark
             if below.any():
-                self._put(columns.take(below))
-            waiting.append((effective[~below], columns.take(~below)))
+                self._put(each.columns.take(below))
+            if not below.all():
+                waiting.append(each.take(~below))
         self._waiting = waiting
+        for each in waiting:
+            lost = each.begins < high_watermark
+            self._mark(each.columns, lost | (each.columns.offset != REMOVED), lost)
+
+    def wait(self) -> None:
+        """No high watermark is known: mark what has a commit of which nobody knows whether it counts."""
+        for each in self._waiting:
+            self._mark(each.columns, each.columns.offset != REMOVED, np.zeros(len(each.columns), np.bool_))
 
     @property
     def keys(self) -> Longs:
         """The keys of all commits, those that wait among them."""
-        return np.concatenate([self.settled.key, *(columns.key for _, columns in self._waiting)])
+        return np.concatenate([self.settled.key, *(each.columns.key for each in self._waiting)])
 
     def _put(self, columns: CommitColumns) -> None:
         self.settled = self.settled.upserted(columns)
         self.changed += 1
 
+    def _mark(self, columns: CommitColumns, absent: Flags, lost: Flags) -> None:
+        """Mark keys as not known: some if they have no commit, and some whatever they have."""
+        at = np.minimum(np.searchsorted(self.settled.key, columns.key), max(len(self.settled) - 1, 0))
+        there = self.settled.key[at] == columns.key if len(self.settled) else np.zeros(len(columns), np.bool_)
+        marked = there.copy()
+        marked[there] = self.settled.offset[at[there]] == NOT_REPLICATED
+        rows = ((absent & ~there) | lost) & ~marked
+        if rows.any():
+            none = np.full(int(rows.sum()), -1, np.int64)
+            marks = replace(
+                columns.take(rows), offset=np.full_like(none, NOT_REPLICATED), commit_ms=none, expire_ms=none, delivered=np.zeros_like(none)
+            )
+            self._put(marks)
+
     def _merge(self) -> None:
         """Keep only the last one of each key: where no high watermark is known, more and more would wait."""
-        effective = np.concatenate([one for one, _ in self._waiting])
-        joined = concatenated([columns for _, columns in self._waiting])
+        joined = concatenated([each.columns for each in self._waiting])
+        begins, effective = (np.concatenate([getattr(each, name) for each in self._waiting]) for name in ("begins", "effective"))
         last = last_of_each(joined.key)
-        self._waiting = [(effective[last], joined.take(last))]
+        keys, first = np.unique(joined.key, return_index=True)
+        begins = begins[first[np.searchsorted(keys, joined.key[last])]]
+        self._waiting = [_Waiting(begins, effective[last], joined.take(last))]
 
 
 @dataclass(slots=True, eq=False)
 class CoordinatorReplica:
     """Commits, groups and pending commits.
 
-    ``pending`` are all of them, whether below the high watermark or not. ``groups_changed`` counts the changes of ``groups``.
+    ``groups``: of one whose records all wait, the state is unknown, and its members are `NOT_REPLICATED`. ``groups_changed`` counts the
+    changes of ``groups``.
     """
 
     commits: ReplicaCommits = field(default_factory=ReplicaCommits)
     groups: dict[str, GroupFacts] = field(default_factory=dict)
-    pending: tuple[PendingCommit, ...] = ()
     edition: str = ""
     version: int = 0
     upto: int = 0
@@ -133,36 +189,81 @@ class CoordinatorReplica:
     unreadable: int = 0
     omitted: int = 0
     groups_changed: int = 0
-    _waiting_groups: list[GroupFacts] = field(default_factory=list)
+    _waiting_groups: list[tuple[GroupFacts, bool]] = field(default_factory=list)
+    _pending: list[tuple[int, tuple[PendingCommit, ...]]] = field(default_factory=list)
 
-    def take(self, changes: GroupChanges, groups: list[GroupFacts], pending: tuple[PendingCommit, ...]) -> None:
-        """All of the changes but the commits. The reader of the changes has cleared what is out of date."""
+    def take(self, changes: GroupChanges, commits: CommitColumns, effective_offsets: Longs) -> None:
+        """Take changes, of which the columns are the commits. What is out of date waits, too, until the high watermark is above it."""
+        again = changes.whole and changes.edition == self.edition
+        groups, pending = group_facts(changes.groups), pending_commits(changes.pending)
+        if again:
+            self.commits.add_all(effective_offsets, commits, changes.upto)
+            there = {each.group for each in groups}
+            gone = {**self.groups, **{each.group: each for each, _ in self._waiting_groups}}
+            groups += [
+                replace(each, members=REMOVED, effective_offset=changes.upto - 1) for name, each in gone.items() if name not in there
+            ]
+        else:
+            if changes.whole:
+                self._clear()
+            self.commits.add(effective_offsets, commits, first=changes.whole)
+        self._waiting_groups += [(each, changes.whole and not again) for each in groups]
         self.edition, self.version, self.upto, self.broker = changes.edition, changes.version, changes.upto, changes.broker
         self.unreadable, self.omitted = changes.unreadable, changes.omitted
-        self._waiting_groups += groups
-        self.pending = pending
+        if not self._pending or self._pending[-1][1] != pending:
+            self._pending.append((changes.upto, pending))
+        if len(self._pending) > _MANY_CHUNKS:
+            del self._pending[1]
 
-    def clear(self) -> None:
-        """What was known is out of date."""
+    def _clear(self) -> None:
+        """What was known is of another edition."""
         self.commits.clear()
-        self.groups, self.pending, self._waiting_groups = {}, (), []
+        self.groups, self._pending, self._waiting_groups = {}, [], []
         self.groups_changed += 1
 
     def settle(self, high_watermark: int) -> None:
         """Let that count which is below the high watermark."""
         self.commits.settle(high_watermark)
-        if not self._waiting_groups:
-            return
+        self._settle_groups(high_watermark)
+
+    def wait(self) -> None:
+        """No high watermark is known."""
+        self.commits.wait()
+        for group, _ in self._waiting_groups:
+            if not group.removed:
+                self._mark(group)
+
+    def pending(self, high_watermark: int) -> tuple[PendingCommit, ...]:
+        """The commits that are pending as of a high watermark: one whose marker is above it is still pending."""
+        before = [number for number, (upto, _) in enumerate(self._pending) if upto <= high_watermark]
+        del self._pending[: before[-1] if before else 0]
+        ended = self._pending[0][1] if before else ()
+        later = (each for _, some in self._pending[bool(before) :] for each in some)
+        waiting = [*ended, *(each for each in later if each.record_offset < high_watermark)]
+        return tuple({(each.producer_id, each.group, each.topic, each.partition): each for each in waiting}.values())
+
+    def _settle_groups(self, high_watermark: int) -> None:
         waiting = []
-        for group in self._waiting_groups:
+        for group, whole in self._waiting_groups:
             if group.effective_offset >= high_watermark:
-                waiting.append(group)
+                waiting.append((group, whole))
             elif group.removed:
                 self.groups_changed += self.groups.pop(group.group, None) is not None
             else:
                 self.groups[group.group] = group
                 self.groups_changed += 1
         self._waiting_groups = waiting
+        for group, whole in waiting:
+            if whole or not group.removed:
+                self._mark(group)
+
+    def _mark(self, group: GroupFacts) -> None:
+        """A group of which nothing is known but records that wait."""
+        if group.group not in self.groups:
+            self.groups[group.group] = replace(
+                group, state=GroupState.UNKNOWN, members=NOT_REPLICATED, epoch=-1, state_ms=-1, clients=(), hosts=(), topics=()
+            )
+            self.groups_changed += 1
 
 
 def last_of_each(keys: Longs) -> NDArray[np.intp]:

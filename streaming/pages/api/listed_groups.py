@@ -15,8 +15,8 @@ from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
 from streaming.cluster.verdicts.commands import Commands
-from streaming.cluster.verdicts.group_bounds import CALM, GroupBounds, order
-from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, reads_without_offsets, with_damage, with_verdict
+from streaming.cluster.verdicts.group_bounds import GroupBounds, order
+from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
 from streaming.common.short_names import possible_names
 from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
@@ -112,7 +112,7 @@ class ListedGroups:
         empty = np.flatnonzero(totals.columns["partitions"] == 0).tolist()
         for item in empty:
             if worst[item] == FINE:
-                worst[item] = _silent(totals.summary(item))
+                worst[item] = without_offsets(totals.summary(item))
         return worst
 
     def summary(self, item: int) -> GroupSummary:
@@ -180,10 +180,6 @@ class ListedGroups:
         rows, lags = np.array(self.snapshot.rows_of(name), np.int64), self.snapshot.found.lags
         order = np.argsort(-np.maximum(lags.left[rows], lags.offsets[rows]), kind="stable")[:MOST_PARTITIONS]
         return np.sort(rows[order]).tolist()  # type: ignore[no-any-return]
-
-
-def _silent(summary: GroupSummary) -> Judgement:
-    return Judgement(CALM, GroupVerdict.UNKNOWN) if reads_without_offsets(summary) else FINE
 
 
 def _rank(judgement: Judgement) -> int:

@@ -79,7 +79,7 @@ def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[F
 def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
     """The families by group, and those about all groups."""
     groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
-    yield family_of(group_metrics.MEMBERS, [(labels(group=each.group), max(each.members, 0)) for each in groups])
+    yield family_of(group_metrics.MEMBERS, [(labels(group=each.group), each.members) for each in groups if each.members >= 0])
     infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
     pair_labels = snapshot.labels
     numbers = np.unique(snapshot.rows.group[snapshot.pairs.first[pair_labels.shown]])

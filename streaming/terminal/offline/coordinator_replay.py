@@ -1,27 +1,32 @@
-"""Replays the logs of group coordinators from their first byte, once: commits, groups, and since when commits do not move."""
+"""Replays the logs of group coordinators from their first byte, once: commits, groups, and since when commits do not move.
+
+Only what is below the high watermark counts. What is known of that first is a checkpoint, so what comes after it is kept apart until the
+logs themselves are read.
+"""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions
+from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.formatting import format_word
 from streaming.errors import FormatError
-from streaming.kafka.formats.names import OFFSETS_TOPIC, DirState
+from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupChanges
-from streaming.kafka.groups.replays import COORDINATED_TOPICS, new_replay
+from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, new_replay
 from streaming.kafka.groups.share_log import ShareLog
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, group_records
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.share_records import ShareRecords, share_records
+from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
 from streaming.kafka.scan.walk import Bytes
 from streaming.terminal.offline.unmoved_offsets import CommitKey, UnmovedOffsets
 
@@ -32,16 +37,79 @@ _END = 2**63 - 1
 _TRIES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
-    """One replica of a coordinators' log.
+MOST_KEPT = 100_000
+"""So many records that may be above the high watermark are kept apart; of more, the first count as if they were below it."""
 
-    ``since``: see `UnmovedOffsets.since`; none of share groups.
+Record = Commit | GroupRecord | EndMarker | ShareRecord
+
+CommitPlace = tuple[str, str, int]
+"""The topic or "", its id or "", and the partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """A coordinators' log as of a high watermark.
+
+    ``changes``: what is below it, and then what is above it. ``since``: of what is below it, see `UnmovedOffsets.since`; none of share
+    groups.
+    """
+
+    changes: tuple[GroupChanges, ...]
+    since: dict[CommitKey, tuple[int, int]]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Replayed:
+    """One replica of a coordinators' log, replayed up to ``replicated``, which is the high watermark by the checkpoint.
+
+    ``checkpoint_ms``: when that was written, Unix milliseconds, -1 if it is not known. ``upto``: the end of the log when it was read.
     """
 
     partition: Partition
-    changes: GroupChanges
-    since: dict[CommitKey, tuple[int, int]]
+    replicated: int
+    checkpoint_ms: int
+    upto: int = 0
+    replay: Replay
+    _unmoved: UnmovedOffsets = field(default_factory=UnmovedOffsets)
+    _later: deque[Record] = field(default_factory=deque)
+
+    def take(self, records: Sequence[Record], unreadable: int, upto: int) -> None:
+        """The records of the next range, which ends before ``upto``."""
+        below = [each for each in records if each.record_offset < self.replicated]
+        self._later += [each for each in records if each.record_offset >= self.replicated]
+        if len(self._later) > MOST_KEPT:
+            below += [self._later.popleft() for _ in range(len(self._later) - MOST_KEPT)]
+        self._apply(below, self._later[0].record_offset if self._later else min(upto, max(self.replicated, 0)), unreadable)
+        self.upto = upto
+
+    def places(self) -> Iterator[CommitPlace]:
+        """What any commit is of, those that may be above the high watermark among them."""
+        changes = self.replay.changes(0)
+        for rows in (changes.commits, changes.pending):
+            yield from zip(*(rows[name].to_pylist() for name in ("topic", "topic_id", "partition")), strict=True)
+        for each in self._later:
+            if isinstance(each, Commit):
+                yield each.topic, "", each.partition
+            elif isinstance(each, ShareRecord):
+                yield "", each.key.topic_id, each.key.partition
+
+    def as_of(self, high_watermark: int) -> AsOf:
+        """The log as of a high watermark that is known by now. To be called once."""
+        later = list(self._later)
+        below = [each for each in later if each.record_offset < high_watermark]
+        self._apply(below, min(self.upto, max(high_watermark, self.replicated)))
+        first, since = self.replay.changes(0), self._unmoved.since()
+        self._apply(later[len(below) :], self.upto)
+        rest = self.replay.changes(first.version)
+        return AsOf(changes=(first, replace(rest, whole=False)), since=since)  # what a whole answer leaves out was deleted later
+
+    def _apply(self, records: Iterable[Record], upto: int, unreadable: int = 0) -> None:
+        if isinstance(self.replay, ShareLog):
+            self.replay.replay(ShareRecords(tuple(each for each in records if isinstance(each, ShareRecord)), unreadable), upto)
+            return
+        commits = tuple(each for each in records if not isinstance(each, ShareRecord))
+        self._unmoved.note(commits)
+        self.replay.replay(GroupRecords(commits, unreadable), upto)
 
 
 def replay_coordinators(
@@ -86,19 +154,34 @@ def _logs(log_dirs: Iterable[LogDir], coordinators: Collection[int] | None) -> I
 
 
 def _replay(partition: Partition, wanted: Callable[[str], bool], limit: GroupLimit, paced: Callable[[int], None]) -> Replayed:
-    replay, unmoved = new_replay(log_id(partition), str(partition.path), limit), UnmovedOffsets()
+    replicated, checkpoint_ms = _checkpoint(partition)
+    replayed = Replayed(
+        partition=partition,
+        replicated=replicated,
+        checkpoint_ms=checkpoint_ms,
+        replay=new_replay(log_id(partition), str(partition.path), limit),
+    )
     for batches, buffer in _whole_batches(partition.path):
         upto = int(batches.last_offset[-1]) + 1
-        if isinstance(replay, ShareLog):
+        if isinstance(replayed.replay, ShareLog):
             shared = share_records(batches, buffer)
-            replay.replay(ShareRecords(tuple(each for each in shared.records if wanted(each.key.group)), shared.unreadable), upto)
+            replayed.take([each for each in shared.records if wanted(each.key.group)], shared.unreadable, upto)
         else:
             records = group_records(batches, buffer)
-            some = tuple(each for each in records.records if isinstance(each, EndMarker) or wanted(_group_of(each)))
-            unmoved.note(some)
-            replay.replay(GroupRecords(some, records.unreadable), upto)
+            some = [each for each in records.records if isinstance(each, EndMarker) or wanted(_group_of(each))]
+            replayed.take(some, records.unreadable, upto)
         paced(int(batches.size.sum()))
-    return Replayed(partition=partition, changes=replay.changes(0), since=unmoved.since())
+    return replayed
+
+
+def _checkpoint(partition: Partition) -> tuple[int, int]:
+    """The high watermark of a log by the checkpoint, and when that was written: its time first, it may be written anew at any time."""
+    path = partition.log_dir.path / HIGH_WATERMARK_CHECKPOINT
+    try:
+        written_ms = path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        written_ms = -1
+    return load_offset_checkpoint(partition.log_dir, HIGH_WATERMARK_CHECKPOINT).of(partition), written_ms
 
 
 def _group_of(record: Commit | GroupRecord) -> str:

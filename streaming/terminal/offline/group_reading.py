@@ -42,13 +42,13 @@ from streaming.common.short_names import is_short_form, possible_names
 from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.partitioning import coordinator_partition
-from streaming.kafka.groups.commit_table import CommitRows, Commits
+from streaming.kafka.groups.commit_table import CommitRows, Commits, Current, LogName
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
 from streaming.pages.listings.group_list import GROUPS
 from streaming.terminal.offline.cluster_logs import ClusterLogs
-from streaming.terminal.offline.coordinator_replay import Replayed, replay_coordinators
+from streaming.terminal.offline.coordinator_replay import AsOf, Replayed, replay_coordinators
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, unread
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
 from streaming.terminal.offline.offline_agent import NAME
@@ -148,7 +148,8 @@ def replay_groups(
     paced = ReadPace(settings.read_rate, clock, sleep, progress)
     wanted = frozenset(possible for name in names for possible in possible_names(name)).__contains__ if names else _any
     replayed, doubts = replay_coordinators(log_dirs, coordinators, wanted, settings.groups_limit, paced)
-    needed = frozenset(pair for each in replayed for pair in _partitions_of(each, cluster))
+    places = {place for each in replayed for place in each.places()}
+    needed = frozenset((topic or cluster.topic_name(topic_id) or "", number) for topic, topic_id, number in places)
     return ReplayedGroups(cluster=cluster, coordinators=coordinators, replayed=replayed, needed=needed, doubts=doubts, paced=paced)
 
 
@@ -166,12 +167,15 @@ def groups_in(
     directories = {key: tail.partition.path for key, tail in tails.items()}
     view = _view(reading, logs, snapshot, tails, now_ms)
     replayed = [each for each in before.replayed if directories.get(log_id(each.partition), each.partition.path) == each.partition.path]
-    tracker = GroupTracker(EVERYTHING, settings.group_stopped_after // timedelta(milliseconds=1), past=_past(replayed))
-    for each in replayed:
-        tracker.store.take(NAME, each.changes)
+    current = currents(view)
+    as_of = [each.as_of(_high_watermark(each, current)) for each in replayed]
+    tracker = GroupTracker(EVERYTHING, settings.group_stopped_after // timedelta(milliseconds=1), past=_past(as_of))
+    for each in as_of:
+        for changes in each.changes:
+            tracker.store.take(NAME, changes)
     agent = LocalAgent(directories, before.paced)
     groups = _tracked(tracker, view, agent)
-    commits = tracker.store.table(currents(view))
+    commits = tracker.store.table(current)
     observed = {(key.topic, key.partition) for key in tails}
     reads = partial(_reads, before.needed, before.coordinators)
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
@@ -235,9 +239,16 @@ def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> Group
     return tracker.finish()
 
 
-def _past(replayed: Iterable[Replayed]) -> Callable[[CommitRows], Longs]:
+def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> int:
+    """That of a coordinator's log, by the current replica, else by its own checkpoint."""
+    log = replayed.partition
+    found = current.get((log.topic, log.partition))
+    return replayed.replicated if found is None else found.high_watermark
+
+
+def _past(as_of: Iterable[AsOf]) -> Callable[[CommitRows], Longs]:
     """Since when commits stand, by the coordinators' logs."""
-    since = {key: value for each in replayed for key, value in each.since.items()}
+    since = {key: value for each in as_of for key, value in each.since.items()}
 
     def past(rows: CommitRows) -> Longs:
         keys = zip(rows.group.tolist(), rows.topic.tolist(), rows.partition.tolist(), rows.offset.tolist(), strict=True)
@@ -261,13 +272,6 @@ def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary
 
 def _any(_: str) -> bool:
     return True
-
-
-def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPartition]:
-    for rows in (replayed.changes.commits, replayed.changes.pending):
-        columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition"))
-        for topic, topic_id, number in zip(*columns, strict=True):
-            yield topic or cluster.topic_name(topic_id) or "", number
 
 
 def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | None, topic: str, partition: int) -> bool:
