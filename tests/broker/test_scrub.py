@@ -110,9 +110,9 @@ def test_what_count_takes_for_damaged_is_what_kafkas_own_readers_refuse(kafka: K
         flip(path, 8 * (position + byte) + 3)
         copies[copy] = path, position
     printed = run_dump(*(path for path, _ in copies.values())).split("Dumping ")[1:]
-    for (copy, (path, position)), said in zip(copies.items(), printed, strict=True):
-        assert said.startswith(str(path))
-        refused = [at for at, _, valid in _valid(said) if not valid]
+    for (copy, (path, position)), text in zip(copies.items(), printed, strict=True):
+        assert text.startswith(str(path))
+        refused = [at for at, _, valid in _valid(text) if not valid]
         counted = count_log(list_segments(copy), 0, window())
         assert refused == [position]
         assert counted.damage(0).startswith(f"{path}: bad ")

@@ -49,8 +49,8 @@ class LadderView:
     @property
     def sound_from(self) -> int:
         """The smallest offset between which and the end nothing is damaged."""
-        behind_cuts = max((number for number, one in enumerate(self.segments[:-1], 1) if one.cut), default=0)
-        return max(self.segments[behind_cuts].base_offset, *(one.sound_from for one in self.segments))
+        after_cuts = max((number for number, one in enumerate(self.segments[:-1], 1) if one.cut), default=0)
+        return max(self.segments[after_cuts].base_offset, *(one.sound_from for one in self.segments))
 
     def number_of(self, offset: int) -> int:
         """The index of the segment that an offset is in; it is not below `begin_offset`."""
