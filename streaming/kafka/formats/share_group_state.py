@@ -30,7 +30,11 @@ class ShareKey:
 
 @dataclass(frozen=True, slots=True)
 class StateBatch:
-    """Records from the first to the last offset; `delivery_state`: 0 available, 2 acknowledged, 4 archived."""
+    """Records from the first to the last offset; `delivery_state`: 0 available, 2 acknowledged, 3 archiving, 4 archived.
+
+    What is being archived has been given up, and is being copied to the dead letter queue of its group (KIP-1191, `share.version` 2). It is
+    not done with yet: `delivery_complete_count` leaves it out, and Kafka counts it in the lag.
+    """
 
     first_offset: Int64
     last_offset: Int64
