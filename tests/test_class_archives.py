@@ -77,7 +77,8 @@ def test_jvms_write_what_they_load_while_one_is_made_and_start_from_it_afterward
     assert class_archive.options(java, jar, tmp_path / "archives") == ()
     place = class_archive.place(java, jar, tmp_path / "archives")
     place.mkdir(parents=True)
-    with class_archive.recording(tmp_path / "lists") as lists:
+    with class_archive.recording(tmp_path / "lists", jar) as lists:
+        assert class_archive.options(java, f"{jar}:other.jar", tmp_path / "archives") == ()  # of another version
         for name in ("First", "Second"):
             (option,) = class_archive.options(java, jar, tmp_path / "archives")
             Path(option.removeprefix("-XX:DumpLoadedClassList=")).write_text(f"# comment\n{name}\nShared\n")

@@ -74,6 +74,16 @@ def test_a_snapshot_of_the_metadata_that_only_the_broker_may_read_is_named(disk:
     assert done.stdout.splitlines() == [f"{snapshot.name}|leaders, topics and their settings are not known from this broker"]
 
 
+def test_the_snapshot_that_a_node_is_formatted_with_costs_nothing(disk: Path) -> None:
+    metadata = disk / "__cluster_metadata-0"
+    metadata.mkdir(mode=0o755)
+    snapshot = metadata / "00000000000000000000-0000000000.checkpoint"
+    snapshot.touch()
+    snapshot.chmod(0)
+    done = subprocess.run([sys.executable, "-c", CODE, str(disk)], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
 def test_each_is_reported_once_and_many_by_their_number(
     disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests import class_archives
 from tests.broker import class_archive
 from tests.broker.clients import create_topic, producer, send, transaction
-from tests.broker.install import archives, class_path, java
+from tests.broker.install import BROKER_VERSION, KAFKA_VERSION, archives, class_path, java
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_sizes, log_totals
 from tests.limits import SECONDS
@@ -15,12 +15,17 @@ _TOPIC = "training"
 
 
 def make_archive() -> None:
-    """Have it made where it is not there, a minute: in a process of its own, for what is started there is not what a test starts."""
-    class_archives.make(class_archive.place(java(), class_path(), archives()), java(), [sys.executable, "-m", __spec__.name])
+    """Have those be made that are not there, a minute each: in processes of their own, for what is started there is not what a test starts.
+
+    Tools have the class path of their own version; brokers that of theirs.
+    """
+    for version in (KAFKA_VERSION, BROKER_VERSION):
+        place = class_archive.place(java(), class_path(version), archives())
+        class_archives.make(place, java(), [sys.executable, "-m", __spec__.name, version])
 
 
-def _train(directory: Path) -> None:
-    kafka = Kafka(directory)
+def _train(directory: Path, version: str) -> None:
+    kafka = Kafka(directory, version=version)
     try:
         kafka.start()
         create_topic(kafka.bootstrap, _TOPIC)
@@ -36,11 +41,12 @@ def _train(directory: Path) -> None:
         kafka.kill()
 
 
-def _main(scratch: Path) -> None:
-    with class_archive.recording(scratch / "lists") as lists:
-        _train(scratch / "training")
-    class_archive.dump(java(), class_path(), lists, scratch / class_archives.ARCHIVE)
+def _main(version: str, scratch: Path) -> None:
+    path = class_path(version)
+    with class_archive.recording(scratch / "lists", path) as lists:
+        _train(scratch / "training", version)
+    class_archive.dump(java(), path, lists, scratch / class_archives.ARCHIVE)
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[2]))
+    _main(sys.argv[1], Path(sys.argv[3]))

@@ -15,13 +15,14 @@ _GC = "-XX:+UseSerialGC"
 _TO_STDERR = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 """What a JVM has to say of its archive must not stand in the output of a tool."""
 
-_lists: Iterator[Path] | None = None
+_lists: tuple[str, Iterator[Path]] | None = None  # of the JVMs with this class path
 
 
 def options(java: str, class_path: str, archives: Path) -> tuple[str, ...]:
     """What a JVM is started with: the archive if there is one, or the list of its classes that is written while one is made."""
     if _lists is not None:
-        return (f"-XX:DumpLoadedClassList={next(_lists)}",)
+        recorded, lists = _lists
+        return (f"-XX:DumpLoadedClassList={next(lists)}",) if recorded == class_path else ()
     archive = class_archives.found(place(java, class_path, archives))
     return (f"-XX:SharedArchiveFile={archive}", *_TO_STDERR) if archive else ()
 
@@ -33,11 +34,11 @@ def place(java: str, class_path: str, archives: Path) -> Path:
 
 
 @contextmanager
-def recording(folder: Path) -> Iterator[Path]:
-    """Every JVM that is started in the block writes the classes it loads into a file of the folder."""
+def recording(folder: Path, class_path: str) -> Iterator[Path]:
+    """Every JVM with this class path that is started in the block writes the classes it loads into a file of the folder."""
     global _lists
     folder.mkdir()
-    _lists = (folder / f"{number}.list" for number in count())
+    _lists = class_path, (folder / f"{number}.list" for number in count())
     try:
         yield folder
     finally:

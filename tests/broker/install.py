@@ -15,13 +15,21 @@ from streaming.errors import JavaError
 from tests.broker import class_archive
 
 KAFKA_VERSION = "4.3.1"
+"""Of the tools and the Java client, always, and of recorded worlds: 4.4.0 published no tools."""
+
+BROKER_VERSION = "4.4.0"
+"""Of the brokers of live tests that do not ask for another one."""
+
 OLDER_VERSION = "3.9.2"
-"""The last release before 4.0, for brokers that segtail may be beside; clients and tools are always of `KAFKA_VERSION`."""
+"""The last release before 4.0, for brokers that segtail may be beside."""
 
 _DOWNLOAD_SECONDS = 900
 
 FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """For a JVM that starts often and computes little. Not for one whose speed is measured."""
+
+_TOOLS = """<dependency org="org.apache.kafka" name="kafka-tools" rev="VERSION" conf="run->default"/>
+    """
 
 # What a broker and its tools need: Kafka Connect and its web server come along with kafka-tools and are left out.
 _KAFKA_MODULE = """\
@@ -30,8 +38,7 @@ _KAFKA_MODULE = """\
   <configurations><conf name="run"/></configurations>
   <dependencies>
     <dependency org="org.apache.kafka" name="kafka_2.13" rev="VERSION" conf="run->default"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="VERSION" conf="run->default"/>
-    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="run->default"/>
+    TOOLS<dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="run->default"/>
     <exclude module="connect-.*" matcher="regexp"/>
     <exclude org="org\\.glassfish\\..*|org\\.eclipse\\.jetty.*" matcher="regexp"/>
   </dependencies>
@@ -102,7 +109,8 @@ def java() -> str:
 @cache
 def class_path(version: str = KAFKA_VERSION) -> str:
     """Kafka's class path, fetched once a machine."""
-    return os.pathsep.join(map(str, _jars(f"kafka-{version}", _KAFKA_MODULE.replace("VERSION", version))))
+    module = _KAFKA_MODULE.replace("TOOLS", "" if version == BROKER_VERSION else _TOOLS).replace("VERSION", version)
+    return os.pathsep.join(map(str, _jars(f"kafka-{version}", module)))
 
 
 @cache

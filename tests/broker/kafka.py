@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import witnesses
-from tests.broker.install import FAST_START, KAFKA_VERSION, LOG4J, java_command
+from tests.broker.install import BROKER_VERSION, FAST_START, LOG4J, java_command
 from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import until
@@ -100,7 +100,7 @@ class Kafka:
         *,
         controller: bool = False,
         heap_mb: int = HEAP_MB,
-        version: str = KAFKA_VERSION,
+        version: str = BROKER_VERSION,
         loggers: Sequence[str] = (),
     ) -> None:
         ports = free_ports(2 * nodes + 2)

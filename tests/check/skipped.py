@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streaming.common import java
 from streaming.errors import JavaError
-from tests.broker.install import KAFKA_VERSION, cache_dir
+from tests.broker.install import BROKER_VERSION, KAFKA_VERSION, cache_dir
 from tests.check.nearest import Tree, naming, reaching, read
 from tests.image.containers import IMAGE
 from tests.tools import TO_GET, find_tool
@@ -33,7 +33,7 @@ class Need:
 def needs(tree: Tree) -> list[Need]:
     """Everything that tests may need."""
     programs = [Need(name, find_tool(name) is not None, how, _files(name, tree)) for name, how in TO_GET.items()]
-    jars = (cache_dir() / f"kafka-{KAFKA_VERSION}" / "libs").is_dir()
+    jars = all((cache_dir() / f"kafka-{version}" / "libs").is_dir() for version in (KAFKA_VERSION, BROKER_VERSION))
     return [
         *programs,
         Need("java", _has_java(), "make setup", ["the marks spark and broker"]),

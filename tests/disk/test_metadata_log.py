@@ -8,12 +8,16 @@ import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.metadata_log import MetadataLog
+from streaming.broker.disk.metadata_past import load_metadata_snapshot
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.kafka.formats.metadata_records import MetadataFrame, MetadataKind, read_metadata_frame
+from streaming.kafka.formats.names import MetadataSnapshot
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import metadata_batch, snapshot_footer_batch, snapshot_header_batch, topic_record
 from tests.builders import NOW, log_dir, partition
+from tests.formats.vectors import FORMATTED_4_4, UNREGISTER_CONTROLLER
 from tests.simulated import write_part
 
 
@@ -147,3 +151,24 @@ def test_a_broker_without_a_metadata_log_is_reported_by_name(tmp_path: Path) -> 
     directory = log_dir(tmp_path)
     with pytest.raises(FileNotFoundError, match="no __cluster_metadata-0 in"):
         MetadataLog(open_log_dirs([directory.path])).advance(None)
+
+
+def test_the_snapshot_that_a_node_is_formatted_with_is_not_needed(log: PartitionLog, follower: MetadataLog) -> None:
+    """Kafka 4.4 writes it for the broker's user alone; the first leader appends what is in it."""
+    formatted = log.directory / "00000000000000000000-0000000000.checkpoint"
+    formatted.write_bytes(FORMATTED_4_4)
+    write(log, "first")
+    assert follower.can_begin_again()
+    assert topics(follower.advance(None)) == {"first"}
+    assert follower.past() is None
+    assert load_metadata_snapshot(log.directory, MetadataSnapshot(0, 0)).next_offset == 0  # it can be read all the same
+    formatted.write_bytes(b"cut off")
+    assert topics(follower.advance(None)) == {"first"}
+
+
+def test_a_controller_that_was_unregistered_changes_nothing_that_is_shown(log: PartitionLog, follower: MetadataLog) -> None:
+    assert read_metadata_frame(UNREGISTER_CONTROLLER) == MetadataFrame(MetadataKind.UNREGISTER_CONTROLLER, 0)
+    write(log, "first")
+    log.append(metadata_batch([UNREGISTER_CONTROLLER], NOW), leader_epoch=1)
+    write(log, "second")
+    assert topics(follower.advance(None)) == {"first", "second"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-PATH = Path(__file__).parents[1] / "data" / "messages" / "kafka_4_3.txt"
+PATH = Path(__file__).parents[1] / "data" / "messages" / "kafka_4_4.txt"
 
 _NUMBERS = {"INT8": ">b", "INT16": ">h", "UINT16": ">H", "INT32": ">i", "INT64": ">q"}
 _UNKNOWN_TAG = 77

@@ -96,7 +96,7 @@ def checked_place(directory: Path, place: Place) -> int:
     return checked(directory, place.segment)[0].position
 
 
-def test_behind_a_damaged_batch_everything_is_counted(tmp_path: Path) -> None:
+def test_after_a_damaged_batch_everything_is_counted(tmp_path: Path) -> None:
     directory = copied(BY_TIME, tmp_path)
     sound = counted(directory)
     place = next(iter(places(directory)))
@@ -168,4 +168,4 @@ def test_damage_that_is_not_replicated_yet_takes_no_number_away(tmp_path: Path) 
     done = run_command("count", "--log-dirs", str(directory.parent), "--by", "partition", "mixed-A")
     assert done.returncode == 4
     assert done.stdout.splitlines()[1].split()[:5] == ["mixed-A-0", "1", "0", str(batches.base_offset[-2]), str(data.data)]
-    assert "- mixed-A-0 of broker 1 has damage behind what is counted: " in done.stdout
+    assert "- mixed-A-0 of broker 1 has damage after what is counted: " in done.stdout

@@ -272,13 +272,13 @@ def test_a_batch_that_is_damaged_is_named_with_its_file_and_place(cluster: Clust
     verdict = group.findings[0]
     assert verdict.verdict == "damaged"
     assert verdict.command.endswith("--reset-offsets --to-offset 7 --execute")
-    (told,) = (doubt for doubt in cluster.read().doubts if str(path) in doubt)
-    assert f"{path}: bad CRC: offsets 4 to 6 at position {sound.position}. Consumers get no further" in told
+    (reported,) = (doubt for doubt in cluster.read().doubts if str(path) in doubt)
+    assert f"{path}: bad CRC: offsets 4 to 6 at position {sound.position}. Consumers get no further" in reported
     rows = cluster.read().reading.answers.page(PageRequest(sort="verdict", order="asc")).rows
     assert [each.verdict for each in rows] == ["unknown"]  # a list of all groups does not say what their next batches are
 
 
-def test_what_is_left_behind_a_damaged_batch_is_known_and_before_it_is_not(cluster: Cluster) -> None:
+def test_what_is_left_after_a_damaged_batch_is_known_and_before_it_is_not(cluster: Cluster) -> None:
     cluster.append(old(4), old(3), old(2))
     for group, offset in (("before", 2), ("inside", 5), ("over it", 7)):
         cluster.commit(offset, group)
@@ -346,8 +346,8 @@ def test_what_is_damaged_at_the_end_of_a_quiet_log_is_no_end(cluster: Cluster) -
         "beyond": "damaged",
     }
     assert [group.partitions[0].unknown for group in answer.groups] == ["damaged", "", "damaged"]
-    (told,) = (doubt for doubt in answer.doubts if "dump --verify" in doubt)
-    assert f"{path}: bad CRC: offsets 7 to 8 at position" in told
+    (reported,) = (doubt for doubt in answer.doubts if "dump --verify" in doubt)
+    assert f"{path}: bad CRC: offsets 7 to 8 at position" in reported
 
 
 def test_a_commit_with_another_topic_id_is_of_an_earlier_topic_of_that_name(cluster: Cluster) -> None:

@@ -120,6 +120,8 @@ def test_with_remote_storage_local_limits_count_and_fall_back_to_the_whole_ones(
     tiered = {"remote_storage_enable": "true", "retention_ms": 100, "retention_bytes": 200}
     limits = effective_limits("t", topic(**tiered, local_retention_ms=10))
     assert (limits.retention_ms, limits.retention_bytes, limits.remote_copy) == (10, 200, True)
+    later = effective_limits("t", topic(**tiered, local_retention_ms=10, remote_copy_lag_ms=5, remote_copy_lag_bytes=-1))
+    assert later == limits  # when a segment is copied is not when it may go
     stopped = effective_limits("t", topic(**tiered, local_retention_ms=10, remote_log_copy_disable="true"))
     assert (stopped.retention_ms, stopped.remote_storage, stopped.remote_copy) == (100, True, False)
 

@@ -67,11 +67,17 @@ def _of_partition(path: Path, cost: str) -> Iterator[UnreadablePath]:
         yield UnreadablePath(path, cost)
         return
     try:
-        files = [path / name for name in os.listdir(path) if name.endswith((".log", ".checkpoint")) or name in _SMALL_FILES]
+        files = [path / name for name in os.listdir(path) if _is_needed(name)]
     except FileNotFoundError:  # deleted after it was listed
         return
     for file in files:
         yield from unreadable_file(file, _EPOCHS if file.name == names.LEADER_EPOCH_CHECKPOINT else cost)
+
+
+def _is_needed(name: str) -> bool:
+    if (snapshot := names.parse_metadata_snapshot(name)) is not None:
+        return not snapshot.covers_nothing
+    return name.endswith(".log") or name in _SMALL_FILES
 
 
 def unreadable_file(path: Path, cost: str) -> Iterator[UnreadablePath]:

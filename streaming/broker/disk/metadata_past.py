@@ -103,9 +103,13 @@ class MetadataPast:
 
 
 def list_metadata_snapshots(directory: Path) -> list[MetadataSnapshot]:
-    """The finished snapshots of a metadata log, in no order. Raises OSError."""
+    """The finished snapshots of a metadata log that cover any of it, in no order. Raises OSError.
+
+    The one that a node is formatted with is left out: it may be readable for the broker alone, and the log itself has what is in it.
+    """
     with Calling(directory):
-        return [name for name in (parse_metadata_snapshot(path.name) for path in directory.iterdir()) if name is not None]
+        found = [parse_metadata_snapshot(path.name) for path in directory.iterdir()]
+    return [snapshot for snapshot in found if snapshot is not None and not snapshot.covers_nothing]
 
 
 def load_metadata_snapshot(directory: Path, snapshot: MetadataSnapshot) -> ClusterImage:

@@ -29,7 +29,7 @@ class CountedLog:
     def damage(self, begin: int) -> str:
         """The first damage of a segment that has offsets from ``begin`` on, with its file, in words; "" if there is none.
 
-        What lies before a damaged batch need not be counted if ``begin`` is behind it.
+        What lies before a damaged batch need not be counted if ``begin`` is after it.
         """
         paths = {segment.base_offset: str(segment.path) for segment in self.segments}
         ends = [*(one.base_offset for one in self.ladder.segments[1:]), self.end_offset + 1]

@@ -50,7 +50,7 @@ def opened_at(segment: Segment) -> dict[int, int] | None:
 def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> SegmentLadder:
     """The ladder of one of a log's segments, by a scan of its headers, and the CRC of each batch.
 
-    Bytes that are no batch end it early, with the reason in it. Behind a batch with another CRC than its header has, it goes on.
+    Bytes that are no batch end it early, with the reason in it. After a batch with another CRC than its header has, it goes on.
 
     Args:
         segments: those of a listing, in order: the aborted transactions of this segment may end in later ones.

@@ -44,7 +44,7 @@ _CRC = struct.Struct("<I")
 class SegmentLadder:
     """``pending``: data of transactions that were open at its end, as far as it is known; it is counted as data, and not as aborted.
 
-    ``damage``: the first damage of the file in words, "" if there is none. ``cut``: the ladder ends there. Else it goes on behind a damaged
+    ``damage``: the first damage of the file in words, "" if there is none. ``cut``: the ladder ends there. Else it goes on after a damaged
     batch, whose end is known; ``sound_from``: the offset after the last such batch, -1 if there is none.
     """
 

@@ -126,6 +126,7 @@ class MetadataKind(IntEnum):
     REMOVE_DELEGATION_TOKEN = 26
     REGISTER_CONTROLLER = 27
     CLEAR_ELR = 28
+    UNREGISTER_CONTROLLER = 29  # from metadata.version 4.4 on
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,11 @@ class MetadataSnapshot:
     epoch: int
 
     @property
+    def covers_nothing(self) -> bool:
+        """Whether it is of before the log: what a node is formatted with (KIP-1170, KIP-853). The first leader appends its records."""
+        return self.end_offset == 0
+
+    @property
     def name(self) -> str:
         """Its file name."""
         return f"{self.end_offset:020}-{self.epoch:010}.checkpoint"

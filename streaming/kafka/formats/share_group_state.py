@@ -34,7 +34,11 @@ DONE = frozenset({2, 4})
 
 @dataclass(frozen=True, slots=True)
 class StateBatch:
-    """Records from the first to the last offset; `delivery_state`: 0 available, or one of `DONE`."""
+    """Records from the first to the last offset; `delivery_state`: 0 available, 3 archiving, or one of `DONE`: 2 acknowledged, 4 archived.
+
+    What is being archived has been given up, and is being copied to the dead letter queue of its group (KIP-1191, `share.version` 2). It is
+    not done with yet: `delivery_complete_count` leaves it out, and Kafka counts it in the lag.
+    """
 
     first_offset: Int64
     last_offset: Int64

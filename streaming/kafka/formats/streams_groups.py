@@ -19,12 +19,17 @@ class KeyValue:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroup:
-    """A group: its epoch, the hash of its topics' metadata, and the epoch of the topology whose topics were found to exist."""
+    """A group: its epoch, the hash of its topics' metadata, and the epoch of the topology whose topics were found to exist.
+
+    From Kafka 4.4 on (KIP-1331): the topology epochs whose description a broker's plugin has stored (-2: it is not certain), or refused.
+    """
 
     epoch: Int32
     metadata_hash: Int64
     validated_topology_epoch: Int32 = tagged(0, "0+", -1)
     last_assignment_configs: tuple[KeyValue, ...] | None = tagged(1, "0+", None)
+    stored_description_topology_epoch: Int32 = tagged(2, "0+", -1)
+    failed_description_topology_epoch: Int32 = tagged(3, "0+", -1)
 
 
 @dataclass(frozen=True, slots=True)

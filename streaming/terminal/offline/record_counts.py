@@ -113,7 +113,7 @@ def _unseen(elsewhere: Sequence[tuple[str, int]] | None) -> Iterator[str]:
 def _errors(rows: Sequence[CountRow], directories: Mapping[tuple[str, int], Path]) -> Iterator[str]:
     for row in rows:
         if row.error:
-            damaged = "has damage behind what is counted" if row.data >= 0 else "cannot be counted"
+            damaged = "has damage after what is counted" if row.data >= 0 else "cannot be counted"
             directory = directories.get((row.topic, row.partition))
             what_to_do = f". {damage_advice(directory)}" if directory is not None else ""
             yield f"{row.topic}-{row.partition} of broker {row.broker} {damaged}: {row.error}{what_to_do}"
