@@ -142,7 +142,10 @@ def stuck(claims: Claims, verdict: Longs, now_ms: int, stuck_after_ms: int) -> F
 
 
 def _silent(claims: Claims, now_ms: int, after_ms: int) -> Flags:
-    flags: Flags = now_ms - claims.last_ms > after_ms
+    """Which transactions have appended nothing for so long: nothing is appended before its transaction has begun."""
+    # its last record has its producer's timestamp, which may be from days before the transaction
+    last_ms = np.where(claims.covered, np.maximum(claims.last_ms, claims.start_ms), claims.last_ms)
+    flags: Flags = now_ms - last_ms > after_ms
     return flags
 
 

@@ -82,6 +82,8 @@ class Records:
             "next_batch_bytes": BATCH_BYTES,
             "next_segment": 0,
             "next_position": BATCH_BYTES * max(following, 0),
+            "deleted_least": -1,
+            "deleted_most": -1,
         }
 
 

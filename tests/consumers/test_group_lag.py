@@ -56,6 +56,7 @@ def ends_of(log: Log, *, edition: int = 1, reason: np.int8 = KNOWN, counted: np.
         stable_data=longs(log.between(0, log.last_stable, DATA, ABORTED)),
         kept=longs(log.between(0, log.last_stable, DATA)),
         end_kept=longs(log.between(0, log.high_watermark, DATA)),
+        control=longs(log.between(0, log.high_watermark, CONTROL)),
         bytes=longs(BYTES * log.between(0, log.high_watermark, DATA, ABORTED, CONTROL)),
         damaged=np.array([damaged]),
     )
@@ -69,6 +70,7 @@ def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN
         edition=longs(edition),
         data=longs(log.between(0, offset, DATA, ABORTED)),
         aborted=longs(log.between(0, offset, ABORTED)),
+        control=longs(log.between(0, offset, CONTROL)),
         bytes=longs(BYTES * log.between(0, offset, DATA, ABORTED, CONTROL)),
         next_offset=longs(following),
         next_timestamp_ms=longs(1000 + following),
@@ -77,6 +79,8 @@ def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN
         next_segment=longs(0),
         next_position=longs(BYTES * following),
         reads_uncommitted=longs(reads_uncommitted),
+        deleted_least=longs(ABSENT),
+        deleted_most=longs(ABSENT),
     )
 
 

@@ -127,6 +127,44 @@ def test_what_was_deleted_unread_is_counted_where_it_is_on_disk_still(cluster: C
     assert "lost" in kinds(group)
 
 
+def emptied(cluster: Cluster, *batches: Batch) -> Path:
+    """Everything is deleted; the producer snapshot beside the first segment."""
+    cluster.append(*batches)
+    cluster.orders.roll()
+    cluster.orders.delete_records(cluster.orders.log_end_offset)
+    cluster.orders.delete_old_segments(NOW)
+    (first,) = cluster.orders.directory.glob("*.log")
+    return first.with_suffix(".snapshot")
+
+
+def test_a_marker_that_was_deleted_is_no_loss_as_the_producer_snapshot_shows(cluster: Cluster) -> None:
+    emptied(cluster, old(5, producer=9, transactional=True), commit(9, epoch=0))
+    cluster.commit(5)
+    cluster.commit(4, "behind")
+    group, behind = cluster.read().groups[1], cluster.read().groups[0]
+    assert [(of.lost_offsets, of.lost_records) for of in (*group.partitions, *behind.partitions)] == [(1, 0), (2, -1)]
+    assert (kinds(group), kinds(behind)) == (["only_markers"], ["lost"])
+
+
+def test_offsets_of_which_nothing_shows_that_they_were_records_are_not_told_as_lost(cluster: Cluster) -> None:
+    """As of a transactional topic that nothing was written to for longer than its retention: its producers have expired."""
+    snapshot = emptied(cluster, old(5, producer=9, transactional=True), commit(9))
+    snapshot.unlink()
+    cluster.commit(5)
+    cluster.commit(3, "behind")
+    for group in cluster.read().groups:
+        assert kinds(group) == ["perhaps_lost"]
+        assert [of.lost_records for of in group.partitions] == [-1]
+        assert group.summary.severity == ""
+        assert "perhaps none of them a record" in group.findings[0].text
+    cluster.append(old(1))
+    assert [kinds(group) for group in cluster.read().groups] == [
+        ["stopped", "lost"]
+    ] * 2  # a topic without transactions, as what follows shows
+    cluster.append(old(1, producer=9, epoch=1, transactional=True), commit(9, epoch=1))
+    assert [kinds(group) for group in cluster.read().groups] == [["stopped", "perhaps_lost"]] * 2
+
+
 def test_what_was_deleted_with_its_segments_is_counted_in_offsets(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.orders.roll()

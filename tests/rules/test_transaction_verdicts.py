@@ -27,6 +27,7 @@ from tests.tables import each_row
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000
+HOUR = 60 * MINUTE
 
 
 class Open(NamedTuple):
@@ -130,7 +131,8 @@ def test_an_entry_of_a_log_that_was_not_read_to_its_end_makes_nothing_overdue() 
 @each_row(
     ("entries", "complete", "is_stuck"),
     [
-        pytest.param([entry("a", partitions=HERE, start_ms=NOW)], True, True, id="open"),
+        pytest.param([entry("a", partitions=HERE, start_ms=NOW - HOUR, timeout_ms=2 * HOUR)], True, True, id="open"),
+        pytest.param([entry("a", partitions=HERE, start_ms=NOW - MINUTE)], True, False, id="new, with records that are dated earlier"),
         pytest.param([entry("a", state="PrepareCommit", partitions=HERE)], True, True, id="completing"),
         pytest.param([], False, True, id="unknown"),
         pytest.param([], True, False, id="hanging"),
@@ -145,6 +147,16 @@ def test_stuck_is_what_is_silent_for_long_and_reported_by_nothing_else(
     found = claims(silent, silent._replace(last_ms=NOW - 20 * MINUTE), entries=tuple(entries), complete=complete)
     verdict = verdicts(found, NOW, 15 * MINUTE)
     assert stuck(found, verdict, NOW, 20 * MINUTE).tolist() == [is_stuck, False]
+
+
+def test_what_a_transaction_wrote_was_not_written_before_it_began() -> None:
+    """Its producer dates its records as it likes: those of a mirror or a backfill are days old."""
+    days_old = Open(start_ms=NOW - 48 * HOUR, last_ms=NOW - 48 * HOUR)
+    for start_ms, is_stuck in ((NOW - MINUTE, False), (NOW - 20 * MINUTE, False), (NOW - 20 * MINUTE - 1, True)):
+        found = claims(days_old, entries=(entry("a", partitions=HERE, start_ms=start_ms, timeout_ms=HOUR),))
+        assert stuck(found, verdicts(found, NOW, 0), NOW, 20 * MINUTE).tolist() == [is_stuck]
+        assert found.last_ms.tolist() == [days_old.last_ms]  # as the broker has it, too
+    assert verdict(days_old) is TransactionVerdict.HANGING  # no coordinator knows it
 
 
 def test_what_the_next_reads_will_show_is_not_called_stuck_before_them() -> None:

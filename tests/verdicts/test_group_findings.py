@@ -271,7 +271,7 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
 
 
 def test_every_kind_has_a_golden_text() -> None:
-    assert {kind for kind, *_ in GOLDEN} | {"skewed", "no_members"} == {each.label for each in GroupVerdict}
+    assert {kind for kind, *_ in GOLDEN} | {"skewed", "no_members", "perhaps_lost"} == {each.label for each in GroupVerdict}
 
 
 @pytest.mark.parametrize(("members", "protocol", "kind"), [(2, "consumer", "unknown"), (0, "consumer", "fine"), (2, "connect", "fine")])

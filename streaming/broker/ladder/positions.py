@@ -15,6 +15,7 @@ import numpy as np
 
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.ladder.counts import Aborted, Counts
+from streaming.broker.ladder.deleted_records import deleted_records
 from streaming.broker.ladder.filling import read_aborted
 from streaming.broker.ladder.log_ladder import LadderView
 from streaming.broker.ladder.opened_batches import Answer, OpenedBatches
@@ -43,7 +44,8 @@ class Position:
     ``next_offset``: of the first data record at the offset or after it, -1 if there is none below the given end; one that is aborted
     counts only for consumers with ``read_uncommitted``. The other ``next`` fields are about it: its own timestamp, when it was appended
     (if that was seen, or if the broker wrote its time), both Unix milliseconds, -1 if not known; the size of its batch in bytes, the base
-    offset of its segment, its batch's position there. Of an offset before the first segment on disk, that segment is ``next_segment``.
+    offset of its segment, its batch's position there. Of an offset before the first segment on disk, that segment is ``next_segment``, and
+    between ``deleted_least`` and ``deleted_most`` of the offsets before it were records (-1: not known).
     """
 
     offset: int
@@ -58,6 +60,8 @@ class Position:
     next_batch_bytes: int = -1
     next_segment: int = -1
     next_position: int = -1
+    deleted_least: int = -1
+    deleted_most: int = -1
 
 
 def positions(
@@ -99,7 +103,8 @@ class _Search:
     def position(self, offset: int) -> Position:
         state = self._state(offset)
         if state is PositionState.BELOW and self._segments:
-            return Position(offset, state, next_segment=self._segments[0].base_offset)
+            first, gone = self._segments[0], deleted_records(self._segments[0], offset)
+            return Position(offset, state, next_segment=first.base_offset, deleted_least=gone.least, deleted_most=gone.most)
         if state is not PositionState.KNOWN:
             return Position(offset, state)
         try:

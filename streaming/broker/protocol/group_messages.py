@@ -20,10 +20,15 @@ _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 
 _OF_LOG = [("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("partition", _INT)]
 
+
+def _later(name: str) -> pa.Field:
+    return pa.field(name, _LONG, metadata={LATER: b""})
+
+
 MOST_POSITIONS = 4_096
 """The most offsets that are asked at once: each may take a read of a megabyte."""
 
-POSITIONS_ASKED = pa.schema([*_OF_LOG, ("offset", _LONG), ("upto", _LONG), pa.field("reads_uncommitted", _LONG, metadata={LATER: b""})])
+POSITIONS_ASKED = pa.schema([*_OF_LOG, ("offset", _LONG), ("upto", _LONG), _later("reads_uncommitted")])
 """One row for each offset; ``upto``: where the next record is looked for at most, the high watermark. ``reads_uncommitted``: 1 if that may
 be one of an aborted transaction, too, as for consumers with ``read_uncommitted``; in an answer -1 if the agent does not know that
 question."""
@@ -43,6 +48,8 @@ POSITIONS = pa.schema(
         ("next_batch_bytes", _LONG),  # of its batch, as for the next two
         ("next_segment", _LONG),  # of an offset before the first segment on disk that segment, -1 from an earlier agent
         ("next_position", _LONG),
+        _later("deleted_least"),  # of the offsets from it on that were deleted before the first segment, so many were records at least
+        _later("deleted_most"),  # and at most
     ]
 )
 """The answer, in the order of the question."""

@@ -20,9 +20,10 @@ class GroupVerdict(IntEnum):
     SKEWED = 9  # one partition has most of the lag
     NO_MEMBERS = 10  # it had members and has none
     UNKNOWN = 11  # its lag is not known
-    CATCHING_UP = 12  # it reads more than is appended
-    ONLY_MARKERS = 13  # only markers or aborted records are left
-    FINE = 14  # nothing is left, or it goes on
+    PERHAPS_LOST = 12  # offsets were deleted that may all have been markers
+    CATCHING_UP = 13  # it reads more than is appended
+    ONLY_MARKERS = 14  # only markers or aborted records are left
+    FINE = 15  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:
@@ -40,6 +41,10 @@ FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
 
 NOTHING_TO_DO = frozenset({GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label})
 """The labels of verdicts that need nothing."""
+
+
+NOT_KNOWN = frozenset({GroupVerdict.UNKNOWN.label, GroupVerdict.PERHAPS_LOST.label})
+"""The labels of verdicts that say what is not known."""
 
 
 def is_finding(message: GroupFinding | GroupSummary | GroupPartition) -> bool:

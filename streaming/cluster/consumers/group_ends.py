@@ -17,7 +17,7 @@ BYTES_SECONDS = 600.0
 WATCHED_MS, SILENT_MS = 60_000, 300_000
 """A log that was watched for so long, and not silent for so long, grows at the rate of the last minutes."""
 
-_COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "kept", "end_kept", "bytes")
+_COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "kept", "end_kept", "control", "bytes")
 
 
 class EndMemory:
@@ -83,6 +83,7 @@ class EndMemory:
             "stable_data": at_stable.numbers["data"],
             "kept": at_stable.numbers["data"] - at_stable.numbers["aborted"],
             "end_kept": at_end.numbers["data"] - at_end.numbers["aborted"],
+            "control": at_end.numbers["control"],
             "bytes": at_end.numbers["bytes"],
         }
         for name, values in found.items():
@@ -110,6 +111,7 @@ class EndMemory:
             stable_data=at["stable_data"],
             kept=at["kept"],
             end_kept=at["end_kept"],
+            control=at["control"],
             bytes=at["bytes"],
             damaged=logs.damaged,
         )

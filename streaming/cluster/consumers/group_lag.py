@@ -50,9 +50,9 @@ class Ends:
     """Logs that groups read, one item for each. `ABSENT` where a number is not known.
 
     ``reason``: the code of why nothing can be known of it. ``counted``: why its records cannot be. ``edition``: of the counts below.
-    ``data``, ``bytes``: up to the high watermark; ``stable_data``: up to the last stable offset. ``kept``: data that is not aborted up to
-    there; ``end_kept``: up to the high watermark, where transactions that are open still count. ``damaged``: what comes after ``log_end``
-    is no batch, so that the log may have gone on.
+    ``data``, ``control``, ``bytes``: up to the high watermark; ``stable_data``: up to the last stable offset. ``kept``: data that is not
+    aborted up to there; ``end_kept``: up to the high watermark, where transactions that are open still count. ``damaged``: what comes
+    after ``log_end`` is no batch, so that the log may have gone on.
     """
 
     reason: Codes
@@ -66,6 +66,7 @@ class Ends:
     stable_data: Longs
     kept: Longs
     end_kept: Longs
+    control: Longs
     bytes: Longs
     damaged: Flags
 
@@ -80,7 +81,7 @@ class Places:
 
     ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record: its offset, `ABSENT` for none,
     its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's position there.
-    ``reads_uncommitted``: 1 if that may be an aborted one.
+    ``reads_uncommitted``: 1 if that may be an aborted one. ``deleted_``: as in `streaming.broker.ladder.positions.Position`.
     """
 
     reason: Codes
@@ -88,6 +89,7 @@ class Places:
     edition: Longs
     data: Longs
     aborted: Longs
+    control: Longs
     bytes: Longs
     next_offset: Longs
     next_timestamp_ms: Longs
@@ -96,6 +98,8 @@ class Places:
     next_segment: Longs
     next_position: Longs
     reads_uncommitted: Longs
+    deleted_least: Longs
+    deleted_most: Longs
 
     @property
     def kept(self) -> Longs:

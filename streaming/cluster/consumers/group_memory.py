@@ -27,6 +27,7 @@ _COLUMNS = (
     "readable_ms",
     "watched_ms",
     "lost_ms",
+    "lost",
     "start",
     "done",
     "before",
@@ -41,13 +42,16 @@ class GroupProgress:
     """What is known of each partition over the rounds so far.
 
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
-    is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were deleted
-    before it had read them, `ABSENT` if none did. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet.
+    is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were
+    deleted before it had read them, `ABSENT` if none did. ``lost_records``: what the rounds have seen deleted of what is after the offset,
+    `ABSENT` if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known
+    yet.
     """
 
     stopped_since_ms: Longs
     stopped_earlier: Flags
     lost_ms: Longs
+    lost_records: Longs
     rate: Rates
 
 
@@ -133,7 +137,13 @@ class GroupMemory:
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
         earlier = (since != ABSENT) & (since <= at["watched_ms"]) & np.bool_(self._past is None)
-        return GroupProgress(stopped_since_ms=since, stopped_earlier=earlier, lost_ms=at["lost_ms"], rate=self._rates.now(steady_ms))
+        return GroupProgress(
+            stopped_since_ms=since,
+            stopped_earlier=earlier,
+            lost_ms=at["lost_ms"],
+            lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),
+            rate=self._rates.now(steady_ms),
+        )
 
     def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> Flags:
         """Count what lies between where each partition was read from in the round before and where it is read from now.
@@ -161,6 +171,9 @@ class GroupMemory:
         self._add("lost_offsets", lost)
         self._rates.passed(np.where(below, 0, passed), steady_ms)
         taken = judged & ~waits
+        uncounted = (lost > 0) | (at["offset"] != rows.offset) | (at["lost"] == ABSENT) | rows.share
+        so_far = np.where(uncounted, ABSENT, at["lost"] + lost_records)
+        at["lost"] = np.where(taken, np.where(lags.below == 0, 0, so_far), at["lost"])
         at["start"] = np.where(taken, start, at["start"])
         at["done"] = np.where(taken, done, at["done"])
         at["before"] = np.where(taken, before, at["before"])

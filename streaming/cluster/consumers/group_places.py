@@ -14,6 +14,7 @@ from streaming.common.arrays import Flags, Longs
 NUMBERS = (
     "data",
     "aborted",
+    "control",
     "bytes",
     "next_offset",
     "next_timestamp_ms",
@@ -22,6 +23,8 @@ NUMBERS = (
     "next_segment",
     "next_position",
     "reads_uncommitted",
+    "deleted_least",
+    "deleted_most",
 )
 """The columns of `Places` that an answer has by these names."""
 

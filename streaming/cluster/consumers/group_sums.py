@@ -23,13 +23,15 @@ _FAR = np.iinfo(np.int64).max
 class CommitFacts:
     """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
 
-    ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``).
+    ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
+    perhaps none of these was a record.
     ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
     """
 
     lags: Lags
     stopped: Flags
     lost_records: Longs
+    loss_doubtful: Flags
     loss_ms: Longs
     assumed: Flags
     expiration_ms: Longs

@@ -12,16 +12,17 @@ from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Codes, Committed, Ends, LagReason, Lags, Places, lags
+from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagReason, Lags, lags
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
-from streaming.cluster.consumers.group_memory import GroupMemory, records_before
+from streaming.cluster.consumers.group_memory import GroupMemory
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
-from streaming.cluster.consumers.group_shares import Done, done_between, starts
+from streaming.cluster.consumers.group_shares import done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
+from streaming.cluster.consumers.lost_records import lost_records
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
@@ -207,10 +208,12 @@ class GroupTracker:
         since = progress.stopped_since_ms
         byte_rate = self._ends.byte_rates(view.steady_ms)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
+        lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
         found = CommitFacts(
             lags=lag,
             stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
-            lost_records=_lost_records(rows, lag, ends, places, self._deleted.places, done),
+            lost_records=lost.records,
+            loss_doubtful=lost.doubtful,
             loss_ms=_losses(view, logs, lag, byte_rate),
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
@@ -271,17 +274,6 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
     }
     there |= {(topic, partition) for topic in COORDINATORS for partition in range(known.get(topic, 0))}
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
-
-
-def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, deleted: Places, done: Done) -> Longs:
-    """Records that were deleted before they were read: 0 where none were, `ABSENT` where that cannot be counted: they are not on disk any
-    more, or of what a share group is done with it is not known whether it was a record.
-    """
-    before, edition = records_before(lag.start, places, ends, lag.reads_uncommitted)
-    counted = (deleted.reason == KNOWN) & (deleted.offset == rows.offset) & (deleted.edition == edition) & (edition != ABSENT)
-    records = np.maximum(before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept), 0)
-    least, most = np.maximum(records - done.most, 0), np.minimum(records, lag.below)
-    return np.where(lag.below == 0, 0, np.where(counted & (least == most), least, ABSENT))
 
 
 def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:

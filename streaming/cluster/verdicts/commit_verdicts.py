@@ -18,6 +18,9 @@ from streaming.common.arrays import Flags, Longs
 FirstPending = Mapping[tuple[str, str, int], int]
 """When the first commit was appended that waits for a transaction, Unix milliseconds: by group, topic and partition."""
 
+_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.PERHAPS_LOST)
+"""Verdicts beside which something is said of how the group goes on."""
+
 _CONSOLE = re.compile("console-consumer-.*")
 
 
@@ -69,8 +72,10 @@ class _Judge:
         for verdict, flags in holds.items():
             severity[verdict, flags] = SEVERITY[verdict]
         self._lower(severity)
-        calm = ~np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict is not GroupVerdict.SKEWED])
-        severity[self._calm()[calm], calm] = CALM
+        finds = np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict not in _BESIDE])
+        calmest = self._calm()
+        calm = ~finds & ((calmest == GroupVerdict.UNKNOWN) | ~holds[GroupVerdict.PERHAPS_LOST])
+        severity[calmest[calm], calm] = CALM
         return CommitVerdicts(
             severity=severity,
             since_ms={
@@ -86,7 +91,8 @@ class _Judge:
         """Where each verdict is so that somebody should look at."""
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
         return {
-            GroupVerdict.LOST: ((lags.below > 0) & (found.lost_records != 0)) | self._lately,
+            GroupVerdict.LOST: ((lags.below > 0) & (found.lost_records != 0) & ~found.loss_doubtful) | self._lately,
+            GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
             GroupVerdict.HELD: lags.held,

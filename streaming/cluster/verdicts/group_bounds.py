@@ -28,6 +28,7 @@ SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLE
     GroupVerdict.SLOWER: INFO,
     GroupVerdict.SKEWED: INFO,
     GroupVerdict.NO_MEMBERS: INFO,
+    GroupVerdict.PERHAPS_LOST: CALM,
 }
 """The severity of a verdict that has lasted for long enough."""
 

@@ -121,6 +121,8 @@ class GroupFindings:
         return words.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
 
     def _calm(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
+        if verdict is GroupVerdict.PERHAPS_LOST:
+            return words.perhaps_lost(partition)
         if partition.unknown in _NO_LAG:
             return words.no_lag(partition)
         if verdict is GroupVerdict.UNKNOWN:

@@ -60,6 +60,15 @@ class Sentences:
             f"deleted unread. {self._resets.after_loss}{_stop_first(members=members and not self._shares)}"
         )
 
+    def perhaps_lost(self, partition: GroupPartition) -> str:
+        """Offsets were deleted, and nothing shows that one of them was a record."""
+        count = format_count(partition.lost_offsets, "offset")
+        return (
+            f"{count} between the committed offset {partition.committed} and the log start {partition.log_start} "
+            f"{'was' if partition.lost_offsets == 1 else 'were'} deleted, perhaps none of them a record: a transaction ends with a marker, "
+            "which has an offset, too, and what these were is not on disk any more"
+        )
+
     def went_on(self, at_ms: int) -> str:
         """Records were deleted before they were read, and the group has gone on since."""
         return f"records were deleted unread at {format_time(at_ms)} ({self._age(at_ms)}); it has gone on behind them"

@@ -133,14 +133,15 @@ def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collectio
         verdicts: about the groups.
         missing: names of groups that are not there.
     """
-    from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
+    from streaming.broker.protocol.group_verdicts import FINDINGS
+    from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
 
     every = [*(f"no group {format_name(name)} is known here{_hint([name])}" for name in missing), *doubts]
     for doubt in every:
         click.echo(f"segtail: {doubt}", err=True)
     if not FINDINGS.isdisjoint(verdicts):
         return FOUND
-    return NOT_KNOWN if every or GroupVerdict.UNKNOWN.label in verdicts else NOTHING_FOUND
+    return NOT_KNOWN if every or not UNKNOWN_VERDICTS.isdisjoint(verdicts) else NOTHING_FOUND
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":

@@ -1,0 +1,52 @@
+"""What of the offsets between a committed one and the log start were records: counted, or known to be some, or perhaps none of them.
+
+A log start that is on disk with what is before it lets them be counted, and so does a tracker that saw them go. Else a producer snapshot
+may bound them. A topic whose log holds records and no marker has no transactions, so what was deleted there were records. Of all others
+the offsets may have been markers: the last one of each transaction is, and a group that has read everything stands before it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Ends, Lags, Places
+from streaming.cluster.consumers.group_memory import records_before
+from streaming.cluster.consumers.group_shares import Done
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.commit_table import CommitRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LostRecords:
+    """``records``: 0 where none were lost, `ABSENT` where they cannot be counted; ``doubtful``: then perhaps none of them was a record."""
+
+    records: Longs
+    doubtful: Flags
+
+
+def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, deleted: Places, done: Done, watched: Longs) -> LostRecords:
+    """What was deleted before it was read.
+
+    Args:
+        deleted: the positions of the committed offsets that are below the log start.
+        done: what share groups are done with between the two. Whether it was records is not known.
+        watched: what the rounds so far have seen lost of each, `ABSENT` where they have not seen all of it.
+    """
+    before, edition = records_before(lag.start, places, ends, lag.reads_uncommitted)
+    there = deleted.offset == rows.offset
+    counted = there & (deleted.reason == KNOWN) & (deleted.edition == edition) & (edition != ABSENT)
+    gone = np.maximum(before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept), 0)
+    unread, most = np.maximum(gone - done.most, 0), np.minimum(gone, lag.below)
+    bounded = there & (deleted.deleted_most >= 0) & (deleted.next_segment == lag.start)
+    exact = bounded & (deleted.deleted_least == deleted.deleted_most) & ~rows.share
+    table = (lag.below == 0, counted & (unread == most), watched >= 0, exact)
+    records = np.select(table, (0, unread, watched, deleted.deleted_most), ABSENT)
+    surely = (bounded & (deleted.deleted_least > 0)) | _without_transactions(lag, ends, places) | rows.share
+    return LostRecords(records=records, doubtful=(records == ABSENT) & (lag.reason == KNOWN) & ~surely)
+
+
+def _without_transactions(lag: Lags, ends: Ends, places: Places) -> Flags:
+    """Whether there are records from the log start on, and no marker among them."""
+    counted = (places.reason == KNOWN) & (places.offset == lag.start) & (ends.counted == KNOWN) & (places.edition == ends.edition)
+    plain: Flags = counted & (ends.data > places.data) & (ends.control == places.control)
+    return plain

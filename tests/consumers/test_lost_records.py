@@ -1,0 +1,74 @@
+"""What of the offsets between a committed one and the log start a job takes for lost records."""
+
+from tests.consumers.group_agents import Records, Row
+from tests.consumers.group_world import GroupJob, world
+from tests.consumers.test_group_isolation import about
+from tests.tables import each_row
+
+
+class Emptied(Records):
+    """A log whose segments before its end are not on disk any more; ``bounds``: of the records among them."""
+
+    bounds = (-1, -1)
+    first = 0
+
+    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
+        found = super().position(offset, upto, reads_uncommitted=reads_uncommitted)
+        least, most = self.bounds
+        gone = {"state": "BELOW", "next_segment": self.first, "next_offset": -1, "deleted_least": least, "deleted_most": most}
+        return found | gone if offset < self.first else found
+
+
+def emptied(job: GroupJob, kinds: list[str], bounds: tuple[int, int] = (-1, -1)) -> None:
+    """Retention deletes all of the log."""
+    log = Emptied([*kinds])
+    log.first, log.bounds = len(kinds), bounds
+    job.agents["a1"].logs["orders", 0] = log
+    job.put(end=len(kinds), log_start_offset=len(kinds))
+
+
+TRANSACTION = ["data"] * 5 + ["control"]
+
+
+def lost(job: GroupJob) -> tuple[int, str]:
+    found = about(job)
+    return found.partitions[0].lost_records, found.summary.verdict
+
+
+@each_row(("committed", "records", "verdict"), [(5, 0, "only_markers"), (3, 2, "lost")])
+def test_a_job_that_has_watched_knows_what_was_deleted(committed: int, records: int, verdict: str) -> None:
+    job = world(end=6, kinds=TRANSACTION)
+    job.agents["a1"].commit(committed)
+    job.round()
+    emptied(job, TRANSACTION)
+    job.round(15)
+    assert lost(job) == (records, verdict)
+    assert about(job).partitions[0].lost_offsets == 6 - committed
+    job.round(15)
+    assert lost(job) == (records, verdict)
+    job.agents["a1"].commit(1)
+    job.round(15)
+    assert lost(job)[0] == -1  # the job has not seen what was there
+
+
+@each_row(
+    ("bounds", "records", "verdict"),
+    [((-1, -1), -1, "perhaps_lost"), ((0, 0), 0, "only_markers"), ((0, 2), -1, "perhaps_lost"), ((1, 1), 1, "lost"), ((1, 2), -1, "lost")],
+)
+def test_one_that_comes_later_knows_what_a_producer_snapshot_shows(bounds: tuple[int, int], records: int, verdict: str) -> None:
+    job = world(end=6, kinds=TRANSACTION)
+    emptied(job, TRANSACTION, bounds)
+    job.agents["a1"].commit(4)
+    job.round()
+    assert lost(job) == (records, verdict)
+
+
+def test_where_records_without_a_marker_follow_there_are_no_transactions() -> None:
+    for following, verdict in ((["data"], "lost"), (["data", "control"], "perhaps_lost"), (["control"], "perhaps_lost")):
+        job = world(end=6 + len(following), kinds=TRANSACTION + following)
+        emptied(job, TRANSACTION)
+        job.agents["a1"].logs["orders", 0].kinds += following
+        job.put(end=6 + len(following), log_start_offset=6)
+        job.agents["a1"].commit(5)
+        job.round()
+        assert lost(job) == (-1, verdict)
