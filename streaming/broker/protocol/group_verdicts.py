@@ -21,8 +21,9 @@ class GroupVerdict(IntEnum):
     NO_MEMBERS = 10  # it had members and has none
     UNKNOWN = 11  # its lag is not known
     CATCHING_UP = 12  # it reads more than is appended
-    ONLY_MARKERS = 13  # only markers or aborted records are left
-    FINE = 14  # nothing is left, or it goes on
+    BETWEEN_RUNS = 13  # nobody is there, as usual at this time
+    ONLY_MARKERS = 14  # only markers or aborted records are left
+    FINE = 15  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:

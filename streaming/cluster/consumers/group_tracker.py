@@ -1,5 +1,6 @@
 """One round after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks nobody by itself."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from streaming.cluster.consumers.group_memory import GroupMemory, records_before
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_shares import Done, done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
@@ -32,6 +34,8 @@ from streaming.kafka.groups.commit_table import CommitRows, Commits, Coordinator
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
 back is behind."""
+
+_NONE = re.compile("")
 
 COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 
@@ -84,13 +88,20 @@ class GroupTracker:
 
     Args:
         past: as for `GroupMemory`.
+        throwaway: as in `GroupSnapshot`.
     """
 
-    def __init__(self, export: Export, stopped_after_ms: int, past: Callable[[CommitRows], Longs] | None = None) -> None:
+    def __init__(
+        self,
+        export: Export,
+        stopped_after_ms: int,
+        past: Callable[[CommitRows], Longs] | None = None,
+        throwaway: re.Pattern[str] = _NONE,
+    ) -> None:
         self.store = CommitStore()
         self.left = 0
         """The positions of so many commits have to wait for the next round."""
-        self._stopped_after_ms = stopped_after_ms
+        self._stopped_after_ms, self._throwaway = stopped_after_ms, throwaway
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
@@ -183,6 +194,11 @@ class GroupTracker:
             return
         self._ends.refuse(np.unique(question.log), LagReason.VERSION)
 
+    def _stopped_after(self, commits: Commits) -> Longs:
+        """After how long without a move each partition has stopped: a group that pauses is between its runs."""
+        rows = commits.rows
+        return np.maximum(rhythm_ms(usual_intervals(rows.group_names, commits.groups)), self._stopped_after_ms)[rows.group]
+
     def finish(self) -> GroupSnapshot:
         """The round is over: what it has found out."""
         view, commits = self._round.view, self._round.commits
@@ -209,7 +225,7 @@ class GroupTracker:
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
             lags=lag,
-            stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
+            stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after(commits)),
             lost_records=_lost_records(rows, lag, ends, places, self._deleted.places, done),
             loss_ms=_losses(view, logs, lag, byte_rate),
             assumed=(lag.next_offset >= 0) & assumed,
@@ -233,6 +249,7 @@ class GroupTracker:
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
             byte_rate=byte_rate,
+            throwaway=self._throwaway,
         )
 
 

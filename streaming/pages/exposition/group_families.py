@@ -11,7 +11,9 @@ from streaming.cluster.consumers.group_labels import PairLabels, partition_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
+from streaming.cluster.verdicts.group_usage import usages
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import Family, Samples, family_of, labels
 from streaming.common.arrays import Flags, Longs
@@ -41,7 +43,7 @@ def shown_groups(snapshot: GroupSnapshot | None, listing: PartitionListing, expo
     """What a page shows of consumer groups; nothing if nothing is known of any."""
     if snapshot is None:
         return NO_GROUPS
-    families = (*by_topic(snapshot, export, now_ms), *by_group(snapshot, export.has_consumer))
+    families = (*by_topic(snapshot, export, now_ms), *by_group(snapshot, export.has_consumer), _uses(snapshot, export.has_consumer))
     return ShownGroups(families=families, partitions=tuple(by_partition(snapshot, listing, now_ms)))
 
 
@@ -79,18 +81,26 @@ def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[F
 def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
     """The families by group, and those about all groups."""
     groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
-    yield family_of(group_metrics.MEMBERS, [(labels(group=each.group), each.members) for each in groups if each.members >= 0])
     infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
     pair_labels = snapshot.labels
     numbers = np.unique(snapshot.rows.group[snapshot.pairs.first[pair_labels.shown]])
     simple = {snapshot.rows.group_names[number] for number in numbers.tolist()}
     infos |= {name: labels(group=name, type="Classic", protocol="") for name in simple - infos.keys()}
+    members = {each.group: each.members for each in groups if each.members >= 0}  # not known of a record that is not understood
+    members |= dict.fromkeys(infos.keys() - snapshot.groups.keys(), 0)
+    yield family_of(group_metrics.MEMBERS, [(labels(group=name), count) for name, count in members.items()])
     yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
     yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
     yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
     yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
     yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
     yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
+
+
+def _uses(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Family:
+    """Who uses each group, as it is judged."""
+    judged = usages(snapshot, snapshot.at_ms, DEFAULT_BOUNDS)
+    return family_of(group_metrics.USE, [(labels(group=name, use=each.use), 1) for name, each in judged.items() if is_exported(name)])
 
 
 def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int) -> Iterator[Family]:
