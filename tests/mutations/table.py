@@ -117,6 +117,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/verdicts/test_group_findings.py",),
     ),
     Mutation(
+        name="judge-outruns",
+        file="streaming/cluster/verdicts/group_catching_up.py",
+        before="in_time = stake * 1000 < np.maximum(progress.rate, 0.0) * (found.loss_ms - now_ms)",
+        after="in_time = found.loss_ms > now_ms",
+        why="A group that leaves what is deleted too late would be told to catch up.",
+        tests=("tests/consumers/test_catching_up.py",),
+    ),
+    Mutation(
         name="judge-abandoned",
         file="streaming/cluster/verdicts/group_usage.py",
         before="elif name in gone or idle_ms > max(bounds.abandoned_times * interval, bounds.abandoned_after_ms):",

@@ -206,9 +206,8 @@ def test_groups_that_nobody_is_in_lack_members_where_anybody_may_come_back(use: 
 
 
 def test_between_its_runs_nothing_is_found() -> None:
-    hourly = snapshot_of(
-        Group(partitions=[replace(READING, commit_ms=NOW - HOUR)], facts=LEFT | {"interval_ms": HOUR, "state_ms": NOW - HOUR}), now_ms=NOW
-    )
+    reading = replace(READING, commit_ms=NOW - HOUR, appended_rate=2.0, consumed_rate=1.0, next_timestamp_ms=NOW - HOUR)
+    hourly = snapshot_of(Group(partitions=[reading], facts=LEFT | {"interval_ms": HOUR, "state_ms": NOW - HOUR}), now_ms=NOW)
     found = judge_groups(hourly, NOW)
     assert (found.of_group("billing", 0).verdict, found.of_group("billing", 0).word) == (GroupVerdict.BETWEEN_RUNS, "")
     assert judge_groups(hourly, NOW + HOUR + 1).of_group("billing", 0).verdict is GroupVerdict.NO_MEMBERS
@@ -228,3 +227,17 @@ def test_what_waits_without_a_commit_is_as_severe_as_the_rest() -> None:
 
 def test_a_group_without_anything_is_not_known() -> None:
     assert of(snapshot_of(Group(facts=EMPTY), now_ms=NOW)).use == "unknown"
+
+
+@each_row(
+    ("loss_ms", "worst"),
+    [
+        (NOW + HOUR // 2 + 1, "between_runs"),  # the next run is due in half an hour
+        (NOW + HOUR // 2, "will_lose"),
+    ],
+)
+def test_a_group_between_its_runs_will_lose_what_goes_before_the_next_one(loss_ms: int, worst: str) -> None:
+    partition = replace(READING, commit_ms=NOW - HOUR // 2, next_timestamp_ms=NOW - 9 * HOUR, loss_ms=loss_ms)
+    facts = LEFT | {"interval_ms": HOUR, "state_ms": NOW - HOUR // 2}
+    found = judge_groups(snapshot_of(Group(partitions=[partition], facts=facts), now_ms=NOW), NOW).of_group("billing", 0)
+    assert (found.verdict.label, found.word) == (worst, "warning" if worst == "will_lose" else "")

@@ -13,6 +13,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, La
 from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
+from streaming.cluster.consumers.group_speeds import Speeds
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import NOT_REPLICATED
@@ -43,12 +44,14 @@ class GroupProgress:
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
     is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were deleted
     before it had read them, `ABSENT` if none did. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet.
+    ``speed``: as `Speeds`.
     """
 
     stopped_since_ms: Longs
     stopped_earlier: Flags
     lost_ms: Longs
     rate: Rates
+    speed: Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +76,7 @@ class GroupMemory:
         self._past = past
         self._key: Longs = np.empty(0, np.int64)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
-        self._rates = FadingRates()
+        self._rates, self._speeds = FadingRates(), Speeds()
         self._last_ms = 0
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
@@ -85,6 +88,7 @@ class GroupMemory:
             of, there = carried(self._key, rows.key)
             self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
             self._rates.begin(of, there, steady_ms)
+            self._speeds.begin(of, there)
             self._key = rows.key
             pairs = int(rows.key[-1] >> PAIR_BITS) + 1 if len(rows) else 0
             self._counters = {
@@ -133,7 +137,13 @@ class GroupMemory:
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
         earlier = (since != ABSENT) & (since <= at["watched_ms"]) & np.bool_(self._past is None)
-        return GroupProgress(stopped_since_ms=since, stopped_earlier=earlier, lost_ms=at["lost_ms"], rate=self._rates.now(steady_ms))
+        return GroupProgress(
+            stopped_since_ms=since,
+            stopped_earlier=earlier,
+            lost_ms=at["lost_ms"],
+            rate=self._rates.now(steady_ms),
+            speed=self._speeds.now(lags.start, lags.next_timestamp_ms, steady_ms),
+        )
 
     def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> Flags:
         """Count what lies between where each partition was read from in the round before and where it is read from now.

@@ -23,7 +23,8 @@ _FAR = np.iinfo(np.int64).max
 class CommitFacts:
     """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
 
-    ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``).
+    ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``). ``loss_end``: up to
+    which offset retention deletes records at ``loss_ms``.
     ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
     """
 
@@ -31,6 +32,7 @@ class CommitFacts:
     stopped: Flags
     lost_records: Longs
     loss_ms: Longs
+    loss_end: Longs
     assumed: Flags
     expiration_ms: Longs
 

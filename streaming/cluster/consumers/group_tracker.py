@@ -222,12 +222,14 @@ class GroupTracker:
         progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         since = progress.stopped_since_ms
         byte_rate = self._ends.byte_rates(view.steady_ms)
+        loss_ms, loss_end = _losses(view, logs, lag, byte_rate)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
             lags=lag,
             stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after(commits)),
             lost_records=_lost_records(rows, lag, ends, places, self._deleted.places, done),
-            loss_ms=_losses(view, logs, lag, byte_rate),
+            loss_ms=loss_ms,
+            loss_end=loss_end,
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
         )
@@ -301,11 +303,12 @@ def _lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, delet
     return np.where(lag.below == 0, 0, np.where(counted & (least == most), least, ABSENT))
 
 
-def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:
-    """When retention deletes the next unread record of each commit."""
+def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> tuple[Longs, Longs]:
+    """When retention deletes the next unread record of each commit, and up to which offset."""
     unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
-    found = np.full(len(lag.start), -1, np.int64)
+    at_ms, end = np.full(len(lag.start), ABSENT, np.int64), np.full(len(lag.start), ABSENT, np.int64)
     rates = observed_rates(len(view.observed.names), logs, byte_rate)
-    found[unread] = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates).at_ms[of_row]
-    return found
+    losses = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates)
+    at_ms[unread], end[unread] = losses.at_ms[of_row], losses.last_end[of_row]
+    return at_ms, end

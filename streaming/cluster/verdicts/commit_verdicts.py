@@ -12,6 +12,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, L
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import UNTIMED
 from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
+from streaming.cluster.verdicts.group_catching_up import outruns
 from streaming.cluster.verdicts.group_danger import endangered_losses
 from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Flags, Longs
@@ -71,7 +72,8 @@ class _Judge:
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
-        endangered_ms = endangered_losses(snapshot, now_ms)
+        self._outruns = outruns(snapshot, usage, now_ms)
+        endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
 
     def verdicts(self) -> CommitVerdicts:
@@ -106,7 +108,7 @@ class _Judge:
             GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKEWED: self._skewed(),
-            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~found.stopped,
+            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped,
         }
 
     def _lower(self, severity: Codes) -> None:
@@ -135,8 +137,8 @@ class _Judge:
         markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share
         catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate)
         between = ~gone & (lag > 0) & self._between
-        verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.CATCHING_UP, GroupVerdict.BETWEEN_RUNS
-        return np.select((unknown, markers, catches_up, between), verdicts, GroupVerdict.FINE)
+        verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.BETWEEN_RUNS, GroupVerdict.CATCHING_UP
+        return np.select((unknown, markers, between, catches_up), verdicts, GroupVerdict.FINE)
 
     def _will_lose(self) -> Flags:
         """Whether the next unread record is deleted soon, and nothing shows that it is read before.
@@ -152,7 +154,7 @@ class _Judge:
         faster = progress.rate - np.maximum(self._appended, 0.0)
         needs_ms = 1000 * np.maximum(self._lag, 0) / np.where(faster > 0, faster, 1.0)
         in_time = (faster > 0) & (needs_ms < left)
-        return soon & (stands | self._soon | ~(keeps_up | in_time))
+        return soon & (stands | self._soon | ~(keeps_up | in_time)) & ~self._outruns
 
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds
