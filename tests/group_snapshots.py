@@ -97,6 +97,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         lost_records=column("lost_records"),
         loss_doubtful=np.zeros(len(parts), np.bool_),
         loss_ms=column("loss_ms"),
+        loss_end=np.where(column("loss_ms") >= 0, column("next_offset") + np.maximum(column("loss_records"), 1), -1),
         assumed=column("limits_assumed") > 0,
         expiration_ms=column("expiration_ms"),
     )
@@ -114,6 +115,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
             lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, -1),
             lost_records=column("lost_records"),
             rate=np.array([of.consumed_rate for of in parts]),
+            speed=np.full(len(parts), -1.0),
         ),
         pairs=sums,
         coordinators=(),

@@ -140,6 +140,11 @@ class Settings(BaseModel):
         description="A consumer group has stopped in a partition if its committed offset stays where it is for longer, although there is a "
         "record to read.",
     )
+    throwaway_groups: Pattern = Field(
+        default=re.compile("", re.DOTALL),
+        description="A regular expression; consumer groups whose whole name matches are made anew at each start, and nobody comes back to "
+        "them: they are never a problem. Those of kafka-console-consumer and of Spring without a group are so in any case.",
+    )
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),
         description="An open transaction whose producer is silent for longer is stuck, unless it is hanging, overdue or waits for an "

@@ -24,7 +24,7 @@ from tests.view.rows import new_table, states
 from tests.view.test_host_families import broker, log_dir
 from tests.view.test_transaction_columns import coordinator, transaction
 
-GROUPS = ("billing", "mail", "console-consumer-77")
+GROUPS = ("billing", "mail", "console-consumer-77", "sync", "nightly")
 TOPICS = ("orders", "pay")
 END = 10
 
@@ -81,7 +81,7 @@ class _Groups:
                         group=name,
                         topic=topic,
                         partition=partition,
-                        commit_ms=1000 * (self.begun - random.choice((0, 5, DAY))),
+                        commit_ms=1000 * (self.begun - random.choice((0, 5, HOUR, DAY, 11 * DAY))),
                     )
         # What waits has waited for all of the time that the world is held still.
         agent.pending = [
@@ -134,7 +134,8 @@ class _Groups:
         return values
 
     def _members(self) -> dict[str, Any]:
-        return {"members": 0, "state": "Empty"} if self.chance(0.4) else {}
+        interval = {"interval_ms": 1000 * self.random.choice((-1, MINUTE, 2 * MINUTE, HOUR, DAY))}
+        return interval | ({"members": 0, "state": "Empty"} if self.chance(0.4) else {"members": self.random.choice((2, -2))})
 
     def _coordinator(self) -> dict[str, Any]:
         entry = {

@@ -59,7 +59,7 @@ def listed(*groups: GroupDetail) -> list[list[str]]:
 
 
 def test_each_column_of_groups_shows_its_own_value() -> None:
-    assert listed(group()) == [["g", "fine", "4", "1h ago", "-", "6.0 MiB", "2", "5", "Stable", "Classic", "3"]]
+    assert listed(group()) == [["g", "fine", "4", "1h ago", "-", "6.0 MiB", "2", "-", "5", "Stable", "Classic", "3"]]
     assert listed(group(oldest_ms=NOW_MS - 3 * HOUR))[0][3] == "3h ago"
 
 

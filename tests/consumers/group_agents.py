@@ -43,6 +43,7 @@ GROUP = {
     "clients": ["c"],
     "hosts": ["/h"],
     "topics": ["orders"],
+    "interval_ms": -1,
 }
 
 WAITING = {name: COMMIT[name] for name in ("group", "topic", "topic_id", "partition", "coordinator", "record_offset", "commit_ms")} | {

@@ -107,6 +107,7 @@ def test_a_classic_group_is_reported_by_its_last_generation() -> None:
             "clients": ["c-b", "c-a"],
             "hosts": ["/h", "/h"],
             "topics": ["a", "b"],
+            "interval_ms": -1,
         }
     ]
     assert log.add(GroupKey("g"), classic()).state() == ("Empty", 0)

@@ -78,4 +78,4 @@ def test_each_column_of_groups_shows_its_own_value() -> None:
     sums = {"lag_offsets": 3, "lag_bytes": 4 << 20, "members": 5, "oldest_ms": NOW_MS - HOUR}
     reads = GroupSummary(group="g", partitions=6, type="Classic", state="Stable", lag_records_read_committed=2, verdict="fine", **sums)
     shown = [each.cell_in(reads, TIMES).text for each in COLUMNS[ListName.GROUPS]]
-    assert shown == ["g", "fine", "2", "1h ago", "-", "4.0 MiB", "5", "3", "Stable", "Classic", "6"]
+    assert shown == ["g", "fine", "2", "1h ago", "-", "4.0 MiB", "5", "-", "3", "Stable", "Classic", "6"]

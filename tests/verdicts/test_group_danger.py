@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
 from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.verdicts.group_usage import usages
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of
 
@@ -22,7 +24,7 @@ def waiting(partition: int, *, age: int, left: int, **values: object) -> GroupPa
 def endangered(*partitions: GroupPartition) -> tuple[list[int], list[int], str]:
     """Of each partition, of their pair, and the severity of the worst that is said of them."""
     snapshot = snapshot_of(Group(partitions=list(partitions)), now_ms=NOW)
-    losses = endangered_losses(snapshot, NOW)
+    losses = endangered_losses(snapshot, usages(snapshot, NOW, DEFAULT_BOUNDS), NOW)
     return losses.tolist(), pair_losses(snapshot, losses).tolist(), judge_groups(snapshot, NOW).of_group("billing", 0).word
 
 

@@ -33,6 +33,7 @@ class GroupSummary(PublicMessage):
     ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
     ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
     committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``isolation``: as in `GroupPartition`.
+    ``interval_ms``: its usual interval between two commits. ``use``: a word of `streaming.broker.protocol.group_use.GroupUse`.
     ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
     """
 
@@ -62,7 +63,9 @@ class GroupSummary(PublicMessage):
     loss_ms: int = -1
     limits_assumed: bool = False
     last_commit_ms: int = -1
+    interval_ms: int = -1
     expiration_ms: int = -1
+    use: str = ""
     verdict: str = ""
     severity: str = ""
     since_ms: int = -1

@@ -22,8 +22,9 @@ class GroupVerdict(IntEnum):
     UNKNOWN = 11  # its lag is not known
     PERHAPS_LOST = 12  # offsets were deleted that may all have been markers
     CATCHING_UP = 13  # it reads more than is appended
-    ONLY_MARKERS = 14  # only markers or aborted records are left
-    FINE = 15  # nothing is left, or it goes on
+    BETWEEN_RUNS = 14  # nobody is there, as usual at this time
+    ONLY_MARKERS = 15  # only markers or aborted records are left
+    FINE = 16  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:

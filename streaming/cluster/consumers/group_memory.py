@@ -13,6 +13,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, La
 from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
+from streaming.cluster.consumers.group_speeds import Speeds
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import NOT_REPLICATED
@@ -45,7 +46,7 @@ class GroupProgress:
     is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were
     deleted before it had read them, `ABSENT` if none did. ``lost_records``: what the rounds have seen deleted of what is after the offset,
     `ABSENT` if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known
-    yet.
+    yet. ``speed``: as `Speeds`.
     """
 
     stopped_since_ms: Longs
@@ -53,6 +54,7 @@ class GroupProgress:
     lost_ms: Longs
     lost_records: Longs
     rate: Rates
+    speed: Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +79,7 @@ class GroupMemory:
         self._past = past
         self._key: Longs = np.empty(0, np.int64)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
-        self._rates = FadingRates()
+        self._rates, self._speeds = FadingRates(), Speeds()
         self._last_ms = 0
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
@@ -89,6 +91,7 @@ class GroupMemory:
             of, there = carried(self._key, rows.key)
             self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
             self._rates.begin(of, there, steady_ms)
+            self._speeds.begin(of, there)
             self._key = rows.key
             pairs = int(rows.key[-1] >> PAIR_BITS) + 1 if len(rows) else 0
             self._counters = {
@@ -143,6 +146,7 @@ class GroupMemory:
             lost_ms=at["lost_ms"],
             lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
+            speed=self._speeds.now(lags.start, lags.next_timestamp_ms, steady_ms),
         )
 
     def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> Flags:

@@ -1,5 +1,6 @@
 """What a round has found out about all consumer groups: pages and answers show the last one, and nothing changes it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Condition
@@ -14,6 +15,8 @@ from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
+_NONE = re.compile("")
+
 OLD_MS = 90_000
 """A snapshot that is older is shown no more: rounds come every half a minute, whatever happens."""
 
@@ -24,7 +27,8 @@ class GroupSnapshot:
 
     ``unread``: by topic of the coordinators, how many of its partitions are not read from a current replica. ``not_understood``: by the
     same, records that say nothing. ``omitted``: groups that are not followed. ``appended_rate``: records a second that have lately been
-    appended to each log; ``byte_rate``: bytes a second at which it grows, `ABSENT` where that is not known.
+    appended to each log; ``byte_rate``: bytes a second at which it grows, `ABSENT` where that is not known. ``throwaway``: groups whose
+    whole names match it are made anew at each start, besides those that are known to be; "" for none.
     """
 
     at_ms: int
@@ -43,6 +47,7 @@ class GroupSnapshot:
     omitted: int
     appended_rate: NDArray[np.float64]
     byte_rate: NDArray[np.float64]
+    throwaway: re.Pattern[str] = _NONE
 
     def rows_of(self, group: str) -> list[int]:
         """The indexes of a group's commits."""

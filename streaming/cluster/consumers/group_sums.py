@@ -24,7 +24,7 @@ class CommitFacts:
     """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
 
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
-    perhaps none of these was a record.
+    perhaps none of these was a record. ``loss_end``: up to which offset retention deletes records at ``loss_ms``.
     ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
     """
 
@@ -33,6 +33,7 @@ class CommitFacts:
     lost_records: Longs
     loss_doubtful: Flags
     loss_ms: Longs
+    loss_end: Longs
     assumed: Flags
     expiration_ms: Longs
 

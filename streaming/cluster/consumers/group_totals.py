@@ -118,6 +118,6 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
         "reads_uncommitted": total(sums.reads_uncommitted),
         "last_commit_ms": best(np.maximum, sums.last_commit_ms, ABSENT),
     }
-    for name in ("members", "epoch", "state_ms"):
+    for name in ("members", "epoch", "state_ms", "interval_ms"):
         columns[name] = np.array([ABSENT if each is None else max(getattr(each, name), ABSENT) for each in facts], np.int64)
     return GroupTotals(snapshot=snapshot, names=names, number=number, columns=columns)

@@ -1,5 +1,6 @@
 """One round after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks nobody by itself."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from streaming.cluster.consumers.group_memory import GroupMemory
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_shares import done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
@@ -33,6 +35,8 @@ from streaming.kafka.groups.commit_table import CommitRows, Commits, Coordinator
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
 back is behind."""
+
+_NONE = re.compile("")
 
 COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 
@@ -85,13 +89,20 @@ class GroupTracker:
 
     Args:
         past: as for `GroupMemory`.
+        throwaway: as in `GroupSnapshot`.
     """
 
-    def __init__(self, export: Export, stopped_after_ms: int, past: Callable[[CommitRows], Longs] | None = None) -> None:
+    def __init__(
+        self,
+        export: Export,
+        stopped_after_ms: int,
+        past: Callable[[CommitRows], Longs] | None = None,
+        throwaway: re.Pattern[str] = _NONE,
+    ) -> None:
         self.store = CommitStore()
         self.left = 0
         """The positions of so many commits have to wait for the next round."""
-        self._stopped_after_ms = stopped_after_ms
+        self._stopped_after_ms, self._throwaway = stopped_after_ms, throwaway
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
@@ -184,6 +195,11 @@ class GroupTracker:
             return
         self._ends.refuse(np.unique(question.log), LagReason.VERSION)
 
+    def _stopped_after(self, commits: Commits) -> Longs:
+        """After how long without a move each partition has stopped: a group that pauses is between its runs."""
+        rows = commits.rows
+        return np.maximum(rhythm_ms(usual_intervals(rows.group_names, commits.groups)), self._stopped_after_ms)[rows.group]
+
     def finish(self) -> GroupSnapshot:
         """The round is over: what it has found out."""
         view, commits = self._round.view, self._round.commits
@@ -207,14 +223,16 @@ class GroupTracker:
         progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         since = progress.stopped_since_ms
         byte_rate = self._ends.byte_rates(view.steady_ms)
+        loss_ms, loss_end = _losses(view, logs, lag, byte_rate)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
         found = CommitFacts(
             lags=lag,
-            stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after_ms),
+            stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after(commits)),
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
-            loss_ms=_losses(view, logs, lag, byte_rate),
+            loss_ms=loss_ms,
+            loss_end=loss_end,
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
         )
@@ -236,6 +254,7 @@ class GroupTracker:
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
             byte_rate=byte_rate,
+            throwaway=self._throwaway,
         )
 
 
@@ -276,11 +295,12 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> Longs:
-    """When retention deletes the next unread record of each commit."""
+def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> tuple[Longs, Longs]:
+    """When retention deletes the next unread record of each commit, and up to which offset."""
     unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
-    found = np.full(len(lag.start), -1, np.int64)
+    at_ms, end = np.full(len(lag.start), ABSENT, np.int64), np.full(len(lag.start), ABSENT, np.int64)
     rates = observed_rates(len(view.observed.names), logs, byte_rate)
-    found[unread] = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates).at_ms[of_row]
-    return found
+    losses = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates)
+    at_ms[unread], end[unread] = losses.at_ms[of_row], losses.last_end[of_row]
+    return at_ms, end

@@ -1,18 +1,20 @@
 """The verdicts about every commit of a snapshot, as columns: which are so, how severe they are, and since when."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import UNTIMED
-from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, GroupBounds
+from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
+from streaming.cluster.verdicts.group_catching_up import outruns
 from streaming.cluster.verdicts.group_danger import endangered_losses
+from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Flags, Longs
 
 FirstPending = Mapping[tuple[str, str, int], int]
@@ -20,8 +22,6 @@ FirstPending = Mapping[tuple[str, str, int], int]
 
 _BESIDE = (GroupVerdict.SKEWED, GroupVerdict.PERHAPS_LOST)
 """Verdicts beside which something is said of how the group goes on."""
-
-_CONSOLE = re.compile("console-consumer-.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,30 +39,44 @@ class CommitVerdicts:
 
 
 def commit_verdicts(
-    snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, deserted: frozenset[str], pending: FirstPending
+    snapshot: GroupSnapshot,
+    now_ms: int,
+    bounds: GroupBounds,
+    usage: Mapping[str, Usage],
+    deserted: frozenset[str],
+    pending: FirstPending,
 ) -> CommitVerdicts:
-    """Judge all commits as of ``now_ms``; ``deserted``: the groups that had members and have none."""
-    return _Judge(snapshot, now_ms, bounds, deserted, pending).verdicts()
+    """Judge all commits as of ``now_ms``; ``deserted``: the groups that had members, and have none until now."""
+    return _Judge(snapshot, now_ms, bounds, usage, deserted, pending).verdicts()
 
 
 class _Judge:
     """The flags and the times that several verdicts depend on, one item for each commit."""
 
-    def __init__(self, snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, deserted: frozenset[str], pending: FirstPending) -> None:
+    def __init__(
+        self,
+        snapshot: GroupSnapshot,
+        now_ms: int,
+        bounds: GroupBounds,
+        usage: Mapping[str, Usage],
+        deserted: frozenset[str],
+        pending: FirstPending,
+    ) -> None:
         self._snapshot, self._now_ms, self._bounds = snapshot, now_ms, bounds
-        rows, pairs, lags = snapshot.rows, snapshot.pairs, snapshot.found.lags
+        pairs, lags = snapshot.pairs, snapshot.found.lags
         self._lag = np.where(lags.left >= 0, lags.left, lags.offsets)
         pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
         self._pair_age, self._pair_stopped = _pair_ages(snapshot, now_ms)[pair], (pairs.stopped > 0)[pair]
         self._deserted = _of_groups(snapshot, deserted)
-        self._console = _of_groups(snapshot, {name for name in rows.group_names if _CONSOLE.fullmatch(name)})
+        self._attended, self._between, self._abandoned, self._throw_away = _by_use(snapshot, usage)
         self._next_ms = lags.next_ms
         self._pending_ms = _pending_ms(snapshot, pending)
         self._age = np.where(self._next_ms >= 0, now_ms - self._next_ms, ABSENT)
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
-        endangered_ms = endangered_losses(snapshot, now_ms)
+        self._outruns = outruns(snapshot, usage, now_ms)
+        endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
 
     def verdicts(self) -> CommitVerdicts:
@@ -100,7 +114,7 @@ class _Judge:
             GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKEWED: self._skewed(),
-            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~found.stopped,
+            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped,
         }
 
     def _lower(self, severity: Codes) -> None:
@@ -110,16 +124,16 @@ class _Judge:
         lasts = {
             GroupVerdict.HELD: self._pair_age > bounds.held_after_ms,
             GroupVerdict.PENDING: waits_long & self._pair_stopped,
-            GroupVerdict.STOPPED: ~self._console,
-            GroupVerdict.LOST: ~self._console,
         }
         lost = severity[GroupVerdict.LOST]
         lost[(lost != ABSENT) & ~self._lately] = INFO
         for verdict, long in lasts.items():
             severity[verdict, (severity[verdict] != ABSENT) & ~long] = CALM
         will_lose = severity[GroupVerdict.WILL_LOSE]
+        will_lose[(will_lose != ABSENT) & ~self._attended] = WARNING
         will_lose[(will_lose != ABSENT) & ~self._soon] = INFO
-        will_lose[(will_lose != ABSENT) & self._console] = CALM
+        severity[(severity != ABSENT) & (severity < INFO) & self._abandoned] = INFO
+        severity[(severity != ABSENT) & self._throw_away] = CALM
 
     def _calm(self) -> NDArray[np.int64]:
         """The verdict about each commit if nothing is the matter with it."""
@@ -128,8 +142,9 @@ class _Judge:
         unknown = ~gone & ((lags.reason != KNOWN) | (lag < 0))
         markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share
         catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate)
-        verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.CATCHING_UP
-        return np.select((unknown, markers, catches_up), verdicts, GroupVerdict.FINE)
+        between = ~gone & (lag > 0) & self._between
+        verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.BETWEEN_RUNS, GroupVerdict.CATCHING_UP
+        return np.select((unknown, markers, between, catches_up), verdicts, GroupVerdict.FINE)
 
     def _will_lose(self) -> Flags:
         """Whether the next unread record is deleted soon, and nothing shows that it is read before.
@@ -145,7 +160,7 @@ class _Judge:
         faster = progress.rate - np.maximum(self._appended, 0.0)
         needs_ms = 1000 * np.maximum(self._lag, 0) / np.where(faster > 0, faster, 1.0)
         in_time = (faster > 0) & (needs_ms < left)
-        return soon & (stands | self._soon | ~(keeps_up | in_time))
+        return soon & (stands | self._soon | ~(keeps_up | in_time)) & ~self._outruns
 
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds
@@ -190,6 +205,19 @@ def _pair_ages(snapshot: GroupSnapshot, now_ms: int) -> Longs:
 
     known, append, record = pairs.known > 0, pairs.oldest_append_ms, pairs.oldest_timestamp_ms
     return np.where(known & (append != UNTIMED), ages(append), np.where(known & (record != UNTIMED), ages(record), ABSENT))
+
+
+def _by_use(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> tuple[Flags, Flags, Flags, Flags]:
+    """Of each commit's group: whether it is attended, between its runs, abandoned, or to be thrown away."""
+    of = [usage[name] for name in snapshot.rows.group_names]
+    flags = [
+        [each.attended for each in of],
+        [each.between for each in of],
+        [each.use is GroupUse.ABANDONED for each in of],
+        [each.use is GroupUse.THROW_AWAY for each in of],
+    ]
+    attended, between, abandoned, throw_away = np.array(flags, np.bool_).reshape(4, len(of))[:, snapshot.rows.group]
+    return attended, between, abandoned, throw_away
 
 
 def _of_groups(snapshot: GroupSnapshot, names: Collection[str]) -> Flags:

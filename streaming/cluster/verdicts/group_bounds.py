@@ -42,7 +42,8 @@ class GroupBounds:
     for a transaction; ``pending_after_ms``, ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss has a severity for so long
     after it was seen. ``slower_after_ms``: with a next record that is younger, a group keeps up, whatever its rate of the last minutes;
     ``slower_from_rate``: nor is a group slower than producers that append fewer records a second, as what fades after a burst.
-    ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it.
+    ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it. ``abandoned_after_ms``: after so
+    long without members or a commit a group is abandoned, and not before ``abandoned_times`` its usual interval.
     """
 
     fetch_bytes: int = 1 << 20
@@ -56,6 +57,8 @@ class GroupBounds:
     slower_from_rate: float = 0.05
     skewed_share: float = 0.8
     skewed_records: int = 1000
+    abandoned_after_ms: int = 24 * 3_600_000
+    abandoned_times: int = 10
 
 
 DEFAULT_BOUNDS = GroupBounds()

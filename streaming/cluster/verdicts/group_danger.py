@@ -1,10 +1,14 @@
 """Which partitions of groups are in danger of a loss, for the judge and for the metric of its alert: each is compared with itself."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, earliest_of
+from streaming.cluster.verdicts.group_catching_up import outruns
+from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Longs
 
 
@@ -13,16 +17,17 @@ def certain_losses(found: CommitFacts) -> Longs:
     return np.where(found.assumed, ABSENT, found.loss_ms)
 
 
-def endangered_losses(snapshot: GroupSnapshot, now_ms: int) -> Longs:
+def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_ms: int) -> Longs:
     """The same of the commits that are in danger, `ABSENT` for the others.
 
     Where retention is short, every group is close to it, and one that keeps up is in no danger: less time has to be left than the next
-    record is old, or the group stands still at it.
+    record is old, or the group stands still at it, and it must not outrun deletion.
     """
     found = snapshot.found
     loss_ms, next_ms = certain_losses(found), found.lags.next_ms
     age = np.where(next_ms >= 0, np.maximum(now_ms - next_ms, 0), 0)
-    return np.where((loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped), loss_ms, ABSENT)
+    endangered = (loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped) & ~outruns(snapshot, usage, now_ms)
+    return np.where(endangered, loss_ms, ABSENT)
 
 
 def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:

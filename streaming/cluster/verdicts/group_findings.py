@@ -131,6 +131,8 @@ class GroupFindings:
             return words.only_markers(partition)
         if verdict is GroupVerdict.CATCHING_UP:
             return words.catching_up(partition)
+        if verdict is GroupVerdict.BETWEEN_RUNS:
+            return words.between_runs(partition, self.summary)
         return words.left(partition) if partition.lag else words.nothing_left()
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:

@@ -1,18 +1,20 @@
 """What consumer groups suffer from, and how bad it is: decided once, on the columns of a snapshot, for every face."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import pending_by_group, uncommitted
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.commit_verdicts import CommitVerdicts, FirstPending, commit_verdicts, waits_longer
-from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, SEVERITY, GroupBounds
+from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds
+from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.common.arrays import Longs
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.group_states import GroupState
@@ -56,13 +58,15 @@ class Worst:
 class JudgedGroups:
     """All groups of a snapshot, judged as of ``now_ms``.
 
-    ``worst``: the worst judgement of each group's commits, by the group's number among the names of the snapshot. ``uncommitted``: the
-    judgements of partitions without a commit, by group. ``deserted``: the groups that had members and have none, though something is left.
+    ``usage``: who uses each group, by its name. ``worst``: the worst judgement of each group's commits, by the group's number among the
+    names of the snapshot. ``uncommitted``: the judgements of partitions without a commit, by group. ``deserted``: the groups that had
+    members and have none, though something is left, and that are not between their runs.
     """
 
     snapshot: GroupSnapshot
     now_ms: int
     bounds: GroupBounds
+    usage: Mapping[str, Usage]
     commits: CommitVerdicts
     worst: Worst
     deserted: frozenset[str]
@@ -90,23 +94,26 @@ class JudgedGroups:
         """What is to be said of a group as a whole."""
         facts = self.snapshot.groups.get(name)
         if name in self.deserted and facts is not None:
-            yield Judgement(SEVERITY[GroupVerdict.NO_MEMBERS], GroupVerdict.NO_MEMBERS, facts.state_ms)
+            severity = _for_use(SEVERITY[GroupVerdict.NO_MEMBERS], self.usage[name].use)
+            yield Judgement(severity, GroupVerdict.NO_MEMBERS, facts.state_ms)
 
 
 def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEFAULT_BOUNDS) -> JudgedGroups:
     """Judge all groups."""
     rows, pending = snapshot.rows, _first_pending(snapshot.pending)
-    deserted = frozenset(name for name, facts in snapshot.groups.items() if _had_members(facts))
-    commits = commit_verdicts(snapshot, now_ms, bounds, deserted, pending)
+    usage = usages(snapshot, now_ms, bounds)
+    deserted = frozenset(name for name, facts in snapshot.groups.items() if _had_members(facts) and not usage[name].between)
+    commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
     with_lag = {rows.group_names[group] for group in np.unique(rows.group[commits.lag > 0]).tolist()}
     return JudgedGroups(
         snapshot=snapshot,
         now_ms=now_ms,
         bounds=bounds,
+        usage=usage,
         commits=commits,
         worst=_worst(snapshot, commits),
         deserted=deserted & with_lag,
-        uncommitted=_uncommitted(snapshot, now_ms, bounds, pending),
+        uncommitted=_uncommitted(snapshot, now_ms, bounds, usage, pending),
     )
 
 
@@ -141,7 +148,7 @@ def _had_members(facts: GroupFacts) -> bool:
 
 
 def _uncommitted(
-    snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, pending: FirstPending
+    snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, usage: Mapping[str, Usage], pending: FirstPending
 ) -> dict[str, dict[tuple[str, int], Judgement]]:
     """Of each group the partitions that have no offset but those of open transactions."""
     judged: dict[str, dict[tuple[str, int], Judgement]] = {}
@@ -153,14 +160,19 @@ def _uncommitted(
         since_ms = np.array([pending.get((group, *each), ABSENT) for each in partitions], np.int64)
         late, long = (waits_longer(since_ms, now_ms, after) for after in (bounds.pending_after_ms, bounds.pending_long_ms))
         judged[group] = {
-            each: _waiting(since, severe=long_too and each[0] in stopped) if is_late else FINE
+            each: _waiting(since, usage[group].use, severe=long_too and each[0] in stopped) if is_late else FINE
             for each, since, is_late, long_too in zip(partitions, since_ms.tolist(), late.tolist(), long.tolist(), strict=True)
         }
     return judged
 
 
-def _waiting(since_ms: int, *, severe: bool) -> Judgement:
-    return Judgement(SEVERITY[GroupVerdict.PENDING] if severe else CALM, GroupVerdict.PENDING, since_ms)
+def _waiting(since_ms: int, use: GroupUse, *, severe: bool) -> Judgement:
+    return Judgement(_for_use(SEVERITY[GroupVerdict.PENDING], use) if severe else CALM, GroupVerdict.PENDING, since_ms)
+
+
+def _for_use(severity: int, use: GroupUse) -> int:
+    """How severe something is for a group of that use."""
+    return CALM if use is GroupUse.THROW_AWAY else max(severity, INFO) if use is GroupUse.ABANDONED else severity
 
 
 def _stopped_topics(snapshot: GroupSnapshot, group: str) -> frozenset[str]:

@@ -173,6 +173,14 @@ class Sentences:
             f"{partition.consumed_rate:,.1f} records/s are read and {partition.appended_rate:,.1f} appended; {self._left(partition)}"
         )
 
+    def between_runs(self, partition: GroupPartition, summary: GroupSummary) -> str:
+        """Nobody is there, as usual."""
+        return (
+            f"nothing found: it is between its runs: its last commit was at {format_time(summary.last_commit_ms)} "
+            f"({self._age(summary.last_commit_ms)}), and it usually pauses for {format_duration(summary.interval_ms / 1000)}; "
+            f"{self._left(partition)}"
+        )
+
     def skewed(self, lag: int, total: int) -> str:
         """One partition is the problem."""
         return f"this partition has {100 * lag // total} % of the lag: {lag:,} of {format_count(total, 'record')}"

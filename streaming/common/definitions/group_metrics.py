@@ -91,6 +91,11 @@ STATE = Metric(
     "1 for the group's state. Of a classic group it is the state of its last generation, because rebalances are not on disk.",
     ("group", "state"),
 )
+USE = Metric(
+    "segtail_group_use",
+    "1 for who uses the group: in_use (it has members, or commits in its own rhythm), unattended, abandoned, throw_away, or unknown.",
+    ("group", "use"),
+)
 PARTITION_COMMITTED = Metric("segtail_group_partition_committed_offset", "Next offset that the group reads.", BY_PARTITION)
 PARTITION_LAG_OFFSETS = Metric(
     "segtail_group_partition_lag_offsets",

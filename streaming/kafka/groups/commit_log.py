@@ -70,6 +70,8 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if self._rows.record_offset[row] < 0:
             self._groups.hold(self._rows.group[row])
             self._present += 1
+        if held.commit_ms >= 0:
+            self._members.moved(self._groups.names[self._rows.group[row]], self._rows.commit_ms[row], held.commit_ms, stamp)
         self._rows.put(row, held, effective_offset, stamp)
 
     def _tombstone(self, record: Commit, stamp: int) -> bool:

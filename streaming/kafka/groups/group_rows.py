@@ -76,6 +76,7 @@ GROUPS = pa.schema(
         ("clients", _TEXTS),  # client ids of its first members
         ("hosts", _TEXTS),
         ("topics", _TEXTS),  # that it subscribes to, where that is stored
+        _later("interval_ms"),  # the usual one between two of its commits
     ]
 )
 """One row for each group."""
@@ -127,6 +128,7 @@ class GroupFacts:
     clients: tuple[str, ...]
     hosts: tuple[str, ...]
     topics: tuple[str, ...]
+    interval_ms: int = -1
 
     @property
     def removed(self) -> bool:

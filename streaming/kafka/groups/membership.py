@@ -1,6 +1,6 @@
 """The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -10,6 +10,7 @@ from streaming.kafka.groups.followed_groups import FollowedGroups
 from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
 from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupType, NewerGroup, classic_summary
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
+from streaming.kafka.groups.rhythm import Rhythm
 from streaming.kafka.scan.group_records import GroupRecord
 
 _DELETED = GroupColumns(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
@@ -22,6 +23,7 @@ class _StampedGroup:
     group: GroupColumns | NewerGroup
     record_offset: int
     version: int
+    rhythm: Rhythm = field(default_factory=Rhythm)
 
     @property
     def deleted(self) -> bool:
@@ -50,6 +52,12 @@ class Membership:
         if stamped is None or stamped.deleted:
             self._groups[group] = _StampedGroup(SIMPLE, record_offset, stamp)
 
+    def moved(self, group: str, before_ms: int, at_ms: int, stamp: int) -> None:
+        """A commit of a group counts, and the one of its partition before was at ``before_ms``, -1 for none."""
+        stamped = self._groups.get(group)
+        if stamped is not None and stamped.rhythm.committed(before_ms, at_ms):
+            stamped.version = stamp
+
     def replay(self, record: GroupRecord, stamp: int) -> bool:
         """Apply a record; returns whether something changed."""
         key = record.key
@@ -77,6 +85,7 @@ class Membership:
             group=[name for name, _, _ in changed],
             coordinator=[coordinator] * len(changed),
             effective_offset=[stamped.record_offset for _, stamped, _ in changed],
+            interval_ms=[stamped.rhythm.usual_ms for _, stamped, _ in changed],
             **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
         )
 
@@ -116,7 +125,8 @@ class Membership:
         stamped = self._groups.get(name)
         if stamped is None or not stamped.stored:
             self._followed.hold(number)
-        self._groups[name] = _StampedGroup(group, record_offset, stamp)
+        rhythm = Rhythm() if stamped is None or stamped.deleted else stamped.rhythm
+        self._groups[name] = _StampedGroup(group, record_offset, stamp, rhythm)
         return True
 
     def _delete(self, name: str, record_offset: int, stamp: int) -> bool:

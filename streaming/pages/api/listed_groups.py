@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_partitions import GroupPartitions
@@ -26,7 +27,7 @@ MOST_PARTITIONS = 10_000
 
 _NUMBERS = (
     "members", "partitions", "unknown", "stopped", "held", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
-    "oldest_ms", "loss_ms", "last_commit_ms",
+    "oldest_ms", "loss_ms", "last_commit_ms", "interval_ms",
 )  # fmt: skip
 
 JUDGED_BY = ("at_ms", "fetch_bytes")
@@ -117,7 +118,12 @@ class ListedGroups:
 
     def summary(self, item: int) -> GroupSummary:
         """One group, by its place among the names."""
-        return with_verdict(self.totals.summary(item), self._worst[item])
+        return with_verdict(replace(self.totals.summary(item), use=self._uses[item]), self._worst[item])
+
+    @cached_property
+    def _uses(self) -> list[GroupUse]:
+        """Who uses each group."""
+        return [self.judged.usage[name].use for name in self.totals.names]
 
     def page(self, request: PageRequest) -> GroupPage:
         """Some groups. By ``verdict`` the worst come first, then those with the largest lag."""
@@ -131,6 +137,7 @@ class ListedGroups:
         totals = self.totals
         columns = {name: totals.columns[name] for name in _NUMBERS}
         columns |= {"group": np.arange(len(totals.names)), "type": ranks(totals.types), "state": ranks(totals.states)}
+        columns["use"] = ranks(self._uses)
         columns["verdict"] = np.array([_rank(each) for each in self._worst], np.int64)
         lag = totals.lag
         return Sheet(columns=columns, texts=totals.names, natural=np.lexsort((np.arange(len(lag)), -lag)))

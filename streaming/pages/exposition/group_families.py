@@ -1,7 +1,7 @@
 """The families of consumer groups: by group and topic, by group, and of the partitions that are listed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,9 @@ from streaming.cluster.consumers.group_labels import PairLabels, partition_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
+from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import Family, Samples, family_of, labels
 from streaming.common.arrays import Flags, Longs
@@ -41,11 +43,12 @@ def shown_groups(snapshot: GroupSnapshot | None, listing: PartitionListing, expo
     """What a page shows of consumer groups; nothing if nothing is known of any."""
     if snapshot is None:
         return NO_GROUPS
-    families = (*by_topic(snapshot, export, now_ms), *by_group(snapshot, export.has_consumer))
+    usage = usages(snapshot, snapshot.at_ms, DEFAULT_BOUNDS)
+    families = (*by_topic(snapshot, usage, export, now_ms), *by_group(snapshot, export.has_consumer), _uses(usage, export.has_consumer))
     return ShownGroups(families=families, partitions=tuple(by_partition(snapshot, listing, now_ms)))
 
 
-def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[Family]:
+def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export, now_ms: int) -> Iterator[Family]:
     """The families by group and topic."""
     sums, counters, pair_labels = snapshot.pairs, snapshot.counters, snapshot.labels
     numbers = sums.number[pair_labels.shown]
@@ -62,7 +65,7 @@ def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[F
     oldest = (sums.oldest_append_ms[pair_labels.shown], sums.oldest_timestamp_ms[pair_labels.shown])
     yield _labelled(group_metrics.LAG_SECONDS, pair_labels.labels, "clock", _ages(*oldest, known, now_ms))
     yield plain(group_metrics.LOSS, pair_losses(snapshot, certain_losses(snapshot.found)))
-    yield plain(group_metrics.ENDANGERED, pair_losses(snapshot, endangered_losses(snapshot, now_ms)))
+    yield plain(group_metrics.ENDANGERED, pair_losses(snapshot, endangered_losses(snapshot, usage, now_ms)))
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
     yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
@@ -79,18 +82,25 @@ def by_topic(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Iterator[F
 def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
     """The families by group, and those about all groups."""
     groups = [group for name, group in snapshot.groups.items() if is_exported(name)]
-    yield family_of(group_metrics.MEMBERS, [(labels(group=each.group), each.members) for each in groups if each.members >= 0])
     infos = {each.group: labels(group=each.group, type=each.type, protocol=each.protocol) for each in groups}
     pair_labels = snapshot.labels
     numbers = np.unique(snapshot.rows.group[snapshot.pairs.first[pair_labels.shown]])
     simple = {snapshot.rows.group_names[number] for number in numbers.tolist()}
     infos |= {name: labels(group=name, type="Classic", protocol="") for name in simple - infos.keys()}
+    members = {each.group: each.members for each in groups if each.members >= 0}  # not known of a record that is not understood
+    members |= dict.fromkeys(infos.keys() - snapshot.groups.keys(), 0)
+    yield family_of(group_metrics.MEMBERS, [(labels(group=name), count) for name, count in members.items()])
     yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
     yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
     yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
     yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
     yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
     yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
+
+
+def _uses(usage: Mapping[str, Usage], is_exported: Callable[[str], bool]) -> Family:
+    """Who uses each group, as it is judged."""
+    return family_of(group_metrics.USE, [(labels(group=name, use=each.use), 1) for name, each in usage.items() if is_exported(name)])
 
 
 def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int) -> Iterator[Family]:

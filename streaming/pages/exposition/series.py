@@ -49,6 +49,7 @@ _ALERTED = frozenset(
         group_metrics.STOPPED,
         group_metrics.HELD,
         group_metrics.MEMBERS,
+        group_metrics.USE,
     }
 )
 """Metrics of consumer groups that wake people up, or that such alerts look at: they are there whatever is left out."""

@@ -89,7 +89,8 @@ def rounds_of(
         statuses = (status for each in observer.agents if each.up for status in each.broker_statuses)
         return topic_partitions(newest(each for each in statuses if each.counts))
 
-    tracker = GroupTracker(table.export, settings.group_stopped_after // timedelta(milliseconds=1))
+    stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
+    tracker = GroupTracker(table.export, stopped_after_ms, throwaway=settings.throwaway_groups)
     around = Surroundings(agents=lambda: clients_of(observer, files), cluster_topics=topics, clock=clock, consumer=lambda: agents.consumer)
     return GroupRounds(table, board, tracker, around)
 

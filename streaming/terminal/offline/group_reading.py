@@ -169,7 +169,8 @@ def groups_in(
     replayed = [each for each in before.replayed if directories.get(log_id(each.partition), each.partition.path) == each.partition.path]
     current = currents(view)
     as_of = [each.as_of(_high_watermark(each, current)) for each in replayed]
-    tracker = GroupTracker(EVERYTHING, settings.group_stopped_after // timedelta(milliseconds=1), past=_past(as_of))
+    stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
+    tracker = GroupTracker(EVERYTHING, stopped_after_ms, _past(as_of), settings.throwaway_groups)
     for each in as_of:
         for changes in each.changes:
             tracker.store.take(NAME, changes)

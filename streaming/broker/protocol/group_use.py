@@ -1,0 +1,13 @@
+"""Who uses a consumer group, as messages and metrics have it."""
+
+from enum import StrEnum
+
+
+class GroupUse(StrEnum):
+    """Decided by `streaming.cluster.verdicts.group_usage`."""
+
+    IN_USE = "in_use"  # it has members, or commits in its own rhythm
+    UNATTENDED = "unattended"  # nobody is there, and the next commit is overdue, but not for long
+    ABANDONED = "abandoned"  # nobody is there, and nobody has been there for long, or will miss what it loses
+    THROW_AWAY = "throw_away"  # its name says that nobody comes back to it
+    UNKNOWN = "unknown"  # its coordinator is not read, or nothing shows when it was last used

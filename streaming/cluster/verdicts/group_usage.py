@@ -1,0 +1,99 @@
+"""Who uses each group: decided once, for verdicts, lists, metrics and alerts.
+
+A loss matters to those who read. So what is said of a group depends on whether anybody is there, and on whether anybody comes back: its
+members, its own rhythm and its name show that.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.broker.protocol.group_use import GroupUse
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, LagReason
+from streaming.cluster.consumers.group_rhythms import WITHIN_TIMES, last_commits, usual_intervals
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.verdicts.group_bounds import GroupBounds
+from streaming.common.arrays import Flags
+from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.kafka.groups.rhythm import SHORT_MS
+
+_THROW_AWAY = re.compile(
+    r"console-consumer-\d+"  # kafka-console-consumer without --group
+    r"|anonymous\.([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\w-]{22})",  # Spring Cloud Stream without a group
+    re.ASCII | re.IGNORECASE,
+)
+"""Names that are made anew at each start."""
+
+_STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Who uses a group.
+
+    ``attended``: it has members, or may have. ``between``: nobody is there, and its next run is not overdue. ``alive_ms``: when it was last
+    seen to be used, and ``interval_ms``: its usual interval between two commits; `ABSENT` where that is not known.
+    """
+
+    use: GroupUse
+    attended: bool
+    between: bool
+    alive_ms: int
+    interval_ms: int
+
+
+def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[str, Usage]:
+    """Who uses each group, by its name."""
+    rows, groups = snapshot.rows, snapshot.groups
+    committed_ms = dict(zip(rows.group_names, last_commits(rows).tolist(), strict=True))
+    for each in snapshot.pending:
+        committed_ms[each.group] = max(committed_ms.get(each.group, ABSENT), each.commit_ms)
+    names = list(committed_ms.keys() | groups.keys())
+    intervals = usual_intervals(names, groups)
+    stale, gone, share = _stale(snapshot), _expire_first(snapshot, now_ms, bounds), {*_names_of(snapshot, rows.share)}
+    found = {}
+    for name, interval in zip(names, intervals.tolist(), strict=True):
+        facts = groups.get(name)
+        alive_ms, since_ms = committed_ms.get(name, ABSENT), ABSENT if facts is None else facts.state_ms
+        members = (ABSENT if name in share else 0) if facts is None else facts.members
+        alive_ms = max(alive_ms, since_ms) if members == 0 else alive_ms
+        idle_ms = now_ms - alive_ms
+        use = GroupUse.UNATTENDED
+        if _THROW_AWAY.fullmatch(name) or (snapshot.throwaway.pattern and snapshot.throwaway.fullmatch(name)):
+            use = GroupUse.THROW_AWAY
+        elif name in stale or members < 0 or (members == 0 and alive_ms < 0):
+            use = GroupUse.UNKNOWN
+        elif members > 0 or idle_ms <= WITHIN_TIMES * interval:
+            use = GroupUse.IN_USE
+        elif name in gone or idle_ms > max(bounds.abandoned_times * interval, bounds.abandoned_after_ms):
+            use = GroupUse.ABANDONED
+        found[name] = Usage(
+            use=use,
+            attended=members != 0 or name in stale,
+            between=use is GroupUse.IN_USE and members == 0 and interval > SHORT_MS,
+            alive_ms=alive_ms,
+            interval_ms=interval,
+        )
+    return found
+
+
+def _stale(snapshot: GroupSnapshot) -> frozenset[str]:
+    """The groups of which only what was known earlier is known: no agent has read their coordinator's log to its end."""
+    stale = np.isin(snapshot.found.lags.reason, _STALE) & ~snapshot.rows.share
+    unread = {log.partition for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and not log.observed}
+    return frozenset(_names_of(snapshot, stale)) | {name for name, facts in snapshot.groups.items() if facts.coordinator in unread}
+
+
+def _expire_first(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> frozenset[str]:
+    """The groups that lose nothing soon, because their coordinators delete their offsets before."""
+    found = snapshot.found
+    soon = (found.loss_ms >= 0) & (found.loss_ms - now_ms <= bounds.loss_within_ms)
+    expires = soon & (found.expiration_ms >= 0) & (found.expiration_ms <= found.loss_ms)
+    return frozenset(_names_of(snapshot, expires)) - frozenset(_names_of(snapshot, soon & ~expires))
+
+
+def _names_of(snapshot: GroupSnapshot, rows: Flags) -> Iterable[str]:
+    names = snapshot.rows.group_names
+    return (names[group] for group in np.unique(snapshot.rows.group[rows]).tolist())
