@@ -76,7 +76,7 @@ class Deleting:
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.0, 3.0])
-def test_a_new_group_at_the_earliest_record_that_reads_away_from_deletion_is_told_when_it_is_through(rate: float) -> None:
+def test_a_new_group_at_the_earliest_record_that_reads_away_from_deletion_catches_up_with_a_time(rate: float) -> None:
     log = Deleting()
     found = list(log.read(rate, 40))
     assert not log.lost
@@ -113,7 +113,7 @@ def test_a_group_that_no_longer_reads_is_in_danger_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_told_to_catch_up_loses_nothing(seed: int) -> None:
+def test_what_catches_up_loses_nothing(seed: int) -> None:
     """At whatever speed it reads, from wherever."""
     random = Random(seed)
     log, rate = Deleting(), random.choice((0.11, 0.15, 0.2, random.uniform(0.05, 2)))

@@ -12,9 +12,9 @@ from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Longs
 
 
-def certain_losses(found: CommitFacts) -> Longs:
+def certain_losses(facts: CommitFacts) -> Longs:
     """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: nobody is woken by a guess."""
-    return np.where(found.assumed, ABSENT, found.loss_ms)
+    return np.where(facts.assumed, ABSENT, facts.loss_ms)
 
 
 def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_ms: int) -> Longs:
