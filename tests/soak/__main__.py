@@ -15,9 +15,9 @@ from tests.bench.table import show
 from tests.operations.cluster import cluster
 from tests.operations.day import run_event
 from tests.operations.events import COMBINED, EVENTS
-from tests.soak import beside, fleet, kills, sampling, steady
+from tests.soak import beside, fleet, kills, moving, sampling, steady
 
-PARTS = ("steady", "beside", "kills", "operations")
+PARTS = ("steady", "beside", "kills", "operations", "groups")
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help=f"which to run, of {', '.join(PARTS)}; all unless given")
     parser.add_argument("--kills", type=int, default=1000, help="how many processes are killed (%(default)s)")
     parser.add_argument("--child", action="store_true", help="the agent that is killed is the job's own (segtail run --log-dirs)")
-    parser.add_argument("--minutes", type=float, default=30, help="length of the steady run (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=30, help="length of the steady run, and of that of groups (%(default)s)")
     parser.add_argument("--partitions", type=int, default=10_000, help="its partitions (%(default)s)")
     parser.add_argument("--active", type=int, default=1_000, help="of which so many are appended to (%(default)s)")
     parser.add_argument("--appends", type=int, default=1_000, help="appends a second, over all of these (%(default)s)")
@@ -46,6 +46,7 @@ def main() -> int:
         "beside": _beside,
         "kills": _kills,
         "operations": _operations,
+        "groups": _groups,
     }
     print(f"seed {given.seed}", flush=True)
     failed = [name for name in PARTS if name in (given.name or PARTS) and not _run(name, runs[name], given)]
@@ -147,6 +148,20 @@ def _operations(directory: Path, given: argparse.Namespace) -> Sequence[str]:
                 print(*rows[-1], sep=": ", flush=True)
     show(f"what fired in a day of operations, all times of alerts divided by {given.factor}", ("event", "s", ""), rows)
     return problems
+
+
+def _groups(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+    counts = moving.run_moving(directory, given.minutes, given.seed)
+    rows = [
+        ("committed offsets compared", f"{counts.compared:,}"),
+        ("as the coordinator answered in the last ten seconds", f"{counts.equal:,}"),
+        ("another one", f"{len(counts.differ):,}"),
+        *((f"not known: {reason}", f"{count:,}") for reason, count in counts.absent.most_common()),
+        *((f"no current log here: {reason}", f"{count:,}") for reason, count in counts.elsewhere.most_common()),
+        ("answered where the log is current", f"{counts.answered:.2%}"),
+    ]
+    show(f"groups that commit while their coordinators move, {given.minutes:g} minutes, seed {given.seed}", ("", ""), rows)
+    return moving.problems_of(counts)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ from pathlib import Path
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.view.broker_status import newest
+from streaming.cluster.view.host_families import is_checkpointed
+from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.transaction_columns import CoordinatorView
-from streaming.common.formatting import format_be, format_count, format_list, format_word
+from streaming.common.formatting import format_be, format_count, format_duration, format_list, format_word
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC, parse_partition_dir
 from streaming.terminal.offline.offline_agent import OfflineAgent
@@ -18,6 +21,10 @@ log = logging.getLogger(__name__)
 
 _QUIET_MS = 60_000
 """A broker completes a batch that it has begun to write much sooner."""
+
+
+_SILENT_MS = 12_000
+"""A broker that runs writes its high watermarks every five seconds, and its metadata log twice a second."""
 
 
 def ragged_bytes(tail: Tail, now_ms: int) -> int:
@@ -81,6 +88,21 @@ def refused(agent: OfflineAgent, counts: Callable[[str, int], bool]) -> Iterator
     for each in agent.watcher.unreadable():
         if counts(each.log.topic, each.log.partition):
             yield f"{format_word(str(each.path))} cannot be read: {each.error}"
+
+
+def silent(agent: AgentStatus, now_ms: int) -> Iterator[str]:
+    """Brokers that have written nothing lately, where others are not read here: these may have taken over, and it takes a minute until the
+    age of a metadata log alone shows that who leads is not known any more.
+    """
+    latest = newest(agent.broker_statuses)
+    if latest is None or {each.broker for each in latest.registered} <= {*agent.brokers}:
+        return
+    for broker in sorted(agent.brokers):
+        written = [each.appended_ms for each in agent.broker_statuses if each.broker == broker]
+        written += [each.checkpoint_ms for each in agent.log_dirs if each.broker == broker and is_checkpointed(each)]
+        at_ms = max(written, default=-1)
+        if 0 <= at_ms < now_ms - _SILENT_MS:
+            yield f"broker {broker} has written nothing for {format_duration((now_ms - at_ms) / 1000)}: what its log dirs say may be old"
 
 
 def missing_coordinators(view: CoordinatorView) -> str:

@@ -49,7 +49,8 @@ from streaming.pages.api.paging import page_request
 from streaming.pages.listings.group_list import GROUPS
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.coordinator_replay import AsOf, Replayed, replay_coordinators
-from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, unread
+from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, silent, unread
+from streaming.terminal.offline.judged_reading import agent_of
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
@@ -181,6 +182,7 @@ def groups_in(
     reads = partial(_reads, before.needed, before.coordinators)
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
     doubts = [*before.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
+    doubts += silent(agent_of(reading), now_ms)
     doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
     answers = ListedGroups(
         judged=judge_groups(groups, now_ms),
