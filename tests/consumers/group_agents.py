@@ -43,6 +43,7 @@ GROUP = {
     "clients": ["c"],
     "hosts": ["/h"],
     "topics": ["orders"],
+    "assigned": None,
 }
 
 WAITING = {name: COMMIT[name] for name in ("group", "topic", "topic_id", "partition", "coordinator", "record_offset", "commit_ms")} | {

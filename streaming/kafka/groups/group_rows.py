@@ -76,6 +76,7 @@ GROUPS = pa.schema(
         ("clients", _TEXTS),  # client ids of its first members
         ("hosts", _TEXTS),
         ("topics", _TEXTS),  # that it subscribes to, where that is stored
+        _later("assigned", _TEXTS),  # the partitions of its members, as `assignments.packed`; null: not known
     ]
 )
 """One row for each group."""
@@ -127,6 +128,7 @@ class GroupFacts:
     clients: tuple[str, ...]
     hosts: tuple[str, ...]
     topics: tuple[str, ...]
+    assigned: tuple[str, ...] = ()
 
     @property
     def removed(self) -> bool:
@@ -153,7 +155,7 @@ def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
     """The rows of `GROUPS`."""
     found: list[GroupFacts] = []
     for row in groups.to_pylist():
-        values: dict[str, Any] = row | {name: tuple(row[name]) for name in ("clients", "hosts", "topics")}
+        values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in ("clients", "hosts", "topics", "assigned")}
         found.append(GroupFacts(**values))
     return found
 
