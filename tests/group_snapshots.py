@@ -13,6 +13,7 @@ from streaming.cluster.consumers.group_memory import PAIR_BITS, Counters, GroupP
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
+from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -123,12 +124,22 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         counters=Counters(**{name: np.zeros(len(pairs), np.int64) for name in Counters.__slots__}),
         groups={each.name: GroupFacts(group=each.name, **FACTS | each.facts) for each in groups if each.facts is not None},  # type: ignore[arg-type]
         pending=tuple(_pending(groups)),
+        uncommitted=_uncommitted(groups),
         unread={},
         not_understood={},
         omitted=0,
         appended_rate=np.array([by_log[log].appended_rate for log in logs]),
         byte_rate=np.full(len(logs), -1.0),
     )
+
+
+def _uncommitted(groups: Sequence[Group]) -> dict[str, list[Uncommitted]]:
+    without = {each.name: [of for of in each.partitions if of.unknown == NOT_COMMITTED] for each in groups}
+    return {
+        name: [Uncommitted(of.topic, of.partition, log_start=of.log_start, high_watermark=of.high_watermark) for of in some]
+        for name, some in without.items()
+        if some
+    }
 
 
 def _logs(logs: Sequence[tuple[str, int]], by_log: Mapping[tuple[str, int], GroupPartition], of_row: np.ndarray) -> GroupLogs:

@@ -44,6 +44,7 @@ GROUP = {
     "hosts": ["/h"],
     "topics": ["orders"],
     "interval_ms": -1,
+    "assigned": None,
 }
 
 WAITING = {name: COMMIT[name] for name in ("group", "topic", "topic_id", "partition", "coordinator", "record_offset", "commit_ms")} | {

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streaming.kafka.formats.consumer_groups import (
+    AssignedPartitions,
     ConsumerGroup,
     ConsumerGroupKey,
     ConsumerGroupMember,
@@ -14,10 +15,11 @@ from streaming.kafka.formats.consumer_groups import (
     KeyType,
     RegexTopics,
     TargetAssignment,
+    TargetPartitions,
 )
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
-from streaming.kafka.formats.share_groups import ShareGroup, ShareGroupMember
+from streaming.kafka.formats.share_groups import CurrentShareMember, ShareGroup, ShareGroupMember
 from streaming.kafka.formats.streams_groups import CurrentStreamsMember, StreamsGroup, StreamsGroupMember, Subtopology, Topology
 from streaming.kafka.groups.followed_groups import FollowedGroups, GroupLimit
 from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_KNOWN
@@ -30,6 +32,9 @@ WRITTEN = 1000
 """When the first record of a log was written; the others a millisecond later each."""
 
 SUBSCRIPTION = bytes.fromhex("0001" + "00000002" + "0001" + "62" + "0001" + "61" + "ffffffff")
+
+ASSIGNMENT = bytes.fromhex("0001" + "00000001" + "0001" + "61" + "00000003" + "00000001" + "00000000" + "00000007" + "ffffffff")
+"""Partitions 1, 0 and 7 of the topic ``a``."""
 
 
 class Log:
@@ -67,7 +72,12 @@ def classic(*members: str, protocol_type: str = "consumer") -> GroupMetadata:
         current_state_timestamp=99,
         members=tuple(
             GroupMember(
-                member_id=name, client_id=f"c-{name}", client_host="/h", session_timeout_ms=1, subscription=SUBSCRIPTION, assignment=b""
+                member_id=name,
+                client_id=f"c-{name}",
+                client_host="/h",
+                session_timeout_ms=1,
+                subscription=SUBSCRIPTION,
+                assignment=ASSIGNMENT,
             )
             for name in members
         ),
@@ -108,6 +118,7 @@ def test_a_classic_group_is_reported_by_its_last_generation() -> None:
             "hosts": ["/h", "/h"],
             "topics": ["a", "b"],
             "interval_ms": -1,
+            "assigned": ["0-1,7:a"],
         }
     ]
     assert log.add(GroupKey("g"), classic()).state() == ("Empty", 0)
@@ -177,6 +188,21 @@ def test_share_and_streams_groups_are_empty_since_then_too(kind: str) -> None:
     log.add(ConsumerGroupMemberKey(key_type, "g", "m"), NOT_UNDERSTOOD)
     assert state_ms(log) == -1
     assert state_ms(log.add(ConsumerGroupMemberKey(key_type, "g", "m"), None)) == WRITTEN + 1
+
+
+def test_what_the_members_of_a_newer_group_are_assigned() -> None:
+    log = Log().consumer("METADATA", ConsumerGroup(3))
+    for name, partitions in (("m1", (0, 2)), ("m2", (1,))):
+        log.consumer("MEMBER_METADATA", member(name, "t"), name)
+        log.consumer("CURRENT_MEMBER_ASSIGNMENT", CurrentMember(3, 2, 0, (AssignedPartitions("id", partitions),), ()), name)
+    assert log.rows()[0]["assigned"] == ["0-2#id"]
+    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1").rows()[0]["assigned"] == ["1#id"]
+    assert log.consumer("MEMBER_METADATA", None, "m2").rows()[0]["assigned"] == []
+    share = Log().add(
+        ConsumerGroupMemberKey(KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT, "g", "m"),
+        CurrentShareMember(1, 0, 0, (TargetPartitions("id", (4, 5)),)),
+    )
+    assert share.rows()[0]["assigned"] == ["4-5#id"]
 
 
 def test_compaction_may_leave_a_description_for_later() -> None:

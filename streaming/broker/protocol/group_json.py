@@ -29,6 +29,9 @@ class GroupSummary(PublicMessage):
 
     ``oldest_ms``: the earliest of all; each record's time is that of its append, or its own timestamp where that was not seen.
 
+    ``uncommitted`` partitions are assigned to members, or have commits that wait, and none that counts; they are ``unknown``, too.
+    ``uncommitted_records``: at most so many records are in their logs, as far as these are observed; no lag counts them.
+
     Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
     ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
     ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
@@ -46,6 +49,8 @@ class GroupSummary(PublicMessage):
     state_ms: int = -1
     partitions: int = 0
     unknown: int = 0
+    uncommitted: int = 0
+    uncommitted_records: int = -1
     stopped: int = 0
     held: int = 0
     beyond_end: int = 0
@@ -158,6 +163,7 @@ class GroupPartition(PublicMessage):
 
     ``isolation``: `READ_UNCOMMITTED` if some offset of the group proves that it reads so, "" if not: then ``read_committed`` is assumed.
     ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
+    ``uncommitted_records``: at most so many records are in the log of one without a commit; no lag counts them.
     ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
     ``loss_ms``: when retention deletes the first unread record at the earliest, ``loss_latest_ms`` at the latest: the broker checks now
     and then. All that the same check deletes is at stake: ``loss_records_least`` with ``loss_bytes_least`` at the earliest check,
@@ -182,6 +188,7 @@ class GroupPartition(PublicMessage):
     high_watermark: int = -1
     last_stable_offset: int = -1
     unknown: str = ""
+    uncommitted_records: int = -1
     lag_offsets: int = -1
     lag_records_read_committed: int = -1
     lag_records_read_uncommitted: int = -1

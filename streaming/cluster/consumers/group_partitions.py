@@ -18,7 +18,7 @@ from streaming.kafka.groups.group_rows import PendingCommit
 from streaming.rules.group_loss import Losses
 
 NOT_COMMITTED = "not_committed"
-"""Why there is no lag of a partition of which a group has no offset but those of open transactions: its consumers wait all the same."""
+"""Why there is no lag of a partition of which a group has no offset, or only offsets of open transactions."""
 
 
 class GroupPartitions:
@@ -44,21 +44,25 @@ class GroupPartitions:
         return [self._waits.added(each) for each in self._limited(plain)]
 
     def uncommitted(self, group: str) -> list[GroupPartition]:
-        """The partitions of which a group has no offset but those of open transactions."""
+        """The partitions of which a group has no offset: they are assigned, or there are only offsets of open transactions."""
         waiting = self._pending.get(group, ())
-        partitions = uncommitted(self.snapshot, group, waiting)
         topic_ids = {(each.topic, each.partition): each.topic_id for each in waiting}
         return [
             self._waits.added(
                 GroupPartition(
-                    topic=topic,
-                    partition=partition,
-                    topic_id=topic_ids[topic, partition],
+                    topic=each.topic,
+                    partition=each.partition,
+                    topic_id=each.topic_id or topic_ids.get((each.topic, each.partition), ""),
+                    broker=each.broker,
+                    log_start=each.log_start,
+                    high_watermark=each.high_watermark,
+                    last_stable_offset=each.last_stable,
+                    uncommitted_records=each.records,
                     unknown=NOT_COMMITTED,
-                    pending=_pending_offsets(waiting, topic, partition),
+                    pending=_pending_offsets(waiting, each.topic, each.partition),
                 )
             )
-            for topic, partition in partitions
+            for each in self.snapshot.uncommitted.get(group, ())
         ]
 
     def lost_with(self, partitions: Sequence[GroupPartition]) -> tuple[Longs, Longs]:
@@ -101,15 +105,6 @@ class GroupPartitions:
         offsets = np.array([partitions[at].next_offset for at in some], np.int64)
         losses = losses_of(observed, self._logs.retention, items[some], offsets, snapshot.at_ms, growth)
         return losses.spread(np.array(some, np.int64), len(partitions)), items
-
-
-def uncommitted(snapshot: GroupSnapshot, group: str, waiting: Iterable[PendingCommit]) -> list[TopicPartition]:
-    """The partitions without a committed offset, of the group of which these commits wait."""
-    named = {(each.topic, each.partition) for each in waiting}
-    if not named:
-        return []
-    rows, logs = snapshot.rows, snapshot.logs
-    return sorted(named - {(logs.topics[logs.of_row[row]], int(rows.partition[row])) for row in snapshot.rows_of(group)})
 
 
 class _Waits:

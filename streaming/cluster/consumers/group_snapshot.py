@@ -1,7 +1,7 @@
 """What a round has found out about all consumer groups: pages and answers show the last one, and nothing changes it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Condition
 
@@ -12,6 +12,7 @@ from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import Counters, GroupProgress
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
+from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
@@ -26,9 +27,10 @@ class GroupSnapshot:
     """``at_ms``: when it was made, Unix milliseconds. ``coordinators``: the logs that the commits are of.
 
     ``unread``: by topic of the coordinators, how many of its partitions are not read from a current replica. ``not_understood``: by the
-    same, records that say nothing. ``omitted``: groups that are not followed. ``appended_rate``: records a second that have lately been
-    appended to each log; ``byte_rate``: bytes a second at which it grows, `ABSENT` where that is not known. ``throwaway``: groups whose
-    whole names match it are made anew at each start, besides those that are known to be; "" for none.
+    same, records that say nothing. ``uncommitted``: of each group that has some. ``omitted``: groups that are not followed.
+    ``appended_rate``: records a second that have lately been appended to each log; ``byte_rate``: bytes a second at which it grows,
+    `ABSENT` where that is not known. ``throwaway``: groups whose whole names match it are made anew at each start, besides those that are
+    known to be; "" for none.
     """
 
     at_ms: int
@@ -42,6 +44,7 @@ class GroupSnapshot:
     counters: Counters
     groups: Mapping[str, GroupFacts]
     pending: tuple[PendingCommit, ...]
+    uncommitted: Mapping[str, Sequence[Uncommitted]]
     unread: Mapping[str, int]
     not_understood: Mapping[str, int]
     omitted: int

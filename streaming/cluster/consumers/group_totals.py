@@ -7,7 +7,7 @@ import numpy as np
 
 from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupSummary
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.group_partitions import pending_by_group, uncommitted
+from streaming.cluster.consumers.group_partitions import pending_by_group
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.common.arrays import Longs
 
@@ -106,12 +106,15 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
     columns = {name: total(getattr(sums, column)) for name, column in _COUNTS.items()}
     columns |= {name: lower_bound(getattr(sums, column)) for name, column in _LOWER_BOUNDS.items()}
     columns |= {name: best(np.minimum, getattr(sums, name), _FAR) for name in _EARLIEST}
-    without = np.array([len(uncommitted(snapshot, name, waiting.get(name, ()))) for name in names], np.int64)
+    unread = [[each.records for each in snapshot.uncommitted.get(name, ())] for name in names]
+    without = np.array([len(each) for each in unread], np.int64)
     facts = [snapshot.groups.get(name) for name in names]
     pending = {name: [each.commit_ms for each in those if each.commit_ms >= 0] for name, those in waiting.items()}
     columns["unknown"] = columns["partitions"] - columns.pop("known") + without
     columns["partitions"] = columns["partitions"] + without
     columns |= {
+        "uncommitted": without,
+        "uncommitted_records": np.array([_known_sum(each) for each in unread], np.int64),
         "pending": np.array([len(waiting.get(name, ())) for name in names], np.int64),
         "oldest_pending_ms": np.array([min(pending.get(name, ()), default=ABSENT) for name in names], np.int64),
         "limits_assumed": total(sums.assumed),
@@ -121,3 +124,9 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
     for name in ("members", "epoch", "state_ms", "interval_ms"):
         columns[name] = np.array([ABSENT if each is None else max(getattr(each, name), ABSENT) for each in facts], np.int64)
     return GroupTotals(snapshot=snapshot, names=names, number=number, columns=columns)
+
+
+def _known_sum(numbers: list[int]) -> int:
+    """The sum of those that are known, `ABSENT` if none is."""
+    known = [each for each in numbers if each >= 0]
+    return sum(known) if known else ABSENT

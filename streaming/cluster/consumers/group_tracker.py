@@ -24,6 +24,7 @@ from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_shares import done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
+from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
 from streaming.cluster.consumers.lost_records import lost_records
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
@@ -31,6 +32,8 @@ from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
+from streaming.kafka.groups.group_rows import GroupFacts
+from streaming.kafka.groups.group_states import simple_group
 
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
@@ -108,6 +111,7 @@ class GroupTracker:
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
         self._isolations = Isolations()
         self._unread: dict[LogName, _Unread] = {}
+        self._uncommitted = UncommittedFinder()
 
     def begin(self, view: RoundView) -> list[Question]:
         """A round begins. Returns what agents have to be asked first: where logs end."""
@@ -237,6 +241,8 @@ class GroupTracker:
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
         )
         pairs = pair_sums(rows, found)
+        topics = ExistingTopics.known_to(view.observed, view.topic_ids, view.cluster_topics, view.topic_names)
+        without = self._uncommitted.find(rows, logs, commits.groups, commits.pending, topics)
         return GroupSnapshot(
             at_ms=view.now_ms,
             rows=rows,
@@ -247,8 +253,9 @@ class GroupTracker:
             coordinators=commits.logs,
             labels=self._labels.of(rows, logs, pairs),
             counters=self._memory.counters,
-            groups=commits.groups,
+            groups=_with_waiting(commits),
             pending=commits.pending,
+            uncommitted=with_logs(without, view.observed, view.topic_ids),
             unread=_unread(view, commits.logs, self._round.late),
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
             omitted=sum(log.omitted for log in commits.logs),
@@ -276,6 +283,13 @@ def _commit_reasons(commits: Commits, logs: GroupLogs, late: Collection[LogName]
     observed = np.array([log.observed for log in commits.logs], np.bool_)
     unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
     return commit_reasons(commits.rows, logs, observed, unread)
+
+
+def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:
+    """The groups; one that was deleted while commits of it wait for a transaction is what it will be when these count."""
+    waiting = {each.group: each.coordinator for each in commits.pending if each.group not in commits.groups}
+    simple = {name: simple_group(name, coordinator) for name, coordinator in waiting.items()}
+    return {**commits.groups, **simple} if simple else commits.groups
 
 
 def _topics(logs: Collection[CoordinatorLog]) -> list[str]:

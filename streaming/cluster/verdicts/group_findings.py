@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import FINE, Judgement
@@ -13,7 +14,7 @@ from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentence
 from streaming.kafka.groups.group_states import GroupState
 
 _NO_COMMAND = Command()
-_NO_LAG = ("topic_gone", "not_committed")
+_NO_LAG = "topic_gone"
 """Why there is no lag, where that is known."""
 
 NO_OFFSETS = "it has no committed offsets, or none any more"
@@ -123,8 +124,10 @@ class GroupFindings:
     def _calm(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
         if verdict is GroupVerdict.PERHAPS_LOST:
             return words.perhaps_lost(partition)
-        if partition.unknown in _NO_LAG:
+        if partition.unknown == _NO_LAG:
             return words.no_lag(partition)
+        if partition.unknown == NOT_COMMITTED:
+            return words.not_committed(partition)
         if verdict is GroupVerdict.UNKNOWN:
             return words.unknown(partition)
         if verdict is GroupVerdict.ONLY_MARKERS:

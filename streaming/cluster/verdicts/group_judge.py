@@ -10,8 +10,8 @@ from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.group_partitions import pending_by_group, uncommitted
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.verdicts.commit_verdicts import CommitVerdicts, FirstPending, commit_verdicts, waits_longer
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds
 from streaming.cluster.verdicts.group_usage import Usage, usages
@@ -150,20 +150,24 @@ def _had_members(facts: GroupFacts) -> bool:
 def _uncommitted(
     snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, usage: Mapping[str, Usage], pending: FirstPending
 ) -> dict[str, dict[tuple[str, int], Judgement]]:
-    """Of each group the partitions that have no offset but those of open transactions."""
+    """Of each group the partitions that have no offset, or only offsets of open transactions."""
     judged: dict[str, dict[tuple[str, int], Judgement]] = {}
-    for group, waiting in pending_by_group(snapshot.pending).items():
-        partitions = uncommitted(snapshot, group, waiting)
-        if not partitions:
-            continue
-        stopped = _stopped_topics(snapshot, group)
-        since_ms = np.array([pending.get((group, *each), ABSENT) for each in partitions], np.int64)
+    for group, partitions in snapshot.uncommitted.items():
+        stopped = _stopped_topics(snapshot, group) if pending else frozenset()
+        since_ms = np.array([pending.get((group, each.topic, each.partition), ABSENT) for each in partitions], np.int64)
         late, long = (waits_longer(since_ms, now_ms, after) for after in (bounds.pending_after_ms, bounds.pending_long_ms))
         judged[group] = {
-            each: _waiting(since, usage[group].use, severe=long_too and each[0] in stopped) if is_late else FINE
+            (each.topic, each.partition): _waiting(since, usage[group].use, severe=long_too and each.topic in stopped)
+            if is_late
+            else _unread(each)
             for each, since, is_late, long_too in zip(partitions, since_ms.tolist(), late.tolist(), long.tolist(), strict=True)
         }
     return judged
+
+
+def _unread(partition: Uncommitted) -> Judgement:
+    """What its consumers have read is not known, unless there is no record that they may have to read."""
+    return FINE if partition.records == 0 else Judgement(CALM, GroupVerdict.UNKNOWN)
 
 
 def _waiting(since_ms: int, use: GroupUse, *, severe: bool) -> Judgement:

@@ -193,6 +193,14 @@ class Sentences:
         """The lag is not known."""
         return f"not known: {REASONS.get(partition.unknown, partition.unknown) or 'the ends of the partition are not known'}"
 
+    def not_committed(self, partition: GroupPartition) -> str:
+        """Nothing shows what of the log was read."""
+        at_most = partition.uncommitted_records
+        if not at_most:
+            return "nothing to do: nothing is committed, and there is no record in the log"
+        records = f"at most {format_count(at_most, 'record')} in the log" if at_most > 0 else "how many records are in the log is not known"
+        return f"nothing committed; {records}; {self._resets.begins}"
+
     def no_lag(self, partition: GroupPartition) -> str:
         """There is nothing to read."""
         return f"nothing to do: {REASONS[partition.unknown]}"

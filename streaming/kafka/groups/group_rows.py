@@ -77,6 +77,7 @@ GROUPS = pa.schema(
         ("hosts", _TEXTS),
         ("topics", _TEXTS),  # that it subscribes to, where that is stored
         _later("interval_ms"),  # the usual one between two of its commits
+        _later("assigned", _TEXTS),  # the partitions of its members, as `assignments.packed`; null: not known
     ]
 )
 """One row for each group."""
@@ -129,6 +130,7 @@ class GroupFacts:
     hosts: tuple[str, ...]
     topics: tuple[str, ...]
     interval_ms: int = -1
+    assigned: tuple[str, ...] = ()
 
     @property
     def removed(self) -> bool:
@@ -155,7 +157,7 @@ def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
     """The rows of `GROUPS`."""
     found: list[GroupFacts] = []
     for row in groups.to_pylist():
-        values: dict[str, Any] = row | {name: tuple(row[name]) for name in ("clients", "hosts", "topics")}
+        values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in ("clients", "hosts", "topics", "assigned")}
         found.append(GroupFacts(**values))
     return found
 

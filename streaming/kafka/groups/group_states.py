@@ -4,14 +4,15 @@ The words are those of `kafka-groups.sh`. Of a classic group only whole generati
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from streaming.common.short_names import short_name
 from streaming.errors import FormatError
 from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.formats.wire import PlainReader
-from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD
+from streaming.kafka.groups.assignments import Assigned, classic_assignment, packed
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD, GroupFacts
 
 MOST_NAMED = 10
 """So many of a group's members are named."""
@@ -54,10 +55,18 @@ class GroupColumns:
     clients: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
 
 
 SIMPLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)
 """A group that commits offsets and has no members: its consumers assign partitions to themselves."""
+
+
+def simple_group(name: str, coordinator: int) -> GroupFacts:
+    """A group of which there are commits, and no record of its own."""
+    values = {each.name: getattr(SIMPLE, each.name) for each in fields(SIMPLE)}
+    return GroupFacts(group=name, coordinator=coordinator, effective_offset=-1, **values)
+
 
 UNREADABLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.UNKNOWN, members=NOT_UNDERSTOOD, epoch=-1)
 """A classic group whose record was not understood."""
@@ -76,6 +85,7 @@ def classic_summary(group: GroupMetadata) -> GroupColumns:
         clients=tuple(short_name(member.client_id) for member in group.members[:MOST_NAMED]),
         hosts=tuple(short_name(member.client_host) for member in group.members[:MOST_NAMED]),
         topics=_sorted(topic for member in group.members for topic in subscribed_topics(member.subscription)) if consumer else (),
+        assigned=packed(part for member in group.members for part in classic_assignment(member.assignment)) if consumer else (),
     )
 
 
@@ -91,13 +101,14 @@ def subscribed_topics(subscription: bytes) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Member:
-    """A member of a newer group; its ``state`` is None where it was not understood."""
+    """A member of a newer group; its ``state`` is None where it was not understood. A streams group has tasks, and nothing ``assigned``."""
 
     client_id: str = ""
     client_host: str = ""
     topics: tuple[str, ...] = ()
     epoch: int = 0
     state: int | None = 0
+    assigned: tuple[Assigned, ...] = ()
 
 
 @dataclass(slots=True)
@@ -135,6 +146,7 @@ class NewerGroup:
             state_ms=self.empty_ms,
             clients=tuple(member.client_id for member in first),
             hosts=tuple(member.client_host for member in first),
+            assigned=packed(part for member in self.members.values() for part in member.assigned),
             topics=_sorted([*topics, *(topic for found in self.found_topics.values() for topic in found)]),
         )
 

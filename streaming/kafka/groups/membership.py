@@ -79,7 +79,7 @@ class Membership:
         changed = [(name, stamped, stamped.summary()) for name, stamped in self._groups.items() if stamped.version > after]
         if not changed:
             return batch_of(GROUPS)
-        columns = ("type", "protocol", "state", "members", "epoch", "state_ms", "clients", "hosts", "topics")
+        columns = ("type", "protocol", "state", "members", "epoch", "state_ms", "clients", "hosts", "topics", "assigned")
         return batch_of(
             GROUPS,
             group=[name for name, _, _ in changed],

@@ -6,6 +6,7 @@ from typing import Any
 from streaming.common.short_names import short_name
 from streaming.kafka.formats.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
 from streaming.kafka.formats.consumer_offsets import OffsetsKey
+from streaming.kafka.groups.assignments import assigned, by_id
 from streaming.kafka.groups.group_states import GroupType, NewerGroup
 from streaming.kafka.scan.group_records import NotUnderstood
 
@@ -36,13 +37,14 @@ def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, at_ms: i
 def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, _at_ms: int) -> None:
     if value is None:  # it leaves, or it has nothing any more
         if key.member_id in group.members:
-            group.members[key.member_id].epoch = -1
+            group.members[key.member_id].epoch, group.members[key.member_id].assigned = -1, ()
         return
     member = group.joined(key.member_id)  # compaction may leave its description for later
     if isinstance(value, NotUnderstood):
-        member.state = None
+        member.state, member.assigned = None, ()
     else:
         member.epoch, member.state = value.epoch, value.state
+        member.assigned = tuple(assigned(by_id(part.topic_id), part.partitions) for part in getattr(value, "assigned", ()))
 
 
 def _target(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> None:

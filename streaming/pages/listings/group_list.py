@@ -136,6 +136,8 @@ GROUPS = Listing(
             key="P",
         ),
         _counted("unknown", "the partitions of which the lag is not known: sums are lower bounds if there are any"),
+        Field(name="uncommitted", unit=Unit.COUNT, meaning="of those, the ones that have no committed offset"),
+        Field(name="uncommitted_records", unit=Unit.COUNT, meaning="at most so many records are in the logs of these; no lag counts them"),
         _counted("stopped", _PARTITIONS),
         _counted("held", _PARTITIONS),
         Field(name="beyond_end", unit=Unit.COUNT, meaning=_PARTITIONS),

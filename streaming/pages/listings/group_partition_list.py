@@ -13,7 +13,8 @@ _LEAST = "likewise, if the check comes as early as it may"
 
 
 def _left(row: GroupPartition, _: Times) -> Cell:
-    return Cell(text=count(row.records_left), note=row.unknown.replace("_", " "))
+    at_most = f", at most {row.uncommitted_records:,} in the log" if row.uncommitted_records >= 0 else ""
+    return Cell(text=count(row.records_left), note=row.unknown.replace("_", " ") + at_most)
 
 
 def _next(row: GroupPartition, times: Times) -> Cell:
@@ -53,6 +54,7 @@ GROUP_PARTITIONS = Listing(
         Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own", heading="High watermark", rank=9, sort=DESCENDING, key="H"),
         Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own"),
         Field(name="unknown", unit=Unit.WORD, meaning="why the lag is not known, `null` if it is"),
+        Field(name="uncommitted_records", unit=Unit.COUNT, meaning="without a commit: at most so many records are in the log"),
         LAG_OFFSETS,
         replace(LAG_RECORDS, cell=_left),
         LAG_RECORDS_UNCOMMITTED,

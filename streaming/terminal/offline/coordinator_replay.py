@@ -82,9 +82,8 @@ class Replayed:
         self._apply(below, self._later[0].record_offset if self._later else min(upto, max(self.replicated, 0)), unreadable)
         self.upto = upto
 
-    def places(self) -> Iterator[CommitPlace]:
-        """What any commit is of, those that may be above the high watermark among them."""
-        changes = self.replay.changes(0)
+    def places(self, changes: GroupChanges) -> Iterator[CommitPlace]:
+        """What any commit is of, of all ``changes`` of the replay and of what may be above the high watermark."""
         for rows in (changes.commits, changes.pending):
             yield from zip(*(rows[name].to_pylist() for name in ("topic", "topic_id", "partition")), strict=True)
         for each in self._later:

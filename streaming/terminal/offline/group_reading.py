@@ -42,7 +42,9 @@ from streaming.common.short_names import is_short_form, possible_names
 from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.partitioning import coordinator_partition
+from streaming.kafka.groups.assignments import existing
 from streaming.kafka.groups.commit_table import CommitRows, Commits, Current, LogName
+from streaming.kafka.groups.offset_ranges import pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
@@ -149,8 +151,7 @@ def replay_groups(
     paced = ReadPace(settings.read_rate, clock, sleep, progress)
     wanted = frozenset(possible for name in names for possible in possible_names(name)).__contains__ if names else _any
     replayed, doubts = replay_coordinators(log_dirs, coordinators, wanted, settings.groups_limit, paced)
-    places = {place for each in replayed for place in each.places()}
-    needed = frozenset((topic or cluster.topic_name(topic_id) or "", number) for topic, topic_id, number in places)
+    needed = frozenset(place for each in replayed for place in _partitions_of(each, cluster))
     return ReplayedGroups(cluster=cluster, coordinators=coordinators, replayed=replayed, needed=needed, doubts=doubts, paced=paced)
 
 
@@ -275,6 +276,16 @@ def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary
 
 def _any(_: str) -> bool:
     return True
+
+
+def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPartition]:
+    """What a log's groups have committed, and what their members are assigned."""
+    changes = replayed.replay.changes(0)
+    for topic, topic_id, number in replayed.places(changes):
+        yield topic or cluster.topic_name(topic_id) or "", number
+    for entry in {entry for entries in changes.groups["assigned"].to_pylist() for entry in entries or ()}:
+        topic, ranges = existing(entry, lambda each: cluster.topic_name(each) or "", lambda name: cluster.partition_count(name) or 0)
+        yield from ((topic, number) for first, last in pairs(ranges) for number in range(first, last + 1))
 
 
 def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | None, topic: str, partition: int) -> bool:
