@@ -22,7 +22,7 @@ from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab
 from tests.group_answers import detailed
-from tests.limits import SECONDS
+from tests.processes import until
 
 Key = tuple[str, str, int]
 
@@ -37,6 +37,7 @@ _MOST_APART = 2.0
 """If two answers are further apart, one between them may have been missed."""
 
 _HELD_SECONDS = (0.0, 6.0)
+_PATIENCE_SECONDS = 10.0
 _REMEMBERED = 3 * WINDOW
 
 
@@ -147,9 +148,9 @@ class MovingGroups:
     def running(self) -> Iterator[None]:
         """From the beginning to the end of the body, groups commit."""
         create_topic(self._bootstrap, TOPIC, PARTITIONS)
-        threads = [threading.Thread(target=self._produce), threading.Thread(target=self._ask)]
+        threads = [threading.Thread(target=work, daemon=True) for work in (self._produce, self._ask)]
         threads += [
-            threading.Thread(target=work, args=(group, random.Random(self._seed + number)))
+            threading.Thread(target=work, args=(group, random.Random(self._seed + number)), daemon=True)
             for number, (group, work) in enumerate(self._work.items())
         ]
         for thread in threads:
@@ -159,19 +160,18 @@ class MovingGroups:
         finally:
             self._ended.set()
             for thread in threads:
-                thread.join(SECONDS)
+                thread.join(_PATIENCE_SECONDS)
 
     def until_asked(self, at: float) -> None:
         """Wait until all coordinators were asked after a moment."""
-        while self.answers.last_asked < at:
-            self._ended.wait(_ASK_SECONDS / 4)
+        until("coordinators are asked", lambda: self.answers.last_asked >= at)
 
     def _produce(self) -> None:
         producer = Producer({"bootstrap.servers": self._bootstrap, "acks": "all"})
         while not self._ended.wait(0.1):
             for partition in range(PARTITIONS):
                 producer.produce(TOPIC, b"x" * 100, partition=partition)
-            if not producer.flush(SECONDS):
+            if not producer.flush(_PATIENCE_SECONDS):
                 self._produced += 1
 
     def _ask(self) -> None:
@@ -196,12 +196,12 @@ class MovingGroups:
         while not self._ended.wait(chance.uniform(*_COMMIT_SECONDS)):
             try:
                 producer.begin_transaction()
-                producer.send_offsets_to_transaction(self._offsets(chance), consumer.consumer_group_metadata(), SECONDS)
+                producer.send_offsets_to_transaction(self._offsets(chance), consumer.consumer_group_metadata(), _PATIENCE_SECONDS)
                 self._ended.wait(chance.uniform(*_HELD_SECONDS))
                 if chance.random() < 0.7:
-                    producer.commit_transaction(SECONDS)
+                    producer.commit_transaction(_PATIENCE_SECONDS)
                 else:
-                    producer.abort_transaction(SECONDS)
+                    producer.abort_transaction(_PATIENCE_SECONDS)
             except KafkaException:
                 producer = self._transactional(group)
         consumer.close()
@@ -210,7 +210,7 @@ class MovingGroups:
         while True:
             producer = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": f"of {group}"})
             try:
-                producer.init_transactions(SECONDS)
+                producer.init_transactions(_PATIENCE_SECONDS)
             except KafkaException:
                 if self._ended.wait(1):
                     return producer
