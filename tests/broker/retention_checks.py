@@ -10,8 +10,8 @@ from datetime import datetime
 
 from tests.broker.kafka import Node
 
-LOGGER = "kafka.log.LogManager"
-"""Has to be among those that the broker ``tells`` of."""
+LOGGER = "org.apache.kafka.storage.internals.log.LogManager"
+"""Has to be among the ``loggers`` of the broker. Before Kafka 4.4 the class was in `kafka.log`."""
 
 _LINE = re.compile(r"^\[(.+?)\] DEBUG (Beginning log cleanup|Log cleanup completed)", re.MULTILINE)
 
