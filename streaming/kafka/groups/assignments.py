@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable
 
 from streaming.common.short_names import short_name
 from streaming.errors import FormatError
+from streaming.kafka.formats.consumer_groups import CurrentMember
+from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.formats.share_groups import CurrentShareMember
 from streaming.kafka.formats.wire import PlainReader
 from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
 
@@ -19,6 +22,7 @@ Assigned = tuple[str, Ranges]
 
 _ENTRY = re.compile(r"(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)([:#])(.*)", re.DOTALL)
 _LARGEST = 2**31 - 1
+_CONSUMER = "consumer"
 
 
 def by_name(topic: str) -> str:
@@ -45,6 +49,16 @@ def classic_assignment(assignment: bytes) -> tuple[Assigned, ...]:
     except FormatError:
         return ()
     return tuple(assigned(by_name(topic), partitions) for topic, partitions in topics)
+
+
+def of_record(value: object) -> tuple[Assigned, ...]:
+    """What a record about a group or a member assigns: a generation of a classic one, or what a member of a newer one has."""
+    if isinstance(value, GroupMetadata):
+        ours = value.protocol_type == _CONSUMER
+        return tuple(part for member in value.members for part in classic_assignment(member.assignment)) if ours else ()
+    if isinstance(value, CurrentMember | CurrentShareMember):
+        return tuple(assigned(by_id(part.topic_id), part.partitions) for part in value.assigned)
+    return ()
 
 
 def packed(parts: Iterable[Assigned]) -> tuple[str, ...]:

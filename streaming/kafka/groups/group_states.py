@@ -11,7 +11,7 @@ from streaming.common.short_names import short_name
 from streaming.errors import FormatError
 from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.formats.wire import PlainReader
-from streaming.kafka.groups.assignments import Assigned, classic_assignment, packed
+from streaming.kafka.groups.assignments import Assigned, of_record, packed
 from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD, GroupFacts
 
 MOST_NAMED = 10
@@ -85,7 +85,7 @@ def classic_summary(group: GroupMetadata) -> GroupColumns:
         clients=tuple(short_name(member.client_id) for member in group.members[:MOST_NAMED]),
         hosts=tuple(short_name(member.client_host) for member in group.members[:MOST_NAMED]),
         topics=_sorted(topic for member in group.members for topic in subscribed_topics(member.subscription)) if consumer else (),
-        assigned=packed(part for member in group.members for part in classic_assignment(member.assignment)) if consumer else (),
+        assigned=packed(of_record(group)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from streaming.common.short_names import short_name
 from streaming.kafka.formats.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
 from streaming.kafka.formats.consumer_offsets import OffsetsKey
-from streaming.kafka.groups.assignments import assigned, by_id
+from streaming.kafka.groups.assignments import of_record
 from streaming.kafka.groups.group_states import GroupType, NewerGroup
 from streaming.kafka.scan.group_records import NotUnderstood
 
@@ -44,7 +44,7 @@ def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, _at_ms:
         member.state, member.assigned = None, ()
     else:
         member.epoch, member.state = value.epoch, value.state
-        member.assigned = tuple(assigned(by_id(part.topic_id), part.partitions) for part in getattr(value, "assigned", ()))
+        member.assigned = of_record(value)
 
 
 def _target(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> None:

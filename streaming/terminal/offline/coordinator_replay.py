@@ -20,6 +20,7 @@ from streaming.broker.watcher.cursors import log_id
 from streaming.common.formatting import format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState
+from streaming.kafka.groups.assignments import of_record, packed
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, new_replay
@@ -91,6 +92,11 @@ class Replayed:
                 yield each.topic, "", each.partition
             elif isinstance(each, ShareRecord):
                 yield "", each.key.topic_id, each.key.partition
+
+    def assigned(self, changes: GroupChanges) -> set[str]:
+        """The entries of what members are assigned, of all ``changes`` of the replay and of what may be above the high watermark."""
+        entries = {entry for some in changes.groups["assigned"].to_pylist() for entry in some or ()}
+        return entries.union(*(packed(of_record(each.value)) for each in self._later if isinstance(each, GroupRecord)))
 
     def as_of(self, high_watermark: int) -> AsOf:
         """The log as of a high watermark that is known by now. To be called once."""

@@ -283,7 +283,7 @@ def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPa
     changes = replayed.replay.changes(0)
     for topic, topic_id, number in replayed.places(changes):
         yield topic or cluster.topic_name(topic_id) or "", number
-    for entry in {entry for entries in changes.groups["assigned"].to_pylist() for entry in entries or ()}:
+    for entry in replayed.assigned(changes):
         topic, ranges = existing(entry, lambda each: cluster.topic_name(each) or "", lambda name: cluster.partition_count(name) or 0)
         yield from ((topic, number) for first, last in pairs(ranges) for number in range(first, last + 1))
 
