@@ -84,3 +84,26 @@ def test_a_value_that_cannot_be_read_is_counted_and_named_once(metadata: Metadat
         configs.refresh(None)
     assert configs.rejected == 2
     assert [vars(record)["config"] for record in caplog.records] == ["log.retention.bytes", "retention.ms"]
+
+
+def test_what_the_broker_was_started_with_counts_below_all_that_is_set_dynamically_and_may_change() -> None:
+    found: list[dict[str, str]] = [{}]
+
+    def running() -> object:
+        return broker_configs(found[0].items(), ValueSource.STATIC) if found[0] else None
+
+    metadata = Metadata().topic("own", retention_ms=1)
+    configs = TopicConfigs(1, None, running=running)  # type: ignore[arg-type]
+
+    def limits(topic: str) -> tuple[int, ValueSource]:
+        configs.refresh(metadata.image)
+        of = limits_of(topic, configs.text(topic))
+        return of.retention_ms, of.source
+
+    assert limits("t")[1] is ValueSource.ASSUMED
+    for hours in ("2", "3"):
+        found[0] = {"log.retention.hours": hours}
+        assert limits("t") == (int(hours) * 3_600_000, ValueSource.STATIC)
+    assert limits("own") == (1, ValueSource.TOPIC)
+    found[0] = {}
+    assert limits("t") == (3 * 3_600_000, ValueSource.STATIC)

@@ -23,6 +23,7 @@ from streaming.broker.agent.polls import Polls
 from streaming.broker.agent.scrubbing import scrub_statuses
 from streaming.broker.agent.security import ServerFiles
 from streaming.broker.agent.service import Service
+from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.logdirs import LogDirs
 from streaming.broker.disk.silence import FirstRead
 from streaming.broker.journal.consumers import Consumers, JournalBounds
@@ -117,7 +118,7 @@ class Parts:
         return thread
 
     def _watch(self, should_stop: Callable[[], bool]) -> HostWatch:
-        cluster = ClusterView(self._log_dirs)
+        cluster = ClusterView(self._log_dirs, running_configs(self._log_dirs))
         watcher = Watcher(
             self._log_dirs,
             self._journal,

@@ -1,8 +1,10 @@
 """The settings of each topic of a broker, combined from its metadata log, its ``server.properties`` and the options of segtail."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.broker_processes import RunningBrokers
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, topic_configs
 from streaming.rules.config_values import ValueSource
@@ -12,19 +14,32 @@ log = logging.getLogger(__name__)
 Pairs = tuple[tuple[str, str], ...]
 
 
+def running_configs(log_dirs: LogDirs) -> Callable[[int], "TopicConfigs"]:
+    """Makes the configurations of a broker's topics, with what the process was started with that runs with these log dirs."""
+    brokers = RunningBrokers()
+    return lambda broker: TopicConfigs(broker, None, running=lambda: brokers.configs(broker, log_dirs.of(broker)))
+
+
 class TopicConfigs:
     """The configurations of one broker's topics. They change while the broker runs: call `refresh` before reading them.
 
     Args:
         static: the settings in the broker's ``server.properties``, None if they are not known.
         patterns: the settings of topics that are assumed while no metadata log can be read.
+        running: the settings that the broker was started with, None if they are not known; asked at each refresh.
     """
 
-    def __init__(self, broker: int, static: Configs | None, patterns: Sequence[TopicPattern] = ()) -> None:
+    def __init__(
+        self,
+        broker: int,
+        static: Configs | None,
+        patterns: Sequence[TopicPattern] = (),
+        running: Callable[[], Configs | None] = lambda: None,
+    ) -> None:
         self.rejected = 0
         """The number of values so far that could not be read. Each is counted and logged once."""
         self._broker = broker
-        self._static = static or Configs()
+        self._static, self._running = static or Configs(), running
         self._patterns = patterns
         self._image: ClusterImage | None = None
         self._of_broker: tuple[Pairs, Pairs] | None = None
@@ -35,7 +50,11 @@ class TopicConfigs:
     def refresh(self, image: ClusterImage | None) -> None:
         """Use the current image of the metadata log, None if the log cannot be read."""
         of_broker = None if image is None else (image.broker_configs(self._broker), image.default_broker_configs())
-        if (image is None) != (self._image is None) or of_broker != self._of_broker:
+        running = self._running()
+        restarted = running is not None and running != self._static
+        if running is not None:
+            self._static = running
+        if restarted or (image is None) != (self._image is None) or of_broker != self._of_broker:
             self._topics.clear()
             self._below = self._static
             for pairs in reversed(of_broker or ()):

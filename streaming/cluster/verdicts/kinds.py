@@ -202,6 +202,13 @@ LAGGING = _kind(
     "Its rates show backlog, and alerts about its partitions stay quiet until segtail has caught up.",
 )
 BLIND = _kind("blind", WARNING, "ObserverBlind", "segtail does not see everything ({reason})", "Alerts that need this stay quiet.")
+LIMITS_ASSUMED = _kind(
+    "limits_assumed",
+    WARNING,
+    "ObserverConfigAssumed",
+    "The retention limits of broker {broker} are assumed",
+    "GroupWillLoseData, RetentionOverdue, RetentionBlocked and ActiveSegmentTooOld are silent for them.",
+)
 LOG_DIR_UNWATCHED = _kind(
     "log_dir_unwatched",
     WARNING,
@@ -215,13 +222,6 @@ SEGMENT_TOO_OLD = _kind(
     "ActiveSegmentTooOld",
     "Segments of topic {topic} do not roll on broker {broker}",
     "Until it rolls, its old records stay beyond their retention, and none of them is compacted.",
-)
-LIMITS_ASSUMED = _kind(
-    "limits_assumed",
-    INFO,
-    "ObserverConfigAssumed",
-    "The retention limits of broker {broker} are assumed",
-    "RetentionOverdue, RetentionBlocked and ActiveSegmentTooOld are silent for them.",
 )
 
 KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, ProblemKind))

@@ -106,9 +106,13 @@ def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
 
 
 def _assumed(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
-    brokers, counts = np.unique(circumstances.view.observed.columns["broker"][cases.items], return_counts=True)
-    for broker, count in zip(brokers.tolist(), counts.tolist(), strict=True):
-        detail = f"of {format_count(count, 'partition')}, because the broker's server.properties or the topics' settings are not known"
+    observed = circumstances.view.observed
+    brokers = observed.columns["broker"][cases.items]
+    for broker in np.unique(brokers).tolist():
+        items = cases.items[brokers == broker].tolist()
+        topics = len({observed.names[item] for item in items})
+        of = f"of {format_count(len(items), 'partition')} of {format_count(topics, 'topic')}"
+        detail = f"{of}, because the broker's server.properties or the topics' settings are not known"
         yield found(kinds.LIMITS_ASSUMED, detail, broker=broker)
 
 

@@ -1,11 +1,14 @@
 """The limits of a topic's logs on a broker: from its agent's text, and with less priority from the job's settings."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from streaming.errors import FormatError
 from streaming.rules.config_levels import Configs, TopicPattern, pattern_configs, read_configs
 from streaming.rules.limits import Limits, effective_limits
+
+log = logging.getLogger(__name__)
 
 LimitsOf = Callable[[int, str, str], Limits]
 """The limits of a topic, from broker, topic and the text that its agent sends."""
@@ -32,6 +35,7 @@ class Limiter:
         self._assumed = assumed or Configs()
         self._patterns = tuple(patterns)
         self._tried = tried
+        self._logged: set[int] = set()
         self._held: tuple[Mapping[int, Configs], LimitsOf] | None = None
 
     def trying(self, tried: Callable[[str], Configs]) -> "Limiter":
@@ -52,10 +56,20 @@ class Limiter:
         return max(effective_limits("", configs).min_insync_replicas for configs in given)
 
     def _of(self, static: Mapping[int, Configs], broker: int, topic: str, configs: str) -> Limits:
+        limits = self._limits(static, broker, topic, configs)
+        if static and limits.assumed and broker not in static and broker not in self._logged:
+            self._logged.add(broker)
+            log.warning(
+                "no server.properties is of this broker, so its limits are assumed",
+                extra={"broker": broker, "nodes": ", ".join(map(str, sorted(static)))},
+            )
+        return limits
+
+    def _limits(self, static: Mapping[int, Configs], broker: int, topic: str, configs: str) -> Limits:
         try:
             own = read_configs(configs)
         except FormatError:  # an agent of another version: its values are not understood and are assumed
             own = Configs()
         given = Configs() if own.topic_known else pattern_configs(topic, self._patterns)
-        known = own.over(given).over(static.get(broker, self._assumed))
+        known = given.over(own).over(static.get(broker, self._assumed))  # a topic's own settings come before a broker's
         return effective_limits(topic, known if self._tried is None else self._tried(topic).over(known))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.dir_usage import DirUsage
 from streaming.broker.disk.file_kinds import DiskFileKind
@@ -79,7 +80,7 @@ class _Reading:
         self._log_dirs = log_dirs
         self._question = question
         self._limiter = limiter
-        self._cluster = ClusterView(log_dirs)
+        self._cluster = ClusterView(log_dirs, running_configs(log_dirs))
         self._cluster.refresh()
         self._times = SegmentTimes()
         self._topics: list[str] = []

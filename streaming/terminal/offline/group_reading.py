@@ -16,6 +16,7 @@ import numpy as np
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
 from streaming.broker.protocol.listing_json import ALL_ROWS
@@ -143,7 +144,7 @@ def replay_groups(
     progress: Callable[[int], None],
 ) -> ReplayedGroups:
     """Replay the coordinators' logs of all groups, or of those with these names."""
-    cluster = ClusterView(log_dirs)
+    cluster = ClusterView(log_dirs, running_configs(log_dirs))
     cluster.refresh()
     count = cluster.partition_count(OFFSETS_TOPIC)
     whole = not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs

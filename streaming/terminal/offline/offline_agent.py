@@ -12,6 +12,7 @@ import pyarrow as pa
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.event_tables import blocks_table
@@ -58,7 +59,7 @@ class OfflineAgent:
         def clock_ms() -> int:
             return int(clock() * 1000)
 
-        self.cluster = ClusterView(log_dirs)
+        self.cluster = ClusterView(log_dirs, running_configs(log_dirs))
         self.complete = True
         """Whether every log was read to its end."""
         self._journal = Journal(None, log_dirs.cluster_id, clock_ms)

@@ -1,0 +1,143 @@
+"""Finds the server.properties of the brokers whose log dirs these are, by the command lines of the processes that run on this machine.
+
+A broker runs as ``java ... kafka.Kafka FILE [--override NAME=VALUE]...``. A process may claim anything. So it counts only if it runs as the
+owner of the log dir, or as root, if its file names this log dir, and if it has the node id of the log dir's own ``meta.properties``.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.disk.opening import PROPERTIES_BYTES, read_small
+from streaming.errors import FormatError
+from streaming.kafka.formats.properties import parse_properties
+from streaming.kafka.formats.server_properties import ServerProperties, parse_server_properties
+from streaming.rules.config_levels import Configs, broker_configs
+from streaming.rules.config_values import ValueSource
+
+log = logging.getLogger(__name__)
+
+LOOKED_SECONDS = 60.0
+"""Processes are looked at again after so long."""
+
+_MOST_PROCESSES = 50_000
+_COMMAND_BYTES = 1 << 20  # a class path may be long
+_MAIN = b"kafka.Kafka"
+_OVERRIDE = b"--override"
+_ROOT_USER = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProcess:
+    """A process that says that it is a broker. ``file``: as it was given; ``directory``: of the process in ``/proc``."""
+
+    directory: Path
+    user: int
+    file: str
+    overrides: tuple[str, ...]
+
+
+def broker_processes(proc: Path) -> Iterator[BrokerProcess]:
+    """Those that can be looked at; the others are another user's on a machine that hides them."""
+    with os.scandir(proc) as entries:
+        numbers = [entry.name for entry in entries if entry.name.isdecimal()][:_MOST_PROCESSES]
+    for number in numbers:
+        directory = proc / number
+        try:
+            with (directory / "cmdline").open("rb") as file:
+                command = file.read(_COMMAND_BYTES).split(b"\0")
+            user = directory.stat().st_uid
+        except OSError:  # it has ended, or is hidden
+            continue
+        if _MAIN in command[:-1]:
+            arguments = [os.fsdecode(each) for each in command[command.index(_MAIN) + 1 :] if each]
+            overrides = [value for name, value in pairwise(arguments) if os.fsencode(name) == _OVERRIDE]
+            if arguments:
+                yield BrokerProcess(directory, user, arguments[0], tuple(overrides))
+
+
+class RunningBrokers:
+    """The settings that running brokers were started with. For one thread. What was found once counts while its broker is down.
+
+    Args:
+        proc: where processes are shown.
+    """
+
+    def __init__(self, proc: Path = Path("/proc"), monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._proc, self._monotonic = proc, monotonic
+        self._looked: dict[int, float] = {}
+        self._found: dict[int, Configs] = {}
+        self._logged: set[tuple[int, str]] = set()
+
+    def configs(self, broker: int, log_dirs: Iterable[LogDir]) -> Configs | None:
+        """What the ``server.properties`` of a broker sets; None if none was found so far."""
+        now = self._monotonic()
+        if now - self._looked.get(broker, -LOOKED_SECONDS) >= LOOKED_SECONDS:
+            self._looked[broker] = now
+            found = self._look(broker, log_dirs)
+            if found is not None and found != self._found.get(broker):
+                self._found[broker] = found
+        return self._found.get(broker)
+
+    def _look(self, broker: int, log_dirs: Iterable[LogDir]) -> Configs | None:
+        try:
+            processes = list(broker_processes(self._proc))
+        except OSError:  # no such directory on this system
+            return None
+        for process in processes:
+            try:
+                owned = [log_dir for log_dir in log_dirs if process.user in (_ROOT_USER, log_dir.path.stat().st_uid)]
+                properties = _properties_of(process) if owned else None
+            except OSError as error:
+                self._log_once(broker, f"{process.file}: {error.strerror}")
+                continue
+            except FormatError as error:
+                self._log_once(broker, f"{process.file}: {error}")
+                continue
+            if properties is not None and properties[0].node_id == broker and _names_one(process, properties[1], owned):
+                return broker_configs(properties[0].configs, ValueSource.STATIC)
+        return None
+
+    def _log_once(self, broker: int, reason: str) -> None:
+        if (broker, reason) not in self._logged:
+            self._logged.add((broker, reason))
+            log.warning(
+                "server.properties of a broker that runs here cannot be read: name it, or let segtail's user read it",
+                extra={"broker": broker, "error": reason},
+            )
+
+
+def _properties_of(process: BrokerProcess) -> tuple[ServerProperties, Mapping[str, str]]:
+    """What the process was started with, in two forms: what segtail may read, and everything."""
+    if process.file.startswith("/"):
+        try:
+            text = read_small(process.directory / "root" / process.file[1:], PROPERTIES_BYTES)
+        except PermissionError:  # the root of another user's process; mostly it is this one
+            text = read_small(process.file, PROPERTIES_BYTES)
+    else:
+        text = read_small(process.directory / "cwd" / process.file, PROPERTIES_BYTES)
+    data = b"\n".join([text, *(each.encode("latin-1", "replace") for each in process.overrides)])
+    return parse_server_properties(data), dict(parse_properties(data))
+
+
+def _names_one(process: BrokerProcess, properties: Mapping[str, str], log_dirs: list[LogDir]) -> bool:
+    """Whether one of these log dirs is among those of the process, also where that sees other paths, as in a container."""
+    named = properties.get("log.dirs") or properties.get("log.dir") or ""
+    paths = [each.strip() for each in named.split(",") if each.strip()]
+    return any(_is_same(process, path, log_dir) for path in paths for log_dir in log_dirs)
+
+
+def _is_same(process: BrokerProcess, path: str, log_dir: LogDir) -> bool:
+    inside = process.directory / ("root" if path.startswith("/") else "cwd") / path.lstrip("/")
+    for place in (inside, Path(path)):
+        try:
+            if place.samefile(log_dir.path):
+                return True
+        except OSError:
+            continue
+    return False
