@@ -126,7 +126,7 @@ class ListedGroups:
         return [self.judged.usage[name].use for name in self.totals.names]
 
     def page(self, request: PageRequest) -> GroupPage:
-        """Some groups. By ``verdict`` the worst come first, then those with the largest lag."""
+        """Some groups. By ``verdict`` the worst come first; of those the next loss, or else the largest lag."""
         some = cut(self._sheet, request)
         rows = [self.summary(item) for item in some.items]
         unread = sum(self.snapshot.unread.values())
@@ -140,7 +140,9 @@ class ListedGroups:
         columns["use"] = ranks(self._uses)
         columns["verdict"] = np.array([_rank(each) for each in self._worst], np.int64)
         lag = totals.lag
-        return Sheet(columns=columns, texts=totals.names, natural=np.lexsort((np.arange(len(lag)), -lag)))
+        loses = np.array([each.verdict is GroupVerdict.WILL_LOSE for each in self._worst], np.bool_)
+        deadline = np.where(loses, totals.columns["loss_ms"], 0)
+        return Sheet(columns=columns, texts=totals.names, natural=np.lexsort((np.arange(len(lag)), -lag, deadline)))
 
     def named(self, given: str) -> GroupDetail | None:
         """One group by its whole name or by the short form that is shown; None if there is none with this name, or it is not exported."""
