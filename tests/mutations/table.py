@@ -135,7 +135,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-nobody-is-paged",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="will_lose[(will_lose != ABSENT) & ~self._attended] = WARNING",
+        before="will_lose[(will_lose != ABSENT) & ~self._missed] = WARNING",
         after="will_lose[(will_lose != ABSENT) & self._between] = WARNING",
         why="Somebody would be woken for a group that nobody is in.",
         tests=("tests/verdicts/test_group_usage.py",),

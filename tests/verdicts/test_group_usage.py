@@ -106,7 +106,7 @@ def test_groups_that_are_thrown_away_have_such_names(name: str, thrown_away: boo
 
 def test_a_group_whose_coordinator_is_not_read_is_not_known() -> None:
     snapshot = committed(5, EMPTY | {"interval_ms": MINUTE}, unknown="coordinator_not_observed")
-    assert (of(snapshot).use, of(snapshot).attended) == ("unknown", True)
+    assert of(snapshot).use == "unknown"
     log = CoordinatorLog(
         topic="__consumer_offsets",
         partition=0,
@@ -149,8 +149,8 @@ def test_a_group_in_its_rhythm_is_used_and_no_group_is_abandoned_within_a_day(se
 # How severe the same thing is.
 
 USES: dict[str, tuple[str, Facts, int]] = {
-    "with members": ("billing", {}, 5),
-    "nobody is there": ("billing", LEFT, HOUR),
+    "in use": ("billing", {}, 5),
+    "unattended": ("billing", LEFT, HOUR),
     "abandoned": ("billing", LEFT, 2 * DAY),
     "throw-away": ("console-consumer-7", LEFT, HOUR),
     "not known": ("billing", {"members": -2}, HOUR),
@@ -190,6 +190,14 @@ def test_how_severe_it_is_for_whom(verdict: GroupVerdict, use: str, severity: st
     assert found.judgement(verdict, 0).word == severity
 
 
+@each_row(("interval_ms", "ago_ms", "severity"), [(-1, 5, "warning"), (MINUTE, HOUR, "warning"), (MINUTE, MINUTE, "critical")])
+def test_a_group_without_members_that_commits_in_its_rhythm_is_used(interval_ms: int, ago_ms: int, severity: str) -> None:
+    """As one whose consumers have been assigned their partitions by hand, of Flink or Spark, and a job that runs now and then."""
+    partition = replace(THINGS[GroupVerdict.WILL_LOSE], commit_ms=NOW - ago_ms)
+    group = Group(partitions=[partition], facts=EMPTY | {"interval_ms": interval_ms})
+    assert judge_groups(snapshot_of(group, now_ms=NOW), NOW).judgement(GroupVerdict.WILL_LOSE, 0).word == severity
+
+
 def test_a_document_has_the_same_table() -> None:
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in DOCS.read_text().splitlines() if line.startswith("| `")]
     stated = {row[0]: row[1:] for row in rows if len(row) == 1 + len(USES)}
@@ -199,7 +207,7 @@ def test_a_document_has_the_same_table() -> None:
     assert {name for names in stated for name in re.findall(r"`(\w+)`", names)} == {each.label for each in TABLE}
 
 
-@each_row(("use", "severity"), [("nobody is there", "info"), ("abandoned", "info"), ("throw-away", "")])
+@each_row(("use", "severity"), [("unattended", "info"), ("abandoned", "info"), ("throw-away", "")])
 def test_groups_that_nobody_is_in_lack_members_where_anybody_may_come_back(use: str, severity: str) -> None:
     found = judged(READING, use)
     assert [(each.verdict, each.word) for each in found.about(USES[use][0])] == [(GroupVerdict.NO_MEMBERS, severity)]
@@ -240,4 +248,4 @@ def test_a_group_between_its_runs_will_lose_what_goes_before_the_next_one(loss_m
     partition = replace(READING, commit_ms=NOW - HOUR // 2, next_timestamp_ms=NOW - 9 * HOUR, loss_ms=loss_ms)
     facts = LEFT | {"interval_ms": HOUR, "state_ms": NOW - HOUR // 2}
     found = judge_groups(snapshot_of(Group(partitions=[partition], facts=facts), now_ms=NOW), NOW).of_group("billing", 0)
-    assert (found.verdict.label, found.word) == (worst, "warning" if worst == "will_lose" else "")
+    assert (found.verdict.label, found.word) == (worst, "critical" if worst == "will_lose" else "")

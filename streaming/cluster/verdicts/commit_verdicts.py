@@ -20,6 +20,9 @@ from streaming.common.arrays import Flags, Longs
 FirstPending = Mapping[tuple[str, str, int], int]
 """When the first commit was appended that waits for a transaction, Unix milliseconds: by group, topic and partition."""
 
+_MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
+"""Who may miss what is lost."""
+
 _BESIDE = (GroupVerdict.SKEWED, GroupVerdict.PERHAPS_LOST)
 """Verdicts beside which something is said of how the group goes on."""
 
@@ -68,7 +71,7 @@ class _Judge:
         pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
         self._pair_age, self._pair_stopped = _pair_ages(snapshot, now_ms)[pair], (pairs.stopped > 0)[pair]
         self._deserted = _of_groups(snapshot, deserted)
-        self._attended, self._between, self._abandoned, self._throw_away = _by_use(snapshot, usage)
+        self._missed, self._between, self._abandoned, self._throw_away = _by_use(snapshot, usage)
         self._next_ms = lags.next_ms
         self._pending_ms = _pending_ms(snapshot, pending)
         self._age = np.where(self._next_ms >= 0, now_ms - self._next_ms, ABSENT)
@@ -130,7 +133,7 @@ class _Judge:
         for verdict, long in lasts.items():
             severity[verdict, (severity[verdict] != ABSENT) & ~long] = CALM
         will_lose = severity[GroupVerdict.WILL_LOSE]
-        will_lose[(will_lose != ABSENT) & ~self._attended] = WARNING
+        will_lose[(will_lose != ABSENT) & ~self._missed] = WARNING
         will_lose[(will_lose != ABSENT) & ~self._soon] = INFO
         severity[(severity != ABSENT) & (severity < INFO) & self._abandoned] = INFO
         severity[(severity != ABSENT) & self._throw_away] = CALM
@@ -208,16 +211,16 @@ def _pair_ages(snapshot: GroupSnapshot, now_ms: int) -> Longs:
 
 
 def _by_use(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> tuple[Flags, Flags, Flags, Flags]:
-    """Of each commit's group: whether it is attended, between its runs, abandoned, or to be thrown away."""
+    """Of each commit's group: whether somebody may miss what it loses, whether it is between its runs, abandoned, or to be thrown away."""
     of = [usage[name] for name in snapshot.rows.group_names]
     flags = [
-        [each.attended for each in of],
+        [each.use in _MISSED for each in of],
         [each.between for each in of],
         [each.use is GroupUse.ABANDONED for each in of],
         [each.use is GroupUse.THROW_AWAY for each in of],
     ]
-    attended, between, abandoned, throw_away = np.array(flags, np.bool_).reshape(4, len(of))[:, snapshot.rows.group]
-    return attended, between, abandoned, throw_away
+    missed, between, abandoned, throw_away = np.array(flags, np.bool_).reshape(4, len(of))[:, snapshot.rows.group]
+    return missed, between, abandoned, throw_away
 
 
 def _of_groups(snapshot: GroupSnapshot, names: Collection[str]) -> Flags:

@@ -33,12 +33,11 @@ _STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD])
 class Usage:
     """Who uses a group.
 
-    ``attended``: it has members, or may have. ``between``: nobody is there, and its next run is not overdue. ``alive_ms``: when it was last
+    ``between``: nobody is there, and its next run is not overdue. ``alive_ms``: when it was last
     seen to be used, and ``interval_ms``: its usual interval between two commits; `ABSENT` where that is not known.
     """
 
     use: GroupUse
-    attended: bool
     between: bool
     alive_ms: int
     interval_ms: int
@@ -71,7 +70,6 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
             use = GroupUse.ABANDONED
         found[name] = Usage(
             use=use,
-            attended=members != 0 or name in stale,
             between=use is GroupUse.IN_USE and members == 0 and interval > SHORT_MS,
             alive_ms=alive_ms,
             interval_ms=interval,
