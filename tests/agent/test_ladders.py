@@ -342,10 +342,10 @@ def test_a_log_dir_that_does_not_answer_delays_its_own_logs_alone(
     other.append(batch(2))
     released, real = threading.Event(), positions
 
-    def waiting(segments: Sequence[object], *rest: object) -> object:
+    def waiting(segments: Sequence[object], *rest: object, reads_uncommitted: bool) -> object:
         if segments[0].directory == log.directory:  # type: ignore[attr-defined]
             released.wait(600)
-        return real(segments, *rest)  # type: ignore[arg-type]
+        return real(segments, *rest, reads_uncommitted=reads_uncommitted)  # type: ignore[arg-type]
 
     with beside(tmp_path, log, other) as agent:
         agent.count()
