@@ -110,8 +110,9 @@ class _Judge:
     def _findings(self) -> dict[GroupVerdict, Flags]:
         """Where each verdict is so that somebody should look at."""
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
+        lost = (lags.below > 0) & (found.lost_records != 0)
         return {
-            GroupVerdict.LOST: (((lags.below > 0) & (found.lost_records != 0) | self._remembered) & ~found.loss_doubtful) | self._lately,
+            GroupVerdict.LOST: ((lost | self._remembered) & ~found.loss_doubtful) | self._lately,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,

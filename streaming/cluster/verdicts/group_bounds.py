@@ -41,7 +41,7 @@ class GroupBounds:
     ``fetch_bytes``: what consumers fetch of a partition at once. ``loss_within_ms``: a loss that is further away is none yet, and one
     beyond ``loss_soon_ms``, or of a partition that is not in danger, is only `INFO`. ``held_after_ms``: for so long readers may wait
     for a transaction; ``pending_after_ms``, ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long
-    after it was seen, and ``lost_remembered_ms``: it is told for so long, also of a group that has gone on. ``slower_after_ms``: with a next
+    after it was seen, and ``lost_remembered_ms``: it is so for so long, also after the group has gone on. ``slower_after_ms``: with a next
     record that is younger, a group keeps up, whatever its rate of the last minutes; ``slower_from_rate``: nor is a group slower than
     producers that append fewer records a second, as what fades after a burst.
     ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it. ``abandoned_after_ms``: after so
