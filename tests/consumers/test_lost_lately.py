@@ -108,6 +108,6 @@ def test_a_loss_hides_no_lag_that_is_not_known_any_more() -> None:
     job.agents["a1"].logs["orders", 0].state = "FILLING"
     job.agents["a1"].commit(7)
     job.round(15)
-    said = verdicts(job)
-    assert [verdict for verdict, _, _ in said] == ["lost", "unknown"]
-    assert "gone on" not in said[0][2], "that is not known"
+    findings = verdicts(job)
+    assert [verdict for verdict, _, _ in findings] == ["lost", "unknown"]
+    assert "gone on" not in findings[0][2], "that is not known"
