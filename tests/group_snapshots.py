@@ -14,6 +14,7 @@ from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
+from streaming.cluster.consumers.lost_lately import LostLately
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -113,7 +114,10 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         progress=GroupProgress(
             stopped_since_ms=column("stopped_since_ms"),
             stopped_earlier=column("stopped_earlier") > 0,
-            lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, -1),
+            lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, column("lost_lately_ms")),
+            lost_lately=LostLately(
+                records=column("lost_lately_records"), offsets=column("lost_lately_offsets"), last_ms=column("lost_lately_ms")
+            ),
             lost_records=column("lost_records"),
             rate=np.array([of.consumed_rate for of in parts]),
             speed=np.full(len(parts), -1.0),

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from streaming.broker.protocol.group_json import BatchCheck, GroupPartition
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
@@ -127,3 +128,12 @@ def test_what_only_the_details_find_is_a_judgement_with_its_own_time() -> None:
     worst = named.partitions[0]
     assert (worst.verdict, worst.severity) == ("damaged", "critical")
     assert (named.summary.verdict, named.summary.severity, named.summary.since_ms) == (worst.verdict, worst.severity, worst.since_ms)
+
+
+def test_groups_of_one_use_are_those_whose_rows_have_it(state: State) -> None:
+    every = state.groups()
+    assert every.rows
+    for use in GroupUse:
+        some = state.groups(f"use={use}")
+        assert [row.group for row in some.rows] == [row.group for row in every.rows if row.use == use]
+        assert (some.matched, some.total) == (len(some.rows), every.total)

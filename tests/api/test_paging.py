@@ -17,6 +17,7 @@ from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, p
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Unit
 from streaming.pages.listings.listing import Field, Listing
+from streaming.pages.listings.retention_list import RETENTION
 from tests.tables import each_row
 
 SORTABLE = ("topic", "size_bytes", "verdict")
@@ -143,6 +144,37 @@ def test_any_query_is_answered_or_refused(query: str) -> None:
 
 def test_a_filter_may_be_as_long_as_that() -> None:
     assert page_request(f"filter={'x' * 300}", LISTING).filter == "x" * 300
+
+
+@each_row(
+    ("query", "expected"),
+    [("", ()), ("use=in_use", (("use", frozenset({"in_use"})),)), ("use=abandoned,in_use", (("use", frozenset({"in_use", "abandoned"})),))],
+)
+def test_groups_are_chosen_by_who_uses_them(query: str, expected: tuple[tuple[str, frozenset[str]], ...]) -> None:
+    assert page_request(query, GROUPS).chosen == expected
+
+
+@pytest.mark.parametrize("use", ["", "used", "in_use,", "in_use,used", "IN_USE"])
+def test_another_word_is_refused_with_those_that_there_are(use: str) -> None:
+    words = "use is not one or more of in_use, unattended, abandoned, throw_away, unknown, with commas"
+    with pytest.raises(UsageError, match=words):
+        page_request(urlencode({"use": use}), GROUPS)
+    with pytest.raises(UsageError, match="'use' is no parameter here"):
+        page_request("use=in_use", RETENTION)
+
+
+def test_rows_with_one_of_the_words_are_sorted_and_counted_as_the_others() -> None:
+    words = {"use": ["in_use", "abandoned", "in_use", "unknown"]}
+    whole = Sheet(columns={"n": np.array([1, 2, 3, 4])}, texts=["a", "b", "ab", "c"], natural=np.arange(4), words=words)
+
+    def chosen(text: str, *some: str) -> tuple[list[int], int, int]:
+        rows = cut(whole, PageRequest(sort="n", order="desc", filter=text, chosen=(("use", frozenset(some)),)))
+        return rows.items, rows.matched, rows.total
+
+    assert chosen("", "in_use") == ([2, 0], 2, 4)
+    assert chosen("", "abandoned", "unknown") == ([3, 1], 2, 4)
+    assert chosen("b", "in_use") == ([2], 1, 4)
+    assert chosen("", "throw_away") == ([], 0, 4)
 
 
 def test_a_list_without_topics_takes_no_topic() -> None:

@@ -98,9 +98,20 @@ def test_a_group_can_be_named_by_an_option_and_a_text_leaves_the_groups_that_hol
         assert (none.returncode, none.stdout.strip()) == (4, "")  # without the metadata log not all is known
     some = on_disk(disk, "groups", "--filter", "D", "--json")
     assert {row["group"] for row in json.loads(some.stdout)["rows"]} == {"held", "beyond", short_name(LONG)}
-    assert on_disk(disk, "groups", "--filter", "nothing").stdout == "no group of 5 holds this text\n"
+    assert on_disk(disk, "groups", "--filter", "nothing").stdout == "no group of 5 is one that was asked for\n"
     why = on_disk(disk, "why", "--filter", "he")
     assert why.stdout == on_disk(disk, "why", "held").stdout
+
+
+def test_groups_are_chosen_by_who_uses_them(disk: Path) -> None:
+    every = json.loads(on_disk(disk, "groups", "--json").stdout)["rows"]
+    uses = {row["use"] for row in every}
+    for use in ("unknown", "throw_away", ",".join(sorted(uses))):
+        chosen = json.loads(on_disk(disk, "groups", "--use", use, "--json").stdout)["rows"]
+        assert [row["group"] for row in chosen] == [row["group"] for row in every if row["use"] in use.split(",")]
+    refused = on_disk(disk, "groups", "--use", "unknown,used")
+    assert refused.returncode == 2
+    assert '"used" is not one of in_use, unattended, abandoned, throw_away, unknown' in refused.stderr
 
 
 def test_a_text_means_the_same_to_a_job() -> None:

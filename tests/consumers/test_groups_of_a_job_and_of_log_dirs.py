@@ -49,7 +49,7 @@ from tests.group_answers import detailed
 HOUR = 3_600_000
 SETTINGS = Settings(broker_config={"log.retention.ms": str(30 * HOUR)}, group_stopped_after=timedelta(days=10_000))
 STOPPED_AFTER_MS = SETTINGS.group_stopped_after // timedelta(milliseconds=1)
-WATCHED = ("consumed_rate", "appended_rate")
+WATCHED = ("consumed_rate", "appended_rate", "lost_lately_records", "lost_lately_offsets", "lost_lately_ms")
 """What only who watches can know: log dirs are looked at once."""
 
 

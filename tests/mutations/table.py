@@ -47,7 +47,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-lost",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="GroupVerdict.LOST: ((lags.below > 0) & (found.lost_records != 0) & ~found.loss_doubtful) | self._lately,",
+        before="GroupVerdict.LOST: ((lost | self._remembered) & ~found.loss_doubtful) | self._lately,",
         after="GroupVerdict.LOST: (lags.below > 0) | self._lately,",
         why="Markers that were deleted would be called lost records.",
         tests=("tests/verdicts/test_group_findings.py",),
@@ -167,8 +167,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-calm",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="finds = np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict not in _BESIDE])",
-        after="finds = np.logical_or.reduce([*holds.values()])",
+        before="others = [flags for verdict, flags in holds.items() if verdict not in (*_BESIDE, GroupVerdict.LOST)]",
+        after="others = [*holds.values()]",
         why="Of the partition with most of the lag it would not be said how it goes on.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),

@@ -141,6 +141,14 @@ def test_a_form_filters_and_keeps_what_was_asked(site: PageSite, path: str) -> N
     assert {each.attributes["name"] for each in page.all("select")} == {"sort", "order"}
 
 
+def test_who_uses_the_groups_that_were_chosen_is_kept_by_links_and_form(site: PageSite) -> None:
+    page = read(site, "/groups?use=in_use,unknown&filter=b")
+    heads = [each.attributes["href"] for each in page.all("a") if "sort=" in each.attributes.get("href", "")]
+    assert heads
+    assert all("use=in_use%2Cunknown" in each and "filter=b" in each for each in heads)
+    assert ("use", "in_use,unknown") in [(each.attributes["name"], each.attributes["value"]) for each in page.all("input")]
+
+
 def test_a_page_beyond_the_end_says_that_it_holds_nothing(site: PageSite) -> None:
     page = read(site, "/partitions?offset=5000")
     assert "none of 120" in page.one("steps").text
@@ -156,6 +164,7 @@ def test_a_page_beyond_the_end_says_that_it_holds_nothing(site: PageSite) -> Non
         ("/partitions?offset=-1", "offset is not a whole number from 0 to 1,000,000,000."),
         ("/retention?offset=1e3", "offset is not a whole number from 0 to 1,000,000,000."),
         ("/?severity=bad", "severity is not one of"),
+        ("/groups?use=used", "use is not one or more of in_use, unattended,"),
         ("/?filter=%ff", "not UTF-8"),
         ("/?" + "&".join("a=1" for _ in range(50)), "too many"),
         ("/groups/billing?sort=colour", "sort is not one of topic, partition, committed"),

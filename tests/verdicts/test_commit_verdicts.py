@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_judge import judge_groups
 from tests.builders import NOW
@@ -22,6 +23,21 @@ def test_a_loss_is_a_warning_for_a_quarter_of_an_hour(since_ms: int, severity: s
     seen = replace(snapshot, progress=replace(snapshot.progress, lost_ms=np.array([NOW - since_ms])))
     worst = judge_groups(seen, NOW).of_group("billing", 0)
     assert (worst.verdict.label, worst.word, worst.since_ms) == ("lost", severity, NOW - since_ms)
+
+
+def test_what_lasts_is_lost_for_a_day_and_what_was_perhaps_no_record_only_while_it_is_new() -> None:
+    lately, day = DEFAULT_BOUNDS.lost_lately_ms, DEFAULT_BOUNDS.lost_remembered_ms
+    partition = GroupPartition(topic="orders", partition=0, committed=30, lag_offsets=0, lag_records_read_committed=0)
+    assert day == LOST_LATELY_MS, "for so long it is remembered what was lost"
+    snapshot = snapshot_of(Group(partitions=[partition]), now_ms=NOW)
+
+    def worst(since_ms: int, *, doubtful: bool) -> str:
+        progress = replace(snapshot.progress, lost_ms=np.array([NOW - since_ms]))
+        facts = replace(snapshot.found, loss_doubtful=np.array([doubtful]))
+        return judge_groups(replace(snapshot, progress=progress, found=facts), NOW).of_row(0)[0].verdict.label
+
+    assert [worst(since, doubtful=False) for since in (lately, day, day + 1)] == ["lost", "lost", "fine"]
+    assert [worst(since, doubtful=True) for since in (lately, lately + 1, day)] == ["lost", "perhaps_lost", "perhaps_lost"]
 
 
 def test_a_group_is_held_since_the_time_of_its_next_record() -> None:

@@ -226,6 +226,20 @@ def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: s
     assert (found.verdict, found.text, found.command) == (kind, text, command)
 
 
+def went_on(records: int, offsets: int, **changes: object) -> str:
+    partition = replace(READING, lost_lately_records=records, lost_lately_offsets=offsets, lost_lately_ms=NOW - 2 * HOUR, **changes)
+    return stated(partition)[0].text
+
+
+def test_the_loss_of_a_group_that_has_gone_on_is_shown_with_what_was_not_counted() -> None:
+    counts = [went_on(*each).partition(" deleted unread, last at ")[0] for each in ((1, 0), (1200, 0), (0, 1), (3, 2000))]
+    what = ["1 record was", "1,200 records were", "up to 1 record was", "3 records and up to 2,000 more were"]
+    assert counts == [f"within the last 24 hours {each}" for each in what]
+    assert went_on(3, 0).endswith("(2h ago); it has gone on behind them")
+    assert went_on(3, 0, unknown="leader_not_observed").endswith("(2h ago)")
+    assert went_on(-1, -1).startswith("records were deleted unread, last at "), "as an earlier job says"
+
+
 LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
 BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
 DECIDED = [

@@ -165,6 +165,8 @@ class GroupPartition(PublicMessage):
     ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
     ``uncommitted_records``: at most so many records are in the log of one without a commit; no lag counts them.
     ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
+    ``lost_lately_records``, ``lost_lately_offsets``: what was seen to be lost within the last 24 hours, also where it has gone on since:
+    records, and besides them offsets whose records were not counted; ``lost_lately_ms``: when last. -1 where nobody watched.
     ``loss_ms``: when retention deletes the first unread record at the earliest, ``loss_latest_ms`` at the latest: the broker checks now
     and then. All that the same check deletes is at stake: ``loss_records_least`` with ``loss_bytes_least`` at the earliest check,
     ``loss_records`` with ``loss_bytes`` at the latest. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that
@@ -201,6 +203,9 @@ class GroupPartition(PublicMessage):
     next_position: int = -1
     lost_records: int = -1
     lost_offsets: int = 0
+    lost_lately_records: int = -1
+    lost_lately_offsets: int = -1
+    lost_lately_ms: int = -1
     loss_ms: int = -1
     loss_latest_ms: int = -1
     loss_records: int = -1

@@ -14,6 +14,7 @@ from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
 from streaming.cluster.consumers.group_speeds import Speeds
+from streaming.cluster.consumers.lost_lately import LossMemory, LostLately
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import NOT_REPLICATED
@@ -44,14 +45,15 @@ class GroupProgress:
 
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
     is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were
-    deleted before it had read them, `ABSENT` if none did. ``lost_records``: what the rounds have seen deleted of what is after the offset,
-    `ABSENT` if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known
-    yet. ``speed``: as `Speeds`.
+    deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late. ``lost_records``: what the rounds
+    have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it. ``rate``: records a second that it
+    has read lately, `ABSENT` if that is not known yet. ``speed``: as `Speeds`.
     """
 
     stopped_since_ms: Longs
     stopped_earlier: Flags
     lost_ms: Longs
+    lost_lately: LostLately
     lost_records: Longs
     rate: Rates
     speed: Rates
@@ -79,7 +81,7 @@ class GroupMemory:
         self._past = past
         self._key: Longs = np.empty(0, np.int64)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
-        self._rates, self._speeds = FadingRates(), Speeds()
+        self._rates, self._speeds, self._losses = FadingRates(), Speeds(), LossMemory()
         self._last_ms = 0
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
@@ -92,6 +94,7 @@ class GroupMemory:
             self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
             self._rates.begin(of, there, steady_ms)
             self._speeds.begin(of, there)
+            self._losses.keep(rows.key)
             self._key = rows.key
             pairs = int(rows.key[-1] >> PAIR_BITS) + 1 if len(rows) else 0
             self._counters = {
@@ -115,7 +118,7 @@ class GroupMemory:
             places: the positions of the commits.
             ends: of each commit.
         """
-        losing = self._count(rows, lags, places, ends, steady_ms)
+        losing = self._count(rows, lags, places, ends, now_ms=now_ms, steady_ms=steady_ms)
         at = self._columns
         new = at["since_ms"] == ABSENT
         stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
@@ -144,12 +147,13 @@ class GroupMemory:
             stopped_since_ms=since,
             stopped_earlier=earlier,
             lost_ms=at["lost_ms"],
+            lost_lately=self._losses.of(rows.key) if self._past is None else LostLately.unwatched(len(rows)),
             lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
             speed=self._speeds.now(lags.start, lags.next_timestamp_ms, steady_ms),
         )
 
-    def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, steady_ms: int) -> Flags:
+    def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> Flags:
         """Count what lies between where each partition was read from in the round before and where it is read from now.
 
         Returns which of them have lost something.
@@ -184,6 +188,7 @@ class GroupMemory:
         at["isolation"] = np.where(taken, lags.reads_uncommitted, at["isolation"])
         at["edition"] = np.where(taken, edition, at["edition"])
         losing: Flags = (lost_records > 0) | (lost > 0)
+        self._losses.add(rows.key[losing], lost_records[losing], lost[losing], now_ms)
         return losing
 
     def _add(self, name: str, values: Longs) -> None:

@@ -166,7 +166,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
     rows, logs, lags = snapshot.rows, snapshot.logs, snapshot.found.lags
     log, code = int(logs.of_row[row]), int(lags.reason[row])
     topic, partition = logs.topics[log], int(rows.partition[row])
-    stopped = bool(snapshot.found.stopped[row])
+    stopped, lately = bool(snapshot.found.stopped[row]), snapshot.progress.lost_lately
     return GroupPartition(
         topic=topic,
         partition=partition,
@@ -191,6 +191,9 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         next_position=int(lags.next_position[row]),
         lost_records=int(snapshot.found.lost_records[row]),
         lost_offsets=int(lags.below[row]),
+        lost_lately_records=int(lately.records[row]),
+        lost_lately_offsets=int(lately.offsets[row]),
+        lost_lately_ms=int(lately.last_ms[row]),
         loss_ms=int(snapshot.found.loss_ms[row]),
         limits_assumed=bool(snapshot.found.assumed[row]),
         stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,

@@ -78,6 +78,7 @@ class _Judge:
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
+        self._remembered = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_remembered_ms)
         self._outruns = outruns(snapshot, usage, now_ms)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
@@ -89,9 +90,11 @@ class _Judge:
         for verdict, flags in holds.items():
             severity[verdict, flags] = SEVERITY[verdict]
         self._lower(severity)
-        finds = np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict not in _BESIDE])
+        went_on = holds[GroupVerdict.LOST] & (self._snapshot.found.lags.below <= 0)
+        others = [flags for verdict, flags in holds.items() if verdict not in (*_BESIDE, GroupVerdict.LOST)]
+        finds = np.logical_or.reduce([holds[GroupVerdict.LOST] & ~went_on, *others])
         calmest = self._calm()
-        calm = ~finds & ((calmest == GroupVerdict.UNKNOWN) | ~holds[GroupVerdict.PERHAPS_LOST])
+        calm = ~finds & ((calmest == GroupVerdict.UNKNOWN) | ~(holds[GroupVerdict.PERHAPS_LOST] | went_on))
         severity[calmest[calm], calm] = CALM
         return CommitVerdicts(
             severity=severity,
@@ -107,8 +110,9 @@ class _Judge:
     def _findings(self) -> dict[GroupVerdict, Flags]:
         """Where each verdict is so that somebody should look at."""
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
+        lost = (lags.below > 0) & (found.lost_records != 0)
         return {
-            GroupVerdict.LOST: ((lags.below > 0) & (found.lost_records != 0) & ~found.loss_doubtful) | self._lately,
+            GroupVerdict.LOST: ((lost | self._remembered) & ~found.loss_doubtful) | self._lately,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,

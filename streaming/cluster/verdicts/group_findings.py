@@ -84,7 +84,7 @@ class GroupFindings:
         words, commands, members = self._sentences, self.commands, self.summary.members > 0
         match judgement.verdict:
             case GroupVerdict.LOST if not partition.lost_offsets:
-                return words.went_on(judgement.since_ms), _NO_COMMAND
+                return words.went_on(partition, judgement.since_ms), _NO_COMMAND
             case GroupVerdict.LOST:
                 return words.lost(partition, members=members), commands.reset_to_earliest(partition.topic, partition.partition)
             case GroupVerdict.WILL_LOSE:

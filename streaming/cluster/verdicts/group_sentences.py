@@ -69,9 +69,12 @@ class Sentences:
             "which has an offset, too, and what these were is not on disk any more"
         )
 
-    def went_on(self, at_ms: int) -> str:
+    def went_on(self, partition: GroupPartition, at_ms: int) -> str:
         """Records were deleted before they were read, and the group has gone on since."""
-        return f"records were deleted unread at {format_time(at_ms)} ({self._age(at_ms)}); it has gone on behind them"
+        last = f"{format_time(at_ms)} ({self._age(at_ms)}){'' if partition.unknown else '; it has gone on behind them'}"
+        if partition.lost_lately_records + partition.lost_lately_offsets <= 0:  # from a job that does not say how many
+            return f"records were deleted unread, last at {last}"
+        return f"within the last 24 hours {_lost_lately(partition)} deleted unread, last at {last}"
 
     def will_lose(self, partition: GroupPartition) -> str:
         """Retention deletes what is not read."""
@@ -258,6 +261,14 @@ class Sentences:
 
     def _age(self, at_ms: int) -> str:
         return format_age((self.now_ms - at_ms) / 1000)
+
+
+def _lost_lately(partition: GroupPartition) -> str:
+    """How many records; an offset whose record was not counted may have had none."""
+    records, offsets = partition.lost_lately_records, partition.lost_lately_offsets
+    more = f"up to {format_count(offsets, 'record')}" if not records else f"up to {offsets:,} more"
+    what = " and ".join([format_count(records, "record")] * (records > 0) + [more] * (offsets > 0))
+    return f"{what} {'was' if records + offsets == 1 else 'were'}"
 
 
 def _stop_first(*, members: bool) -> str:

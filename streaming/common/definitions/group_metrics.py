@@ -42,12 +42,13 @@ ENDANGERED = Metric(
 LOST_RECORDS = Metric(
     "segtail_group_lost_records_total",
     "Records that were deleted before the group had read them, counted since the job started; of a share group those at least that it was "
-    "not done with.",
+    "not done with. Add segtail_group_lost_offsets_total: what is counted here is not counted there.",
     BY_TOPIC,
 )
 LOST_OFFSETS = Metric(
     "segtail_group_lost_offsets_total",
-    "Offsets that were deleted before the group had read them and whose records were not counted, since the job started.",
+    "Offsets that were deleted before the group had read them and whose records were not counted, since the job started: at most so many "
+    "records besides those of segtail_group_lost_records_total.",
     BY_TOPIC,
 )
 COMMITTED_RECORDS = Metric(

@@ -142,7 +142,8 @@ class ListedGroups:
         lag = totals.lag
         loses = np.array([each.verdict is GroupVerdict.WILL_LOSE for each in self._worst], np.bool_)
         deadline = np.where(loses, totals.columns["loss_ms"], 0)
-        return Sheet(columns=columns, texts=totals.names, natural=np.lexsort((np.arange(len(lag)), -lag, deadline)))
+        natural = np.lexsort((np.arange(len(lag)), -lag, deadline))
+        return Sheet(columns=columns, texts=totals.names, natural=natural, words={"use": self._uses})
 
     def named(self, given: str) -> GroupDetail | None:
         """One group by its whole name or by the short form that is shown; None if there is none with this name, or it is not exported."""

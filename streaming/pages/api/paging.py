@@ -1,7 +1,7 @@
 """What a listing is asked for, and which rows that is: sorted, filtered and cut on columns, so that ten thousand rows cost little."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -27,7 +27,10 @@ _LARGEST_OFFSET = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """The rows that somebody wants of a listing: see `streaming.broker.protocol.listing_json`."""
+    """The rows that somebody wants of a listing: see `streaming.broker.protocol.listing_json`.
+
+    ``chosen``: of fields, the words of which a row has to have one.
+    """
 
     sort: str
     order: str
@@ -35,6 +38,7 @@ class PageRequest:
     offset: int = 0
     limit: int = DEFAULT_LIMIT
     topics: frozenset[str] = frozenset()
+    chosen: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,12 +47,14 @@ class Sheet:
 
     ``columns``: numbers by which it can be sorted, a negative one is not known. ``texts``: what a filter is looked for in, of each row.
     ``natural``: all rows in the order that decides where the column does not. ``topics``: of each row.
+    ``words``: of each row, by the names of the fields by which rows can be chosen.
     """
 
     columns: Mapping[str, NDArray[Any]]
     texts: Sequence[str]
     natural: Longs
     topics: Sequence[str] = ()
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,8 +105,8 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
     Raises:
         UsageError: a parameter is not understood; the sentence names it.
     """
-    topic = [TOPIC] if any(field.name == TOPIC for field in listing.fields) else []
-    given = parameters_of(query, ("sort", "order", "filter", *topic, "offset", "limit", *others))
+    topic = [TOPIC] if any(each.name == TOPIC for each in listing.fields) else []
+    given = parameters_of(query, ("sort", "order", "filter", *topic, *listing.chosen_by, "offset", "limit", *others))
     sort = given.get("sort", listing.default)
     if sort not in listing.sortable:
         raise UsageError(f"sort is not one of {', '.join(listing.sortable)}")
@@ -114,7 +120,16 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
         offset=offset_of(given),
         limit=limit_of(given, largest=largest),
         topics=topics_of(query),
+        chosen=tuple((name, words_of(given, name, words)) for name, words in listing.chosen_by.items() if name in given),
     )
+
+
+def words_of(given: Mapping[str, str], name: str, words: Sequence[str]) -> frozenset[str]:
+    """A parameter that is some of these words, with commas. Raises UsageError if it is none, or has another one."""
+    some = frozenset(given[name].split(","))
+    if not some <= {*words}:
+        raise UsageError(f"{name} is not one or more of {', '.join(words)}, with commas")
+    return some
 
 
 def filter_of(given: Mapping[str, str]) -> str:
@@ -149,6 +164,8 @@ def cut(sheet: Sheet, request: PageRequest) -> PageRows:
     rows = sheet.natural
     if request.topics:
         rows = rows[np.fromiter((topic in request.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]
+    for name, words in request.chosen:
+        rows = rows[np.fromiter((word in words for word in sheet.words[name]), np.bool_, len(sheet.natural))[rows]]
     if request.filter:
         wanted = request.filter.casefold()
         matching = np.fromiter((wanted in text.casefold() for text in sheet.texts), np.bool_, len(sheet.texts))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_name
 from streaming.pages.listings.list_cells import Cell, Times, Unit, unsure
@@ -186,6 +187,7 @@ GROUPS = Listing(
             rank=8,
             sort=ASCENDING,
             key="U",
+            choices=tuple(GroupUse),
         ),
         *JUDGEMENT,
     ),

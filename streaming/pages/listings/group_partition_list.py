@@ -9,6 +9,7 @@ from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field,
 from streaming.pages.listings.partition_list import NUMBER, partition_field
 
 _STAKE = "with that record, as all of it is due at the same check, if that comes as late as it may"
+_LATELY = "within the last 24 hours, as far as the job has watched"
 _LEAST = "likewise, if the check comes as early as it may"
 
 
@@ -76,6 +77,13 @@ GROUP_PARTITIONS = Listing(
         Field(name="next_position", unit=Unit.COUNT, meaning="the position of that batch in its segment"),
         Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
         Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets; of a share group at most so many"),
+        Field(name="lost_lately_records", unit=Unit.COUNT, meaning=f"deleted before they were read {_LATELY}"),
+        Field(
+            name="lost_lately_offsets",
+            unit=Unit.COUNT,
+            meaning=f"offsets that were, beside these records, which were not counted, {_LATELY}",
+        ),
+        Field(name="lost_lately_ms", unit=Unit.MOMENT, meaning="when the last of these losses was seen; `null` if there was none"),
         replace(LOSS, meaning="when retention deletes the next record at the earliest"),
         Field(name="loss_latest_ms", unit=Unit.MOMENT, meaning="when it does so at the latest, one check interval later"),
         Field(name="loss_records", unit=Unit.COUNT, meaning=f"how many go {_STAKE}"),

@@ -22,8 +22,8 @@ class Field:
     ``heading``, ``rank``: of its column, the most important one first; "" and 0 if no table has it. ``sort``: the order in which the list
     is sorted by it unless another one is asked for, "" if it cannot be sorted by. ``key``: the letter of the heading that sorts by it in a
     terminal. ``kinds``: of the problems that its cell is about: it looks as severe as a row with one of them. ``toned``: it looks as
-    severe as a row with any other one. ``least``: columns of a terminal that it can do with, 0 if it needs all. ``cell``: makes its cell
-    from the row, if the value alone does not say it.
+    severe as a row with any other one. ``least``: columns of a terminal that it can do with, 0 if it needs all. ``choices``: its words, if
+    the list can be had with the rows that have some of them. ``cell``: makes its cell from the row, if the value alone does not say it.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Field:
     toned: bool = False
     kinds: Collection[str] = ()
     least: int = 0
+    choices: Collection[str] = ()
     cell: Callable[[Any, Times], Cell] | None = None
 
     def cell_in(self, row: PublicMessage, times: Times) -> Cell:
@@ -87,6 +88,11 @@ class Listing:
     def sortable(self) -> tuple[str, ...]:
         """The names of the fields that it can be sorted by."""
         return tuple(each.name for each in self.fields if each.sort)
+
+    @cached_property
+    def chosen_by(self) -> dict[str, tuple[str, ...]]:
+        """The words of the fields by which rows can be chosen, by the names of these fields."""
+        return {each.name: tuple(each.choices) for each in self.fields if each.choices}
 
     def order(self, sort: str) -> str:
         """The order by a field unless another one is asked for."""

@@ -27,7 +27,10 @@ from streaming.pages.site.page_views import Filter, ListView
 
 Row = TypeVar("Row")
 
-_STAYING = ("sort", "order", "filter")
+_CHOSEN = tuple(group_list.GROUPS.chosen_by)
+"""Parameters that choose rows by their words; the lists without them refuse them."""
+
+_STAYING = ("sort", "order", "filter", *_CHOSEN)
 _API_PARAMETERS = (*_STAYING, "offset")
 
 
@@ -45,8 +48,8 @@ class _ListKind(Generic[Row]):
     def view(self, query: Query, status: Status, page: ListPage, rows: Sequence[Row], notes: tuple[str, ...] = ()) -> ListView:
         """The table of a page of the list."""
         steps = paging(self.path, query.given(*_STAYING), offset=page.offset, rows=len(rows), matched=page.matched, total=page.total)
-        sorting = Sorting(path=self.path, sort=page.sort, order=page.order, others=query.given("filter"))
-        empty = "Nothing matches the filter." if query.filter and page.total else self.empty
+        sorting = Sorting(path=self.path, sort=page.sort, order=page.order, others=query.given("filter", *_CHOSEN))
+        empty = "Nothing matches the filter." if query.given("filter", *_CHOSEN) and page.total else self.empty
         return ListView(
             title=self.title,
             here=self.path,
@@ -60,6 +63,7 @@ class _ListKind(Generic[Row]):
                 label=f"Filter {self.title.lower()}",
                 sorts=choices(self.columns, page.sort),
                 order=page.order,
+                parameters=tuple(query.given(*_CHOSEN).items()),
             ),
             notes=notes,
         )

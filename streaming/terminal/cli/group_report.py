@@ -23,10 +23,10 @@ def no_groups(coordinators: int | None, total: int = 0) -> str:
 
     Args:
         coordinators: how many logs of coordinators were read, None if that is not known.
-        total: how many groups there are that do not hold the text which was asked for.
+        total: how many groups there are, though none with the text or the use that was asked for.
     """
     if total:
-        return f"no group of {total:,} holds this text"
+        return f"no group of {total:,} is one that was asked for"
     if coordinators is None:
         return "no consumer groups are known"
     if not coordinators:

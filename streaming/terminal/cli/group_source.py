@@ -10,6 +10,7 @@ import click
 
 from streaming import __version__
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, path_of
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.formatting import format_be, format_count, format_name
 from streaming.common.settings import Settings
@@ -19,6 +20,7 @@ from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, with_wa
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
+from streaming.terminal.cli.words import Words
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.terminal.offline.group_reading import GroupReading
@@ -49,8 +51,9 @@ class NamedGroups:
 class GroupSource:
     """A job, or log dirs that have been read, asked for consumer groups."""
 
-    def __init__(self, settings: Settings, wanted: ListRequest, fetch_bytes: int) -> None:
+    def __init__(self, settings: Settings, wanted: ListRequest, fetch_bytes: int, use: str = "") -> None:
         self._wanted = wanted
+        self._chosen = {"use": use} if use else {}
         self._judged_by = {"fetch_bytes": fetch_bytes} | ({} if wanted.at is None else {"at_ms": wanted.at})
         self._reading = None if wanted.job is not None else _read(settings, wanted)
         answers = None if self._reading is None else self._reading.judged_by(urlencode(self._judged_by))
@@ -74,7 +77,7 @@ class GroupSource:
             UsageError: as for `all`; or none of the groups is there.
         """
         wanted = self._wanted
-        page = self._page() if wanted.text or not wanted.names else None
+        page = self._page() if wanted.text or self._chosen or not wanted.names else None
         holding = None if page is None else {row.group for row in page.rows}
         names = wanted.names or sorted(holding or ())
         details = {name: self._detail(name) for name in names}
@@ -88,7 +91,7 @@ class GroupSource:
         return NamedGroups(groups=GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups), missing=missing)
 
     def _page(self, most: int = ALL_ROWS) -> GroupPage:
-        return self._list.page(GROUPS_PATH, GroupPage, most, **self._judged_by)
+        return self._list.page(GROUPS_PATH, GroupPage, most, **self._judged_by, **self._chosen)
 
     def _detail(self, name: str) -> GroupDetail | None:
         groups = (self._list.single(path_of(possible), GroupDetail, **self._judged_by) for possible in possible_names(name))
@@ -112,16 +115,23 @@ def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListR
 
     def decorate(command: Callable[[GroupSource, ListRequest], R]) -> Callable[..., R]:
         @wraps(command)
-        def run(settings: Settings, wanted: ListRequest, fetch_bytes: int) -> R:
+        def run(settings: Settings, wanted: ListRequest, fetch_bytes: int, use: tuple[str, ...]) -> R:
             check_source(settings, wanted.job, *_OF_LOG_DIRS)
-            if not (every or wanted.names or wanted.text):
+            if not (every or wanted.names or wanted.text or use):
                 raise UsageError("name a group, or give --filter")
-            return command(GroupSource(settings, wanted, fetch_bytes), wanted)
+            return command(GroupSource(settings, wanted, fetch_bytes, ",".join(use)), wanted)
 
         option = click.option(
             "--fetch-bytes", type=Size(), default="1MiB", show_default=True, help="max.partition.fetch.bytes of the consumers."
         )
-        return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(option(run))
+        uses = click.option(
+            "--use",
+            type=Words(*GroupUse),
+            default=(),
+            metavar="USE,...",
+            help=f"Only groups that are used like this: {', '.join(GroupUse)}.",
+        )
+        return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(option(uses(run)))
 
     return decorate
 
