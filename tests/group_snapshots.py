@@ -11,6 +11,7 @@ from streaming.cluster.consumers.group_lag import KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import PAIR_BITS, Counters, GroupProgress
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
+from streaming.cluster.consumers.group_past import AppendedNext
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
@@ -95,7 +96,9 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
     )
     found = CommitFacts(
         lags=lags,
+        appended=AppendedNext(earliest_ms=np.where(column("undated") > 0, 0, lags.next_ms), latest_ms=lags.next_ms),
         stopped=column("stopped_since_ms") >= 0,
+        perhaps_stopped=(column("undated") > 0) & (column("stopped_since_ms") < 0),
         lost_records=column("lost_records"),
         loss_doubtful=np.zeros(len(parts), np.bool_),
         loss_ms=column("loss_ms"),
@@ -114,6 +117,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         progress=GroupProgress(
             stopped_since_ms=column("stopped_since_ms"),
             stopped_earlier=column("stopped_earlier") > 0,
+            perhaps_since_ms=column("stopped_since_ms"),
             lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, column("lost_lately_ms")),
             lost_lately=LostLately(
                 records=column("lost_lately_records"), offsets=column("lost_lately_offsets"), last_ms=column("lost_lately_ms")

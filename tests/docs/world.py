@@ -42,6 +42,7 @@ from streaming.simulator.metadata_writer import (
 )
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import CLUSTER_ID, abort, batch, commit
+from tests.formats.dumped import columns
 
 NOW = 1_795_169_180_000  # 2026-11-20T10:06:20Z
 SECOND = 1_000
@@ -108,7 +109,7 @@ class ShownBroker:
         """A transaction that is at work, and a group that reads."""
         first, second = self._topic("orders", 2, (("retention.ms", str(DAY)),))
         for n in range(60):
-            first.append(batch(10, value_bytes=500, timestamp=NOW - 5 * HOUR + n * 4 * MINUTE, codec=Codec.ZSTD))
+            first.append(batch(10, value_bytes=500, timestamp=NOW - 5 * HOUR + n * 3 * MINUTE, codec=Codec.ZSTD))
         first.append(batch(10, value_bytes=500, timestamp=NOW - 81 * MINUTE))
         second.append(batch(5, timestamp=NOW - HOUR))
         second.append(batch(3, timestamp=NOW - 12 * SECOND, producer=1, transactional=True))
@@ -243,3 +244,7 @@ class ShownBroker:
         properties.write_text(f"node.id={_BROKER}\nlog.retention.hours=168\n")
         for path in self.root.rglob("*"):
             os.utime(path, (NOW / 1000, NOW / 1000))
+        for path in self.root.rglob("*.log"):
+            if not path.parent.name.startswith("__"):  # each was last written when its newest record was stamped: clocks are right here
+                newest = int(columns(path.read_bytes()).max_timestamp.max(initial=0))
+                os.utime(path, ns=(newest * 1_000_000, newest * 1_000_000))

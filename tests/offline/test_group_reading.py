@@ -24,6 +24,7 @@ from streaming.simulator.metadata_writer import ReplicaSet, partition_record, to
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.elections import MetadataCopy
+from tests.file_times import written_at
 from tests.frozen import unpack
 from tests.group_answers import Groups, detailed, verdicts
 
@@ -236,6 +237,7 @@ def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) 
 @pytest.mark.parametrize("dated", [NOW + 8 * HOUR, -1])
 def test_a_record_of_the_future_or_without_a_time_does_not_postpone_since_when_a_group_has_stopped(cluster: Cluster, dated: int) -> None:
     cluster.append(batch(1, timestamp=dated))
+    written_at(cluster.orders, NOW - 2 * HOUR)
     cluster.commit(0)
     (group,) = cluster.read().groups
     assert (group.partitions[0].stopped_since_ms, kinds(group)[-1]) == (NOW - HOUR, "stopped")

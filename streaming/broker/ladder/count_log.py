@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from streaming.broker.disk.segment_files import Segment
+from streaming.broker.ladder.append_bounds import AppendBounds, append_bounds
 from streaming.broker.ladder.counts import Aborted, Counts
 from streaming.broker.ladder.filling import count_segment
 from streaming.broker.ladder.log_ladder import LadderView
@@ -50,6 +51,10 @@ class CountedLog:
     def positions(self, offsets: Sequence[int], upto: int, *, reads_uncommitted: bool = False) -> list[Position]:
         """As `streaming.broker.ladder.positions.positions`."""
         return positions(self.segments, self.ladder, offsets, upto, reads_uncommitted=reads_uncommitted)
+
+    def appended(self, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
+        """As `streaming.broker.ladder.append_bounds.append_bounds`."""
+        return append_bounds(self.segments, self.ladder, offset, timestamp, now_ms)
 
     def between(self, begin: int, end: int) -> Counts | None:
         """What lies between two offsets; bytes are those of whole batches from the one on that ``begin`` is in.

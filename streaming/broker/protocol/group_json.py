@@ -173,10 +173,11 @@ class GroupPartition(PublicMessage):
     could set the limits is not known here, so a weaker one or Kafka's defaults are used; false if nothing is unread.
 
     ``stopped_since_ms``: since when the committed offset has not moved although a record was readable, -1 if it is not stopped;
-    ``stopped_earlier``: that is when it was first looked at, so it may have stopped earlier. ``held``: nothing is readable with that
-    isolation, but data records wait behind an open transaction. ``held_by``: that transaction, None if it is not known. ``batch``: that of
-    the next record, as it was checked for this answer; None if it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its
-    findings, as in `GroupFinding`.
+    ``stopped_earlier``: it may have stopped earlier: that is when it was first looked at, or when its next record was there at the latest.
+    ``undated``: when the next record was appended is not on disk. ``held``: nothing is readable with that isolation, but data records
+    wait behind an open transaction. ``held_by``: that transaction, None if it is not known. ``batch``: that of the next record, as it was
+    checked for this answer; None if it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in
+    `GroupFinding`.
     """
 
     topic: str
@@ -218,6 +219,7 @@ class GroupPartition(PublicMessage):
     retention_bytes: int = -1
     stopped_since_ms: int = -1
     stopped_earlier: bool = False
+    undated: bool = False
     held: bool = False
     isolation: str = ""
     consumed_rate: float = -1.0

@@ -4,12 +4,12 @@ Counters are differences of positions of one edition. What cannot be counted so 
 A share group moves with all that it is done with, also where its start offset stays; it loses nothing of what it is done with.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
+from streaming.cluster.consumers.group_past import AppendedNext, Past
 from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
@@ -44,14 +44,16 @@ class GroupProgress:
     """What is known of each partition over the rounds so far.
 
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
-    is the first round in which it was known, and it may have stopped before. ``lost_ms``: when a round last found that records were
-    deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late. ``lost_records``: what the rounds
-    have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it. ``rate``: records a second that it
-    has read lately, `ABSENT` if that is not known yet. ``speed``: as `Speeds`.
+    is the first round in which it was known, or when its next record was appended at the latest, and it may have stopped before.
+    ``perhaps_since_ms``: since when it may have stopped, by the earliest time of that append. ``lost_ms``: when a round last found that
+    records were deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late. ``lost_records``: what
+    the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it. ``rate``: records a
+    second that it has read lately, `ABSENT` if that is not known yet. ``speed``: as `Speeds`.
     """
 
     stopped_since_ms: Longs
     stopped_earlier: Flags
+    perhaps_since_ms: Longs
     lost_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
@@ -72,12 +74,11 @@ class GroupMemory:
     """For one thread.
 
     Args:
-        past: since when each of these commits stands, Unix milliseconds, `ABSENT` where that is not known: from the coordinators' logs,
-            for whoever looks once. Then a record is readable since it was appended, or since its own time where that was not seen; one
-            of a time to come, or of none, since the commit. None for whoever watches: what happened before the first round is not known.
+        past: for whoever looks once: then a record is readable since it was appended. None for whoever watches: what happened before the
+            first round is not known.
     """
 
-    def __init__(self, past: Callable[[CommitRows], Longs] | None = None) -> None:
+    def __init__(self, past: Past | None = None) -> None:
         self._past = past
         self._key: Longs = np.empty(0, np.int64)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
@@ -110,11 +111,14 @@ class GroupMemory:
         """The totals as they are now; nothing changes them later."""
         return Counters(**{name: column.copy() for name, column in self._counters.items()})
 
-    def update(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> GroupProgress:
+    def update(
+        self, rows: CommitRows, lags: Lags, appended: AppendedNext, places: Places, ends: Ends, *, now_ms: int, steady_ms: int
+    ) -> GroupProgress:
         """Take over what a round has found. Commits are dated by their coordinators, so how long one stands is seen by the present time; if
         the clock is set back, nothing stands since a time to come.
 
         Args:
+            appended: when their next records were.
             places: the positions of the commits.
             ends: of each commit.
         """
@@ -128,7 +132,7 @@ class GroupMemory:
             at[name] = np.minimum(at[name], now_ms)
         at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
         if self._past is not None:
-            since_ms = self._past(rows)
+            since_ms = self._past.since(rows)
             stored = np.where(since_ms >= 0, np.minimum(since_ms, now_ms), now_ms)
         at["since_ms"] = np.where(new & ~waits, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
         self._last_ms = now_ms
@@ -137,15 +141,16 @@ class GroupMemory:
         at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.left > 0
         begins = readable & (at["readable_ms"] == ABSENT)
-        dated = (lags.next_ms >= 0) & (lags.next_ms <= now_ms)
-        began_ms = now_ms if self._past is None else np.where(dated, lags.next_ms, at["since_ms"])
+        began_ms = now_ms if self._past is None else np.minimum(appended.latest_ms, now_ms)
         at["readable_ms"] = np.where(known & ~readable, ABSENT, np.where(begins, began_ms, at["readable_ms"]))
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
         since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
-        earlier = (since != ABSENT) & (since <= at["watched_ms"]) & np.bool_(self._past is None)
+        perhaps = since if self._past is None else np.where(since != ABSENT, np.maximum(at["since_ms"], appended.earliest_ms), ABSENT)
+        earlier = (since != ABSENT) & ((perhaps < since) | ((since <= at["watched_ms"]) & np.bool_(self._past is None)))
         return GroupProgress(
             stopped_since_ms=since,
             stopped_earlier=earlier,
+            perhaps_since_ms=perhaps,
             lost_ms=at["lost_ms"],
             lost_lately=self._losses.of(rows.key) if self._past is None else LostLately.unwatched(len(rows)),
             lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),

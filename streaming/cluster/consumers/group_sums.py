@@ -10,6 +10,7 @@ import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_memory import PAIR_BITS
+from streaming.cluster.consumers.group_past import AppendedNext
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
@@ -23,13 +24,16 @@ _FAR = np.iinfo(np.int64).max
 class CommitFacts:
     """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
 
+    ``appended``: when the next record was. ``perhaps_stopped``: whether it has stopped depends on when that was, and nothing shows it.
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
     perhaps none of these was a record. ``loss_end``: up to which offset retention deletes records at ``loss_ms``.
     ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
     """
 
     lags: Lags
+    appended: AppendedNext
     stopped: Flags
+    perhaps_stopped: Flags
     lost_records: Longs
     loss_doubtful: Flags
     loss_ms: Longs

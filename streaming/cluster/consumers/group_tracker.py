@@ -17,6 +17,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagR
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory
+from streaming.cluster.consumers.group_past import Past, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
@@ -31,7 +32,7 @@ from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
-from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
+from streaming.kafka.groups.commit_table import Commits, CoordinatorLog, Current, LogName
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import simple_group
 
@@ -99,7 +100,7 @@ class GroupTracker:
         self,
         export: Export,
         stopped_after_ms: int,
-        past: Callable[[CommitRows], Longs] | None = None,
+        past: Past | None = None,
         throwaway: re.Pattern[str] = _NONE,
     ) -> None:
         self.store = CommitStore()
@@ -107,6 +108,7 @@ class GroupTracker:
         """The positions of so many commits have to wait for the next round."""
         self._stopped_after_ms, self._throwaway = stopped_after_ms, throwaway
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
+        self._past = past
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
         self._isolations = Isolations()
@@ -224,15 +226,19 @@ class GroupTracker:
             done_most=done.most,
         )
         lag = lags(committed, ends, places)
-        progress = self._memory.update(rows, lag, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
-        since = progress.stopped_since_ms
+        appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
+        progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
+        since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
+        stopped = (since >= 0) & (view.now_ms - since >= after_ms)
         byte_rate = self._ends.byte_rates(view.steady_ms)
         loss_ms, loss_end = _losses(view, logs, lag, byte_rate)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
         found = CommitFacts(
             lags=lag,
-            stopped=(since >= 0) & (view.now_ms - since >= self._stopped_after(commits)),
+            appended=appended,
+            stopped=stopped,
+            perhaps_stopped=~stopped & (perhaps >= 0) & (view.now_ms - perhaps >= after_ms),
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
             loss_ms=loss_ms,

@@ -72,9 +72,10 @@ class _Judge:
         self._pair_age, self._pair_stopped = _pair_ages(snapshot, now_ms)[pair], (pairs.stopped > 0)[pair]
         self._deserted = _of_groups(snapshot, deserted)
         self._missed, self._between, self._abandoned, self._throw_away = _by_use(snapshot, usage)
-        self._next_ms = lags.next_ms
+        appended = snapshot.found.appended
+        self._next_ms = appended.latest_ms
         self._pending_ms = _pending_ms(snapshot, pending)
-        self._age = np.where(self._next_ms >= 0, now_ms - self._next_ms, ABSENT)
+        self._age, self._most_age = (np.where(ms >= 0, now_ms - ms, ABSENT) for ms in (self._next_ms, appended.earliest_ms))
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
@@ -114,7 +115,7 @@ class _Judge:
         return {
             GroupVerdict.LOST: ((lost | self._remembered) & ~found.loss_doubtful) | self._lately,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
-            GroupVerdict.WILL_LOSE: self._will_lose(),
+            GroupVerdict.WILL_LOSE: self._will_lose(self._age),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
             GroupVerdict.HELD: lags.held,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
@@ -146,15 +147,19 @@ class _Judge:
         """The verdict about each commit if nothing is the matter with it."""
         lags, lag, rate = self._snapshot.found.lags, self._lag, self._snapshot.progress.rate
         gone = lags.reason == CODES[LagReason.TOPIC_GONE]
-        unknown = ~gone & ((lags.reason != KNOWN) | (lag < 0))
+        unknown = ~gone & ((lags.reason != KNOWN) | (lag < 0) | self._snapshot.found.perhaps_stopped | self._perhaps_loses())
         markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share
         catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate)
         between = ~gone & (lag > 0) & self._between
         verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.BETWEEN_RUNS, GroupVerdict.CATCHING_UP
         return np.select((unknown, markers, between, catches_up), verdicts, GroupVerdict.FINE)
 
-    def _will_lose(self) -> Flags:
-        """Whether the next unread record is deleted soon, and nothing shows that it is read before.
+    def _perhaps_loses(self) -> Flags:
+        """Whether that depends on when the next record was appended, and nothing shows it."""
+        return self._will_lose(self._most_age) & ~self._will_lose(self._age) & self._snapshot.found.appended.undated
+
+    def _will_lose(self, age: Longs) -> Flags:
+        """Whether the next unread record, of that age, is deleted soon, and nothing shows that it is read before.
 
         A consumer that keeps up also has a next record, which retention will delete one day: more time is left then than the record is
         old. A group that stands still reads nothing before, whatever its age.
@@ -163,7 +168,7 @@ class _Judge:
         left = found.loss_ms - self._now_ms
         soon = (found.loss_ms >= 0) & (left <= self._bounds.loss_within_ms)
         stands = self._deserted | found.stopped
-        keeps_up = (self._age >= 0) & (self._age < left)
+        keeps_up = (age >= 0) & (age < left)
         faster = progress.rate - np.maximum(self._appended, 0.0)
         needs_ms = 1000 * np.maximum(self._lag, 0) / np.where(faster > 0, faster, 1.0)
         in_time = (faster > 0) & (needs_ms < left)

@@ -24,7 +24,7 @@ def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_m
     record is old, or the group stands still at it, and it must not outrun deletion.
     """
     found = snapshot.found
-    loss_ms, next_ms = certain_losses(found), found.lags.next_ms
+    loss_ms, next_ms = certain_losses(found), found.appended.latest_ms
     age = np.where(next_ms >= 0, np.maximum(now_ms - next_ms, 0), 0)
     endangered = (loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped) & ~outruns(snapshot, usage, now_ms)
     return np.where(endangered, loss_ms, ABSENT)

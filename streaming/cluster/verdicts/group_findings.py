@@ -129,7 +129,7 @@ class GroupFindings:
         if partition.unknown == NOT_COMMITTED:
             return words.not_committed(partition)
         if verdict is GroupVerdict.UNKNOWN:
-            return words.unknown(partition)
+            return words.undated(partition) if partition.undated and not partition.unknown else words.unknown(partition)
         if verdict is GroupVerdict.ONLY_MARKERS:
             return words.only_markers(partition)
         if verdict is GroupVerdict.CATCHING_UP:

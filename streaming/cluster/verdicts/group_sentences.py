@@ -159,6 +159,13 @@ class Sentences:
             f"{self._left(partition)}. The disk does not show what its consumers do with the record"
         )
 
+    def undated(self, partition: GroupPartition) -> str:
+        """What follows depends on when its next record was appended."""
+        return (
+            "not known whether it has stopped: when its next record was appended is not on disk, and the timestamps of its log do not "
+            f"agree with the times of its files; {self._left(partition)}. A job that watches the log knows it"
+        )
+
     def slower(self, partition: GroupPartition) -> str:
         """It falls back."""
         if not partition.consumed_rate:

@@ -95,7 +95,12 @@ GROUP_PARTITIONS = Listing(
         Field(name="retention_ms", unit=Unit.DURATION, meaning="the limit in force"),
         Field(name="retention_bytes", unit=Unit.BYTES, meaning="the limit in force"),
         Field(name="stopped_since_ms", unit=Unit.MOMENT, meaning="since when a record was readable and the offset has not moved"),
-        Field(name="stopped_earlier", unit=Unit.FLAG, meaning="that is when it was first looked at: it may have stopped earlier"),
+        Field(name="stopped_earlier", unit=Unit.FLAG, meaning="it may have stopped earlier: that is when it was known first"),
+        Field(
+            name="undated",
+            unit=Unit.FLAG,
+            meaning="its own timestamp is not believed, and the disk does not show when it was appended",
+        ),
         Field(name="held", unit=Unit.FLAG, meaning="nothing is readable, but records wait behind an open transaction"),
         ISOLATION,
         Field(name="consumed_rate", unit=Unit.RATE, meaning="records read a second", heading="Read/s", rank=10, sort=DESCENDING, key="D"),

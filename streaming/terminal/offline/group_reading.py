@@ -6,13 +6,11 @@ against. Then those logs are counted from the smallest committed offset on.
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from urllib.parse import unquote
-
-import numpy as np
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
@@ -24,7 +22,6 @@ from streaming.broker.watcher.cursors import log_id
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.consumers.group_details import GroupDetails
-from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_logs import TopicPartition
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
@@ -35,7 +32,6 @@ from streaming.cluster.view.export import EVERYTHING
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
-from streaming.common.arrays import Longs
 from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
@@ -44,14 +40,15 @@ from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.kafka.groups.assignments import existing
-from streaming.kafka.groups.commit_table import CommitRows, Commits, Current, LogName
+from streaming.kafka.groups.commit_table import Commits, Current, LogName
 from streaming.kafka.groups.offset_ranges import pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
 from streaming.pages.listings.group_list import GROUPS
 from streaming.terminal.offline.cluster_logs import ClusterLogs
-from streaming.terminal.offline.coordinator_replay import AsOf, Replayed, replay_coordinators
+from streaming.terminal.offline.coordinator_replay import Replayed, replay_coordinators
+from streaming.terminal.offline.disk_past import DiskPast
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, silent, unread
 from streaming.terminal.offline.judged_reading import agent_of
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
@@ -173,11 +170,11 @@ def groups_in(
     current = currents(view)
     as_of = [each.as_of(_high_watermark(each, current)) for each in replayed]
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
-    tracker = GroupTracker(EVERYTHING, stopped_after_ms, _past(as_of), settings.throwaway_groups)
+    agent = LocalAgent(directories, before.paced)
+    tracker = GroupTracker(EVERYTHING, stopped_after_ms, DiskPast(as_of, agent, now_ms), settings.throwaway_groups)
     for each in as_of:
         for changes in each.changes:
             tracker.store.take(NAME, changes)
-    agent = LocalAgent(directories, before.paced)
     groups = _tracked(tracker, view, agent)
     commits = tracker.store.table(current)
     observed = {(key.topic, key.partition) for key in tails}
@@ -249,20 +246,6 @@ def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> i
     log = replayed.partition
     found = current.get((log.topic, log.partition))
     return replayed.replicated if found is None else found.high_watermark
-
-
-def _past(as_of: Iterable[AsOf]) -> Callable[[CommitRows], Longs]:
-    """Since when commits stand, by the coordinators' logs."""
-    since = {key: value for each in as_of for key, value in each.since.items()}
-
-    def past(rows: CommitRows) -> Longs:
-        keys = zip(rows.group.tolist(), rows.topic.tolist(), rows.partition.tolist(), rows.offset.tolist(), strict=True)
-        stands = (
-            (since.get((rows.group_names[group], rows.topic_names[topic], partition)), offset) for group, topic, partition, offset in keys
-        )
-        return np.array([ABSENT if found is None or found[0] != offset else found[1] for found, offset in stands], np.int64)
-
-    return past
 
 
 def _commands(cluster: ClusterView, groups: GroupSnapshot, summary: GroupSummary) -> Commands:

@@ -12,6 +12,7 @@ from streaming.broker.agent.batch_check import check_batch
 from streaming.broker.agent.position_answers import PositionAnswer, positions_table
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.ladder.append_bounds import AppendBounds
 from streaming.broker.ladder.count_log import CountedLog, count_log
 from streaming.broker.ladder.positions import Position, PositionState
 from streaming.broker.protocol.group_json import BatchCheck
@@ -69,6 +70,14 @@ class LocalAgent:
             found = self._positions(key, upto, [offset for _, offset in rows], reads_uncommitted=reads_uncommitted)
             answers |= zip((row for row, _ in rows), found, strict=True)
         return positions_table(question, [answers[row] for row in range(len(question))])
+
+    def appended(self, key: LogKey, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
+        """When a record of a log that was counted was appended, by what its files show; nothing where they cannot be read any more."""
+        counted = self._counted.get(key)
+        if counted is not None:
+            with suppress(FormatError, OSError):
+                return counted.appended(offset, timestamp, now_ms)
+        return AppendBounds(0, now_ms)
 
     def batch(self, request: BatchRequest) -> BatchCheck:
         """As `streaming.spark.client.agent_client.AgentClient.batch`."""

@@ -1,0 +1,131 @@
+"""Log dirs whose producers' clocks are wrong: a group is stopped, or fine, only where the times of the files show it."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from streaming.broker.protocol.group_json import GroupDetail
+from tests.builders import NOW, batch, commit
+from tests.file_times import written_at
+from tests.group_answers import verdicts
+from tests.offline.test_group_reading import HOUR, Cluster
+
+DAY = 24 * HOUR
+MINUTE = 60_000
+LIMIT = 10 * MINUTE
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def written(cluster: Cluster, at: int, *, stamped: int, records: int = 2, **options: object) -> None:
+    """Records that were appended at a time and carry another one."""
+    cluster.append(batch(records, timestamp=stamped, **options))  # type: ignore[arg-type]
+    written_at(cluster.orders, at)
+
+
+def only(cluster: Cluster) -> GroupDetail:
+    (group,) = cluster.read().groups
+    return group
+
+
+@pytest.mark.parametrize("stamped", [NOW - 2 * DAY, NOW + HOUR, -1])
+def test_a_group_is_neither_stopped_nor_fine_where_nothing_shows_when_its_next_record_was_appended(cluster: Cluster, stamped: int) -> None:
+    written(cluster, NOW - HOUR, stamped=NOW - HOUR)
+    cluster.commit(2)
+    written(cluster, NOW - 1_000, stamped=stamped)
+    group = only(cluster)
+    (of,) = group.partitions
+    assert (verdicts(group), group.summary.verdict, of.undated, of.unknown, of.lag, of.stopped_since_ms) == (
+        ["unknown"],
+        "unknown",
+        True,
+        "",
+        2,
+        -1,
+    )
+    assert "when its next record was appended is not on disk" in group.findings[0].text
+
+
+@pytest.mark.parametrize("stamped", [NOW - 2 * DAY, NOW + HOUR, -1])
+def test_it_is_stopped_if_the_log_was_last_written_longer_ago_than_the_limit(cluster: Cluster, stamped: int) -> None:
+    written(cluster, NOW - 2 * LIMIT, stamped=stamped)
+    cluster.commit(0)
+    group = only(cluster)
+    (of,) = group.partitions
+    assert "stopped" in verdicts(group)
+    assert of.stopped_since_ms - (NOW - 2 * LIMIT) in range(1_000)  # whole seconds may be rounded ones
+    assert of.stopped_earlier
+
+
+@pytest.mark.parametrize("stamped", [NOW - 2 * DAY, NOW + HOUR, -1])
+def test_it_is_fine_if_the_segment_was_begun_within_the_limit_or_it_has_moved_or_read_all(cluster: Cluster, stamped: int) -> None:
+    written(cluster, NOW - 5 * MINUTE, stamped=NOW - HOUR)
+    cluster.commit(2)
+    cluster.commit(0, "moved", at=NOW - MINUTE)
+    cluster.orders.roll()
+    written(cluster, NOW - 1_000, stamped=stamped)
+    cluster.commit(4, "read")
+    assert {group.summary.group: verdicts(group) for group in cluster.read().groups} == {
+        "billing": ["fine"],
+        "moved": ["fine"],
+        "read": ["fine"],
+    }
+
+
+@pytest.mark.parametrize(("minutes", "verdict"), [(29, "stopped"), (1, "unknown")])
+def test_the_clock_of_a_marker_decides_too(cluster: Cluster, minutes: int, verdict: str) -> None:
+    """It is the broker's: what lies before it was there by then, and what follows it was not."""
+    late = {"timestamp": NOW - 2 * DAY, "producer": 9, "transactional": True}
+    cluster.append(batch(2, **late), commit(9, timestamp=NOW - 30 * MINUTE))  # type: ignore[arg-type]
+    cluster.append(batch(2, epoch=1, **late), commit(9, epoch=1, timestamp=NOW - minutes * MINUTE))  # type: ignore[arg-type]
+    written_at(cluster.orders, NOW - 1_000)
+    cluster.commit(0)
+    cluster.commit(3, "later")
+    stopped, later = cluster.read().groups
+    assert (verdicts(stopped)[-1], stopped.partitions[0].stopped_since_ms) == ("stopped", NOW - 30 * MINUTE)
+    assert verdicts(later) == [verdict]
+
+
+def test_timestamps_count_where_they_agree_with_the_files(cluster: Cluster) -> None:
+    """As on ordinary clusters, whatever the file is older than."""
+    written(cluster, NOW - 40 * MINUTE, stamped=NOW - 40 * MINUTE - 500)
+    written(cluster, NOW - 5 * MINUTE, stamped=NOW - 5 * MINUTE - 500)
+    cluster.commit(0)
+    cluster.commit(2, "keeps up")
+    stopped, fine = cluster.read().groups
+    assert (verdicts(stopped)[-1], stopped.partitions[0].stopped_since_ms, stopped.partitions[0].stopped_earlier) == (
+        "stopped",
+        NOW - 40 * MINUTE - 500,
+        False,
+    )
+    assert (verdicts(fine), fine.partitions[0].undated) == (["fine"], False)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_wrong_clocks_never_stop_a_group_nor_hide_one(tmp_path: Path, seed: int) -> None:
+    """A model that knows when each record was appended, with producers' clocks that are right, late, ahead, or each in its turn."""
+    chance, cluster, appended = random.Random(seed), Cluster(tmp_path), list[int]()
+    clocks = chance.choice([(0,), (-DAY,), (DAY,), (0, -DAY), (0, DAY), (-DAY, 0, DAY)])
+    at = NOW - 3 * HOUR
+    for _ in range(chance.randrange(1, 8)):
+        at = min(at + chance.randrange(1_000, 40 * MINUTE), NOW - 1)
+        if appended and chance.random() < 0.4:
+            cluster.orders.roll()
+        written(cluster, at, stamped=at + chance.choice(clocks), records=1)
+        appended.append(at)
+    for offset in range(len(appended) + 1):
+        cluster.commit(offset, f"g{offset}", at=NOW - HOUR)
+    for group in cluster.read().groups:
+        (of,) = group.partitions
+        verdict = group.summary.verdict
+        stands_ms = NOW - max(NOW - HOUR, appended[of.committed]) if of.committed < len(appended) else 0
+        if stands_ms >= LIMIT + 1_000:
+            assert verdict in ("stopped", "unknown"), (seed, of, stands_ms)
+        else:
+            assert verdict in ("fine", "unknown"), (seed, of, stands_ms)
+        if clocks == (0,) or of.committed == len(appended):
+            assert verdict != "unknown", (seed, of)
