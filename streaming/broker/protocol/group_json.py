@@ -87,16 +87,31 @@ class GroupSummary(PublicMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMoments(PublicMessage):
+    """Between which moments log dirs were read: committed offsets first, and then the ends of the logs that they are held against.
+
+    ``commits_from_ms``: where only a checkpoint shows what is replicated, that is when it was written. What was appended between
+    ``commits_from_ms`` and ``ends_until_ms`` may be in a lag.
+    """
+
+    commits_from_ms: int
+    commits_until_ms: int
+    ends_from_ms: int
+    ends_until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPage(ListPage):
     """Groups. ``omitted``: those that are not followed, because of ``groups_limit``.
 
     ``unread``: partitions of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may
-    be missing.
+    be missing. ``read``: when log dirs were read; None for a job, as of another time (``--at``), and if no log of a coordinator was read.
     """
 
     rows: list[GroupSummary]
     omitted: int = 0
     unread: int = 0
+    read: ReadMoments | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,11 +307,12 @@ class GroupDetail(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetailPage(PublicMessage):
-    """Some groups with their partitions, and what is not known, in sentences."""
+    """Some groups with their partitions, and what is not known, in sentences. ``read``: as in `GroupPage`."""
 
     at_ms: int
     version: str = ""
     doubts: list[str] = field(default_factory=list)
+    read: ReadMoments | None = None
     rows: list[GroupDetail] = field(default_factory=list)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupPartition, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_details import GroupDetails
@@ -73,6 +73,7 @@ class ListedGroups:
     """Makes the messages about the groups of one snapshot.
 
     ``messages``: those of partitions. ``results``: shared by all that are about the snapshot. ``commands``: for the cluster of a group.
+    ``read``: when log dirs were read.
     """
 
     judged: JudgedGroups
@@ -80,6 +81,7 @@ class ListedGroups:
     messages: Callable[[], GroupPartitions]
     details: MakeDetails = lambda _: None
     commands: Callable[[GroupSummary], Commands] = lambda _: Commands()
+    read: ReadMoments | None = None
 
     def rejudged(self, query: str) -> "ListedGroups":
         """The same, judged by the parameters of a query that are named in `JUDGED_BY`.
@@ -130,7 +132,7 @@ class ListedGroups:
         some = cut(self._sheet, request)
         rows = [self.summary(item) for item in some.items]
         unread = sum(self.snapshot.unread.values())
-        return some.page(GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread)
+        return some.page(GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread, read=self.read)
 
     @cached_property
     def _sheet(self) -> Sheet:

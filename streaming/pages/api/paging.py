@@ -66,7 +66,7 @@ class PageRows:
     matched: int
     total: int
 
-    def page(self, kind: Callable[..., P], at_ms: int, rows: Sequence[PublicMessage], **others: int) -> P:
+    def page(self, kind: Callable[..., P], at_ms: int, rows: Sequence[PublicMessage], **others: object) -> P:
         """The message with these rows; ``others``: the fields that only this kind has."""
         request = self.request
         place = {"total": self.total, "matched": self.matched, "offset": request.offset}

@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.broker.protocol.count_json import CountPage
 from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles, LogDirUse
-from streaming.broker.protocol.group_json import BatchCheck, GroupDetail, GroupFinding, GroupPage, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_json import (
+    BatchCheck,
+    GroupDetail,
+    GroupFinding,
+    GroupPage,
+    HoldingTransaction,
+    PendingOffset,
+    ReadMoments,
+)
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
 from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
@@ -76,6 +84,14 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("rows",), "list of `GroupSummary`"),
         (("omitted",), "so many are not followed, because of `groups_limit`"),
         (("unread",), "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing"),
+        (("read",), "when log dirs were read, a `ReadMoments`; `null` from a job, and with `--at`"),
+    ),
+    ReadMoments: (
+        (
+            ("commits_from_ms", "commits_until_ms"),
+            "between these, committed offsets were read; or when the checkpoint was written by which they count",
+        ),
+        (("ends_from_ms", "ends_until_ms"), "then, the ends of the logs that they are held against"),
     ),
     GroupDetail: (
         (("at_ms",), "as of when"),

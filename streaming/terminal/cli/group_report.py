@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
-from streaming.common.formatting import format_count, format_list, format_name
+from streaming.common.formatting import format_count, format_list, format_name, format_time
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
@@ -78,6 +78,17 @@ def assumed(groups: Sequence[GroupDetail]) -> Iterator[str]:
     partitions = sorted({(each.topic, each.partition) for group in groups for each in group.partitions if each.limits_assumed})
     if partitions:
         yield f"\n{_ASSUMED.format(format_list([f'{format_name(topic)}-{number}' for topic, number in partitions], 3))}"
+
+
+def read_between(read: ReadMoments | None) -> Iterator[str]:
+    """When what is told was read."""
+    if read is not None:
+        commits, ends = ((read.commits_from_ms, read.commits_until_ms), (read.ends_from_ms, read.ends_until_ms))
+        yield f"\nread: committed offsets {_between(*commits)}, then the ends of the logs {_between(*ends)}"
+
+
+def _between(first_ms: int, last_ms: int) -> str:
+    return " to ".join(format_time(each, "milliseconds") for each in (first_ms, last_ms))
 
 
 def head(group: GroupDetail) -> str:

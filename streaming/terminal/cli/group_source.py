@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import click
 
 from streaming import __version__
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, path_of
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, ReadMoments, path_of
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.formatting import format_be, format_count, format_name
@@ -59,6 +59,11 @@ class GroupSource:
         answers = None if self._reading is None else self._reading.judged_by(urlencode(self._judged_by))
         self._list = ListSource(replace(wanted, names=()), answers)
 
+    @property
+    def read(self) -> ReadMoments | None:
+        """When log dirs were read; None if a job was asked, or for what was at another time: a copy does not move."""
+        return None if self._reading is None or self._wanted.at is not None else self._reading.answers.read
+
     def all(self) -> GroupList:
         """All groups that hold the text, the worst first.
 
@@ -68,7 +73,7 @@ class GroupSource:
         page = self._page()
         if self._reading is None:
             return GroupList(page=page, doubts=tuple(_doubts(page)), coordinators=None)
-        return GroupList(page=page, doubts=self._reading.doubts, coordinators=self._reading.coordinators)
+        return GroupList(page=replace(page, read=self.read), doubts=self._reading.doubts, coordinators=self._reading.coordinators)
 
     def named(self) -> NamedGroups:
         """The groups with the names that are asked for, or all if there is none; of them those that hold the text.
@@ -88,7 +93,8 @@ class GroupSource:
             raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{_hint(missing)}" if missing else _none(wanted.text))
         at_ms = max((each.at_ms for each in groups), default=wanted.now_ms)
         groups.sort(key=lambda each: each.summary.group)
-        return NamedGroups(groups=GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups), missing=missing)
+        named = GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups, read=self.read)
+        return NamedGroups(groups=named, missing=missing)
 
     def _page(self, most: int = ALL_ROWS) -> GroupPage:
         return self._list.page(GROUPS_PATH, GroupPage, most, **self._judged_by, **self._chosen)

@@ -20,11 +20,11 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     and those that compaction has removed are not counted. Offsets are what kafka-consumer-groups calls LAG. The verdict is the worst of
     those that `segtail why GROUP` explains.
     """
-    from streaming.terminal.cli.group_report import assumed, assumed_groups, no_groups, partition_tables
+    from streaming.terminal.cli.group_report import assumed, assumed_groups, no_groups, partition_tables, read_between
 
     if wanted.names:
         named = source.named()
-        lines = [*partition_tables(named.groups.rows), *assumed(named.groups.rows)]
+        lines = [*partition_tables(named.groups.rows), *assumed(named.groups.rows), *read_between(source.read)]
         click.echo(named.groups.encode_readable() if wanted.form == "json" else "\n".join(lines))
         return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing)
     every = source.all()
@@ -33,5 +33,6 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     elif not every.page.rows:
         click.echo(no_groups(every.coordinators, every.page.total))
     else:
-        click.echo("\n".join([*text_table(GROUPS, every.page.rows, Times(every.page.at_ms)), *assumed_groups(every.page.rows)]))
+        table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms))
+        click.echo("\n".join([*table, *assumed_groups(every.page.rows), *read_between(source.read)]))
     return ended([each.verdict for each in every.page.rows], every.doubts)

@@ -1,42 +1,21 @@
-"""Replays the logs of group coordinators from their first byte, once: commits, groups, and since when commits do not move.
+"""One replica of a group coordinator's log, replayed once: commits, groups, and since when commits do not move.
 
 Only what is below the high watermark counts. What is known of that first is a checkpoint, so what comes after it is kept apart until the
 logs themselves are read.
 """
 
-import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-import numpy as np
-
-from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint
-from streaming.broker.disk.replay import batches_between
-from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.watcher.cursors import log_id
-from streaming.common.formatting import format_word
-from streaming.errors import FormatError
-from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState
+from streaming.broker.disk.logdirs import Partition
 from streaming.kafka.groups.assignments import of_record, packed
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupChanges
-from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, new_replay
+from streaming.kafka.groups.replays import Replay
 from streaming.kafka.groups.share_log import ShareLog
-from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, group_records
-from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
-from streaming.kafka.scan.walk import Bytes
+from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords
+from streaming.kafka.scan.share_records import ShareRecord, ShareRecords
 from streaming.terminal.offline.unmoved_offsets import CommitKey, UnmovedOffsets
-
-log = logging.getLogger(__name__)
-
-LARGEST_BATCH_BYTES = 256 << 20
-_END = 2**63 - 1
-_TRIES = 3
-
 
 MOST_KEPT = 100_000
 """So many records that may be above the high watermark are kept apart; of more, the first count as if they were below it."""
@@ -63,13 +42,17 @@ class AsOf:
 class Replayed:
     """One replica of a coordinators' log, replayed up to ``replicated``, which is the high watermark by the checkpoint.
 
-    ``checkpoint_ms``: when that was written, Unix milliseconds, -1 if it is not known. ``upto``: the end of the log when it was read.
+    ``checkpoint_ms``: when that was written, Unix milliseconds, -1 if it is not known. ``upto``: the end of the log when it was read last;
+    ``anchor``: the header of the batch before it. ``begun_ms``, ``read_ms``: when that reading began and ended.
     """
 
     partition: Partition
     replicated: int
     checkpoint_ms: int
+    begun_ms: int
     upto: int = 0
+    anchor: bytes = b""
+    read_ms: int = -1
     replay: Replay
     _unmoved: UnmovedOffsets = field(default_factory=UnmovedOffsets)
     _later: deque[Record] = field(default_factory=deque)
@@ -82,6 +65,18 @@ class Replayed:
             below += [self._later.popleft() for _ in range(len(self._later) - MOST_KEPT)]
         self._apply(below, self._later[0].record_offset if self._later else min(upto, max(self.replicated, 0)), unreadable)
         self.upto = upto
+
+    def note_high_watermark(self, replicated: int, checkpoint_ms: int) -> None:
+        """The checkpoint was written anew."""
+        self.checkpoint_ms = checkpoint_ms
+        if replicated > self.replicated:
+            self.replicated = replicated
+            below = [self._later.popleft() for each in tuple(self._later) if each.record_offset < replicated]
+            self._apply(below, min(self.upto, replicated))
+
+    def as_of_ms(self, high_watermark: int) -> int:
+        """The moment of which the commits below a high watermark are at least."""
+        return self.checkpoint_ms if high_watermark < self.upto and 0 <= self.checkpoint_ms < self.begun_ms else self.begun_ms
 
     def places(self, changes: GroupChanges) -> Iterator[CommitPlace]:
         """What any commit is of, of all ``changes`` of the replay and of what may be above the high watermark."""
@@ -115,96 +110,3 @@ class Replayed:
         commits = tuple(each for each in records if not isinstance(each, ShareRecord))
         self._unmoved.note(commits)
         self.replay.replay(GroupRecords(commits, unreadable), upto)
-
-
-def replay_coordinators(
-    log_dirs: Iterable[LogDir],
-    coordinators: Collection[int] | None,
-    wanted: Callable[[str], bool],
-    groups_limit: int,
-    paced: Callable[[int], None],
-) -> tuple[list[Replayed], list[str]]:
-    """Replay every replica of the coordinators' logs; returns also what could not be read, in sentences.
-
-    Args:
-        coordinators: which partitions of `__consumer_offsets`; None for all.
-        wanted: which groups.
-        groups_limit: the most groups of each replica.
-        paced: called with the number of bytes after each window that was read; it may wait.
-    """
-    found, doubts = [], []
-    for partition in _logs(log_dirs, coordinators):
-        for left in reversed(range(_TRIES)):
-            try:
-                found.append(_replay(partition, wanted, GroupLimit(groups_limit), paced))
-                break
-            except (FormatError, OSError) as error:  # compaction may have replaced a segment meanwhile: the next try lists it anew
-                if not left:
-                    log.warning("a group coordinator's log cannot be read", extra={"path": str(partition.path), "error": str(error)})
-                    doubts.append(f"groups of {format_word(str(partition.path))} are not known: {error}")
-    return found, doubts
-
-
-def _logs(log_dirs: Iterable[LogDir], coordinators: Collection[int] | None) -> Iterator[Partition]:
-    for log_dir in log_dirs:
-        try:
-            partitions = list_partitions(log_dir)
-        except OSError as error:  # the reading of the log dirs reports it
-            log.warning("log dir cannot be read", extra={"path": str(log_dir.path), "error": str(error)})
-            continue
-        for each in partitions:
-            other = each.topic == OFFSETS_TOPIC and coordinators is not None and each.partition not in coordinators
-            if each.topic in COORDINATED_TOPICS and each.state is DirState.LIVE and not other:
-                yield each
-
-
-def _replay(partition: Partition, wanted: Callable[[str], bool], limit: GroupLimit, paced: Callable[[int], None]) -> Replayed:
-    replicated, checkpoint_ms = _checkpoint(partition)
-    replayed = Replayed(
-        partition=partition,
-        replicated=replicated,
-        checkpoint_ms=checkpoint_ms,
-        replay=new_replay(log_id(partition), str(partition.path), limit),
-    )
-    for batches, buffer in _whole_batches(partition.path):
-        upto = int(batches.last_offset[-1]) + 1
-        if isinstance(replayed.replay, ShareLog):
-            shared = share_records(batches, buffer)
-            replayed.take([each for each in shared.records if wanted(each.key.group)], shared.unreadable, upto)
-        else:
-            records = group_records(batches, buffer)
-            some = [each for each in records.records if isinstance(each, EndMarker) or wanted(_group_of(each))]
-            replayed.take(some, records.unreadable, upto)
-        paced(int(batches.size.sum()))
-    return replayed
-
-
-def _checkpoint(partition: Partition) -> tuple[int, int]:
-    """The high watermark of a log by the checkpoint, and when that was written: its time first, it may be written anew at any time."""
-    path = partition.log_dir.path / HIGH_WATERMARK_CHECKPOINT
-    try:
-        written_ms = path.stat().st_mtime_ns // 1_000_000
-    except OSError:
-        written_ms = -1
-    return load_offset_checkpoint(partition.log_dir, HIGH_WATERMARK_CHECKPOINT).of(partition), written_ms
-
-
-def _group_of(record: Commit | GroupRecord) -> str:
-    return record.group if isinstance(record, Commit) else getattr(record.key, "group", "")
-
-
-def _whole_batches(directory: Path) -> Iterator[tuple[Batches, Bytes]]:
-    """The batches of a log, some at a time, with the buffer that they are in."""
-    segments, buffer, begin = list_segments(directory), window(), 0
-    while True:
-        for batches, _ in batches_between(segments, begin, _END, buffer):
-            needed = int(batches.positions[-1] + batches.size[-1])
-            if needed > len(buffer):  # of a batch that is larger than the buffer only the header was read
-                break
-            yield batches, buffer
-            begin = int(batches.last_offset[-1]) + 1
-        else:
-            return
-        if needed > LARGEST_BATCH_BYTES:
-            raise FormatError(f"a batch of {needed} bytes at offset {begin}")
-        buffer = np.empty(needed, np.uint8)

@@ -14,9 +14,9 @@ from streaming.common.settings import Settings
 from streaming.pages.api.state import State
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.doubts import unread
-from streaming.terminal.offline.group_reading import groups_in, replay_groups
+from streaming.terminal.offline.group_reading import groups_in, replay_groups, see_with_commits
 from streaming.terminal.offline.judged_reading import agent_of, judged
-from streaming.terminal.offline.single_reading import SingleReading, see_twice
+from streaming.terminal.offline.single_reading import SingleReading
 
 
 def read_everything(
@@ -45,8 +45,8 @@ def read_everything(
         return Scope(wants=chosen[0], once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
-        shown, snapshot = see_twice(reading)
-        groups = groups_in(reading, shown, snapshot, before, (), settings, now_ms)
+        shown, snapshot, ends = see_with_commits(reading, before)
+        groups = groups_in(reading, shown, snapshot, before, (), settings, now_ms, ends)
         agent = agent_of(reading)
         doubts = (
             *groups.doubts,

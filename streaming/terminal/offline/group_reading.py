@@ -1,7 +1,8 @@
 """Consumer groups from log dirs, read once: what is left to read, until when, and what holds them up.
 
-First the coordinators' logs are replayed, then the logs are read that groups read: so no commit is newer than the data that it is held
-against. Then those logs are counted from the smallest committed offset on.
+First the coordinators' logs are replayed, then the logs are read that groups read. Both take long, so then both are read on: what has come
+meanwhile takes milliseconds. So no commit is newer than the data that it is held against, and hardly older. Then those logs are counted
+from the smallest committed offset on.
 """
 
 import sys
@@ -10,12 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from urllib.parse import unquote
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.logdirs import Partition
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.broker.watcher.cursors import log_id
@@ -47,14 +50,22 @@ from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGro
 from streaming.pages.api.paging import page_request
 from streaming.pages.listings.group_list import GROUPS
 from streaming.terminal.offline.cluster_logs import ClusterLogs
-from streaming.terminal.offline.coordinator_replay import Replayed, replay_coordinators
+from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading
+from streaming.terminal.offline.coordinator_replay import Replayed
 from streaming.terminal.offline.disk_past import DiskPast
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, silent, unread
+from streaming.terminal.offline.group_moments import EndMoments, moments
 from streaming.terminal.offline.judged_reading import agent_of
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, see_twice
+
+_PARTS_OF_SECOND = 10
+"""What is read in this part of a second by `read_rate` is little."""
+
+_MOST_READINGS = 5
+"""So often coordinators' logs are read on that grow as fast as they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +126,8 @@ def read_groups(
         return Scope(wants=lambda partition: chosen[0](partition) and reads(partition.topic, partition.partition), once=True)
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
-        seen, snapshot = see_twice(reading)
-        groups = groups_in(reading, seen, snapshot, before, names, settings, now_ms)
+        seen, snapshot, read = see_with_commits(reading, before)
+        groups = groups_in(reading, seen, snapshot, before, names, settings, now_ms, read)
         return replace(groups, doubts=(*groups.doubts, *chosen[0].doubts()))
 
 
@@ -126,10 +137,14 @@ class ReplayedGroups:
 
     cluster: ClusterView
     coordinators: frozenset[int] | None
-    replayed: Sequence[Replayed]
+    logs: CoordinatorLogs
     needed: frozenset[TopicPartition]
-    doubts: Sequence[str]
     paced: ReadPace
+    few_bytes: int
+
+    def read_on(self) -> None:
+        """Read what has come since, until that is little; the last time it takes milliseconds."""
+        _read_on(self.logs, self.few_bytes)
 
 
 def replay_groups(
@@ -148,9 +163,23 @@ def replay_groups(
     coordinators = frozenset(coordinator_partition(name, count) for name in names) if names and count and whole else None
     paced = ReadPace(settings.read_rate, clock, sleep, progress)
     wanted = frozenset(possible for name in names for possible in possible_names(name)).__contains__ if names else _any
-    replayed, doubts = replay_coordinators(log_dirs, coordinators, wanted, settings.groups_limit, paced)
-    needed = frozenset(place for each in replayed for place in _partitions_of(each, cluster))
-    return ReplayedGroups(cluster=cluster, coordinators=coordinators, replayed=replayed, needed=needed, doubts=doubts, paced=paced)
+    few_bytes = settings.read_rate // _PARTS_OF_SECOND
+    logs = CoordinatorLogs(
+        CoordinatorReading(wanted=wanted, groups_limit=settings.groups_limit, paced=paced, clock_ms=lambda: int(clock() * 1000))
+    )
+    logs.read(log_dirs, coordinators)
+    _read_on(logs, few_bytes)  # what is committed for the first time meanwhile, is read too
+    needed = frozenset(place for each in logs.replayed for place in _partitions_of(each, cluster))
+    return ReplayedGroups(cluster=cluster, coordinators=coordinators, logs=logs, needed=needed, paced=paced, few_bytes=few_bytes)
+
+
+def see_with_commits(reading: SingleReading, before: ReplayedGroups) -> tuple[View, Snapshot, EndMoments]:
+    """Read on in the coordinators' logs, right then in all others, and see; also when the others were read on."""
+    before.read_on()
+    from_ms = reading.agent.now_ms
+    reading.again()
+    seen, snapshot = see_twice(reading)
+    return seen, snapshot, EndMoments(from_ms=from_ms, until_ms=reading.agent.now_ms)
 
 
 def groups_in(
@@ -161,14 +190,16 @@ def groups_in(
     names: Collection[str],
     settings: Settings,
     now_ms: int,
+    ends: EndMoments,
 ) -> GroupReading:
     """The groups, held against logs that were read after the coordinators' logs had been replayed."""
     tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
     directories = {key: tail.partition.path for key, tail in tails.items()}
     view = _view(reading, logs, snapshot, tails, now_ms)
-    replayed = [each for each in before.replayed if directories.get(log_id(each.partition), each.partition.path) == each.partition.path]
+    replayed = [each for each in before.logs.replayed if _is_read(each.partition, directories)]
     current = currents(view)
-    as_of = [each.as_of(_high_watermark(each, current)) for each in replayed]
+    high_watermarks = [_high_watermark(each, current) for each in replayed]
+    as_of = [each.as_of(upto) for each, upto in zip(replayed, high_watermarks, strict=True)]
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
     agent = LocalAgent(directories, before.paced)
     tracker = GroupTracker(EVERYTHING, stopped_after_ms, DiskPast(as_of, agent, now_ms), settings.throwaway_groups)
@@ -180,7 +211,7 @@ def groups_in(
     observed = {(key.topic, key.partition) for key in tails}
     reads = partial(_reads, before.needed, before.coordinators)
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
-    doubts = [*before.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
+    doubts = [*before.logs.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += silent(agent_of(reading), now_ms)
     doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
     answers = ListedGroups(
@@ -189,6 +220,7 @@ def groups_in(
         messages=lambda: GroupPartitions(groups, logs, snapshot.topic_names),
         details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),
         commands=partial(_commands, reading.agent.cluster, groups),
+        read=moments(replayed, high_watermarks, ends),
     )
     there = {*answers.totals.names}
     return GroupReading(
@@ -239,6 +271,17 @@ def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> Group
     for question in (*about_ends, *about_commits):
         tracker.answer(question, agent.positions(question.asked))
     return tracker.finish()
+
+
+def _read_on(logs: CoordinatorLogs, few_bytes: int) -> None:
+    for _ in range(_MOST_READINGS):
+        if logs.read_on() <= few_bytes:
+            break
+
+
+def _is_read(log: Partition, directories: Mapping[LogKey, Path]) -> bool:
+    """Whether a replica of a coordinators' log is the one that is read, or none is: during a move between log dirs there are two."""
+    return directories.get(log_id(log), log.path) == log.path
 
 
 def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> int:

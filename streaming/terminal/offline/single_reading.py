@@ -88,6 +88,10 @@ class SingleReading:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.agent.close()
 
+    def again(self) -> None:
+        """Read on in all logs."""
+        self._take(self.agent.again([tail.partition.path for tail in self.agent.watcher.tails()]))
+
     def data_again(self, directories: Collection[Path]) -> None:
         """Read on in logs of data, and keep the coordinators' logs as they were read before.
 
