@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
-from streaming.cluster.consumers.group_past import AppendedNext, Past
+from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
@@ -78,7 +78,7 @@ class GroupMemory:
             first round is not known.
     """
 
-    def __init__(self, past: Past | None = None) -> None:
+    def __init__(self, past: GroupPast | None = None) -> None:
         self._past = past
         self._key: Longs = np.empty(0, np.int64)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}

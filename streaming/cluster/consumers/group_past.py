@@ -28,7 +28,7 @@ class AppendedNext:
         return undated
 
 
-class Past(Protocol):
+class GroupPast(Protocol):
     """For whoever looks once."""
 
     def since(self, rows: CommitRows) -> Longs:

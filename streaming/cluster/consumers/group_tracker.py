@@ -17,7 +17,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagR
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory
-from streaming.cluster.consumers.group_past import Past, watched
+from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rates import Rates
@@ -100,7 +100,7 @@ class GroupTracker:
         self,
         export: Export,
         stopped_after_ms: int,
-        past: Past | None = None,
+        past: GroupPast | None = None,
         throwaway: re.Pattern[str] = _NONE,
     ) -> None:
         self.store = CommitStore()

@@ -16,7 +16,7 @@ from streaming.terminal.offline.local_agent import LocalAgent
 
 
 class DiskPast:
-    """As `Past`.
+    """As `GroupPast`.
 
     Args:
         agent: of the logs that groups read, which it has counted by the time that it is asked.
