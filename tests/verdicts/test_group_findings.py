@@ -366,6 +366,7 @@ def test_a_consumer_that_keeps_up_loses_nothing_though_retention_deletes_everyth
     assert kind(next_timestamp_ms=NOW - HOUR, next_append_ms=NOW - HOUR + 1) == "fine"
     assert kind(next_timestamp_ms=NOW - HOUR + 1, stopped_since_ms=NOW - 1000) == "will_lose"
     assert kind(next_timestamp_ms=-1) == "will_lose"
+    assert kind(next_timestamp_ms=NOW + 5) != "will_lose"  # appended after the moment as of which it is judged
     old = NOW - 8 * HOUR
     later = NOW + 5 * HOUR
     assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0, loss_ms=later) == "catching_up"

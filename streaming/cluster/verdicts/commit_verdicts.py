@@ -75,7 +75,7 @@ class _Judge:
         appended = snapshot.found.appended
         self._next_ms = appended.latest_ms
         self._pending_ms = _pending_ms(snapshot, pending)
-        self._age, self._most_age = (np.where(ms >= 0, now_ms - ms, ABSENT) for ms in (self._next_ms, appended.earliest_ms))
+        self._age, self._most_age = (np.where(ms >= 0, np.maximum(now_ms - ms, 0), ABSENT) for ms in (self._next_ms, appended.earliest_ms))
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
