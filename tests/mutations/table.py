@@ -72,7 +72,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         name="judge-keeps-up",
         file="streaming/cluster/verdicts/commit_verdicts.py",
         before="keeps_up = (age >= 0) & (age < left)",
-        after="keeps_up = (self._age >= 0) & (self._age <= left)",
+        after="keeps_up = (age >= 0) & (age <= left)",
         why="A group half of whose time has passed would be said to keep up.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),
