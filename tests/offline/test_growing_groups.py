@@ -157,6 +157,19 @@ def test_a_log_that_cannot_be_read_on_is_as_it_was(growing: Growing, monkeypatch
     assert committed(logs) == [STEP]
 
 
+@pytest.mark.parametrize("truncated", [False, True])
+def test_a_checkpoint_that_is_written_meanwhile_hides_no_earlier_commit(growing: Growing, truncated: bool) -> None:
+    growing.commit(100)
+    logs = logs_of(growing)
+    if truncated:
+        growing.coordinator.truncate(1)
+        growing.commit(100, epoch=1)
+    growing.commit(111)
+    logs.read_on()
+    (replayed,) = logs.replayed
+    assert replayed.as_of(2).changes[0].commits["offset"].to_pylist() == [100]
+
+
 def test_only_what_is_new_is_read_again(growing: Growing) -> None:
     logs = logs_of(growing)
     assert logs.read_on() == 0

@@ -78,7 +78,7 @@ class CoordinatorLogs:
             try:
                 more = _read_on(replayed, self.reading)
                 if more is None:
-                    self.replayed[item] = _replay(replayed.partition, self.reading)
+                    self.replayed[item] = _replay(replayed.partition, self.reading, (replayed.replicated, replayed.checkpoint_ms))
                 read += more or 0
             except (FormatError, OSError) as error:
                 log.info("a group coordinator's log is not read on", extra={"path": str(replayed.partition.path), "error": str(error)})
@@ -98,9 +98,9 @@ def _logs(log_dirs: Iterable[LogDir], coordinators: Collection[int] | None) -> I
                 yield each
 
 
-def _replay(partition: Partition, reading: CoordinatorReading) -> Replayed:
+def _replay(partition: Partition, reading: CoordinatorReading, checkpoint: tuple[int, int] | None = None) -> Replayed:
     begun_ms = reading.clock_ms()
-    replicated, checkpoint_ms = _checkpoint(partition)
+    replicated, checkpoint_ms = checkpoint or _checkpoint(partition)
     replayed = Replayed(
         partition=partition,
         replicated=replicated,
@@ -115,12 +115,10 @@ def _replay(partition: Partition, reading: CoordinatorReading) -> Replayed:
 def _read_on(replayed: Replayed, reading: CoordinatorReading) -> int | None:
     """Read on where a replay has ended; None if what was read is not there any more, as after a truncation, so that nothing was taken."""
     begun_ms = reading.clock_ms()
-    high_watermark = _checkpoint(replayed.partition)
     segments = list_segments(replayed.partition.path)
     boundary = find_offset(segments, replayed.upto, window())
     if replayed.upto and (boundary.next_offset != replayed.upto or boundary.anchor not in (replayed.anchor, b"")):
         return None
-    replayed.note_high_watermark(*high_watermark)
     read = _take(replayed, segments, replayed.upto, reading)
     replayed.begun_ms = begun_ms
     return read

@@ -42,6 +42,8 @@ class AsOf:
 class Replayed:
     """One replica of a coordinators' log, replayed up to ``replicated``, which is the high watermark by the checkpoint.
 
+    That is the one from before anything was read, also when the log is read on: the high watermark that counts in the end is never lower.
+
     ``checkpoint_ms``: when that was written, Unix milliseconds, -1 if it is not known. ``upto``: the end of the log when it was read last;
     ``anchor``: the header of the batch before it. ``begun_ms``, ``read_ms``: when that reading began and ended.
     """
@@ -65,14 +67,6 @@ class Replayed:
             below += [self._later.popleft() for _ in range(len(self._later) - MOST_KEPT)]
         self._apply(below, self._later[0].record_offset if self._later else min(upto, max(self.replicated, 0)), unreadable)
         self.upto = upto
-
-    def note_high_watermark(self, replicated: int, checkpoint_ms: int) -> None:
-        """The checkpoint was written anew."""
-        self.checkpoint_ms = checkpoint_ms
-        if replicated > self.replicated:
-            self.replicated = replicated
-            below = [self._later.popleft() for each in tuple(self._later) if each.record_offset < replicated]
-            self._apply(below, min(self.upto, replicated))
 
     def as_of_ms(self, high_watermark: int) -> int:
         """The moment of which the commits below a high watermark are at least."""
