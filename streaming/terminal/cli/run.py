@@ -12,6 +12,7 @@ import click
 
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
+from streaming.pages.exposition.textfile import require_place, write_textfile
 from streaming.terminal.cli.catch_up_line import shown_until
 from streaming.terminal.cli.options import keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
@@ -66,8 +67,8 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: int | Non
         raise UsageError("both log_dirs and agents are given: for log dirs the job starts an agent of its own; name one of the two")
     if not settings.log_dirs and not settings.agents:
         raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B, or agents elsewhere with --agents")
-    if textfile is not None and not textfile.absolute().parent.is_dir():
-        raise UsageError(f"--textfile {textfile}: the directory {textfile.absolute().parent} does not exist")
+    if textfile is not None:
+        require_place(textfile)
     require_spark_extra("run")
     signals = Signals()
     try:
@@ -82,7 +83,6 @@ def _clock(at: int | None) -> Callable[[], float]:
 
 def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None, clock: Callable[[], float]) -> None:
     from streaming.pages.exposition.render import render
-    from streaming.pages.exposition.textfile import write_textfile
     from streaming.spark.job.job import Job
 
     with Job(settings, clock=clock, serve=not once) as job:
