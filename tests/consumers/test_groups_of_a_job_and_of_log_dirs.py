@@ -79,7 +79,9 @@ def _sent(messages: Iterable[bytes | pa.Buffer]) -> Iterator[bytes]:
     return (bytes(memoryview(each)) for each in messages)
 
 
-def reported_by_job(path: Path, scratch: Path, now_ms: int, tracker: GroupTracker | None = None) -> dict[str, GroupDetail]:
+def reported_by_job(
+    path: Path, scratch: Path, now_ms: int, tracker: GroupTracker | None = None, settings: Settings = SETTINGS
+) -> dict[str, GroupDetail]:
     """What a job says, with an agent and its ladders, by all of its parts but Spark: one that has just begun, or has seen what its
     tracker has.
     """
@@ -91,7 +93,7 @@ def reported_by_job(path: Path, scratch: Path, now_ms: int, tracker: GroupTracke
     asked = reader.asked(plan)
     (rows,) = read_range(agent.service, asked).combine_chunks().to_batches()
     folded = fold_shard(0, ShardState(None, lambda: None), [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
-    table = Table(replicas="leaders", stale_after_s=1e12, series_limit=0, context=context_of(SETTINGS, once=False))
+    table = Table(replicas="leaders", stale_after_s=1e12, series_limit=0, context=context_of(settings, once=False))
     assert folded.changed_rows is not None
     table.apply(pa.Table.from_batches([unpack_rows(folded.changed_rows, STATES)], STATES))
     status = agent.service.status()

@@ -14,6 +14,7 @@ from streaming.cluster.consumers.group_sums import UNTIMED
 from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
 from streaming.cluster.verdicts.group_catching_up import outruns
 from streaming.cluster.verdicts.group_danger import endangered_losses
+from streaming.cluster.verdicts.group_stands import stands_still
 from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Flags, Longs
 
@@ -80,6 +81,10 @@ class _Judge:
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
         self._remembered = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_remembered_ms)
+        progress = snapshot.progress
+        self._stands, self._perhaps_stands = (
+            stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
+        )
         self._outruns = outruns(snapshot, usage, now_ms)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
@@ -156,7 +161,10 @@ class _Judge:
 
     def _perhaps_loses(self) -> Flags:
         """Whether that depends on when the next record was appended, and nothing shows it."""
-        return self._will_lose(self._most_age) & ~self._will_lose(self._age) & self._snapshot.found.appended.undated
+        found = self._snapshot.found
+        soon = (found.loss_ms >= 0) & (found.loss_ms - self._now_ms <= self._bounds.loss_within_ms)
+        perhaps = self._will_lose(self._most_age) | (soon & self._perhaps_stands & ~self._outruns)
+        return perhaps & ~self._will_lose(self._age) & found.appended.undated
 
     def _will_lose(self, age: Longs) -> Flags:
         """Whether the next unread record, of that age, is deleted soon, and nothing shows that it is read before.
@@ -167,7 +175,7 @@ class _Judge:
         found, progress = self._snapshot.found, self._snapshot.progress
         left = found.loss_ms - self._now_ms
         soon = (found.loss_ms >= 0) & (left <= self._bounds.loss_within_ms)
-        stands = self._deserted | found.stopped
+        stands = self._deserted | found.stopped | self._stands
         keeps_up = (age >= 0) & (age < left)
         faster = progress.rate - np.maximum(self._appended, 0.0)
         needs_ms = 1000 * np.maximum(self._lag, 0) / np.where(faster > 0, faster, 1.0)
