@@ -118,6 +118,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
             stopped_since_ms=column("stopped_since_ms"),
             stopped_earlier=column("stopped_earlier") > 0,
             perhaps_since_ms=column("stopped_since_ms"),
+            unmoved_ms=column("stopped_since_ms"),
             lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, column("lost_lately_ms")),
             lost_lately=LostLately(
                 records=column("lost_lately_records"), offsets=column("lost_lately_offsets"), last_ms=column("lost_lately_ms")

@@ -219,6 +219,30 @@ def test_a_group_has_stopped_since_its_offset_was_first_committed_or_the_record_
     assert cluster.one().stopped_since_ms == -1
 
 
+def test_after_a_loss_it_has_stopped_since_its_offset_was_committed_whatever_retention_has_left(cluster: Cluster) -> None:
+    """The next record that is left gets younger with each deletion, and the group stands all the time."""
+    for minutes in (50, 40, 20, 5):
+        cluster.append(batch(10, timestamp=NOW - minutes * 60_000))
+        cluster.orders.roll()
+    cluster.commit(4, at=NOW - 45 * 60_000)
+    since = []
+    for deleted in (10, 20, 30):
+        cluster.orders.delete_records(deleted)
+        (group,) = cluster.read().groups
+        since.append(group.partitions[0].stopped_since_ms)
+        assert kinds(group) == ["stopped", "lost"]
+    assert since == [NOW - 45 * 60_000] * 3
+
+
+def test_a_marker_that_was_deleted_stops_nobody(cluster: Cluster) -> None:
+    """It had read everything until a record came."""
+    emptied(cluster, old(5, producer=9, transactional=True), commit(9))
+    cluster.commit(5)
+    cluster.append(batch(1, timestamp=NOW - 60_000, producer=9, transactional=True), commit(9, epoch=1))
+    written_at(cluster.orders, NOW - 60_000)
+    assert (cluster.one().lost_offsets, cluster.one().stopped_since_ms, cluster.one().verdict) == (1, -1, "perhaps_lost")
+
+
 def test_commits_that_are_aborted_or_wait_do_not_move_a_group(cluster: Cluster) -> None:
     cluster.append(old(10))
     cluster.commit(4, producer=5)

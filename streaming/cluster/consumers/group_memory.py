@@ -45,15 +45,17 @@ class GroupProgress:
 
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
     is the first round in which it was known, or when its next record was appended at the latest, and it may have stopped before.
-    ``perhaps_since_ms``: since when it may have stopped, by the earliest time of that append. ``lost_ms``: when a round last found that
-    records were deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late. ``lost_records``: what
-    the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it. ``rate``: records a
-    second that it has read lately, `ABSENT` if that is not known yet. ``speed``: as `Speeds`.
+    ``perhaps_since_ms``: since when it may have stopped, by the earliest time of that append. ``unmoved_ms``: since when its offset stays,
+    whatever is readable. ``lost_ms``: when a round last found that records were deleted before it had read them, `ABSENT` if none did;
+    ``lost_lately``: what they found so of late. ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT`
+    if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet.
+    ``speed``: as `Speeds`.
     """
 
     stopped_since_ms: Longs
     stopped_earlier: Flags
     perhaps_since_ms: Longs
+    unmoved_ms: Longs
     lost_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
@@ -151,6 +153,7 @@ class GroupMemory:
             stopped_since_ms=since,
             stopped_earlier=earlier,
             perhaps_since_ms=perhaps,
+            unmoved_ms=at["since_ms"],
             lost_ms=at["lost_ms"],
             lost_lately=self._losses.of(rows.key) if self._past is None else LostLately.unwatched(len(rows)),
             lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),

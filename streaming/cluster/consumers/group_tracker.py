@@ -26,7 +26,7 @@ from streaming.cluster.consumers.group_shares import done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
-from streaming.cluster.consumers.lost_records import lost_records
+from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
@@ -228,12 +228,13 @@ class GroupTracker:
         lag = lags(committed, ends, places)
         appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
         progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
+        lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
+        progress = progress if self._past is None else stopped_before(progress, lag, lost)
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
         stopped = (since >= 0) & (view.now_ms - since >= after_ms)
         byte_rate = self._ends.byte_rates(view.steady_ms)
         loss_ms, loss_end = _losses(view, logs, lag, byte_rate)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
-        lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
         found = CommitFacts(
             lags=lag,
             appended=appended,

@@ -5,12 +5,12 @@ may bound them. A topic whose log holds records and no marker has no transaction
 the offsets may have been markers: the last one of each transaction is, and a group that has read everything stands before it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Ends, Lags, Places
-from streaming.cluster.consumers.group_memory import records_before
+from streaming.cluster.consumers.group_memory import GroupProgress, records_before
 from streaming.cluster.consumers.group_shares import Done
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -43,6 +43,21 @@ def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, del
     records = np.select(table, (0, unread, watched, deleted.deleted_most), ABSENT)
     surely = (bounded & (deleted.deleted_least > 0)) | _without_transactions(lag, ends, places) | rows.share
     return LostRecords(records=records, doubtful=(records == ABSENT) & (lag.reason == KNOWN) & ~surely)
+
+
+def stopped_before(progress: GroupProgress, lag: Lags, lost: LostRecords) -> GroupProgress:
+    """For whoever looks once: where records have been deleted unread, a commit stands since it was made.
+
+    The next record that is left was not the first one that was readable, and it gets younger with each deletion. When the deleted ones
+    became readable is not on disk.
+    """
+    stands = (progress.stopped_since_ms != ABSENT) & (lag.below > 0) & (lost.records != 0) & ~lost.doubtful
+    return replace(
+        progress,
+        stopped_since_ms=np.where(stands, progress.unmoved_ms, progress.stopped_since_ms),
+        perhaps_since_ms=np.where(stands, progress.unmoved_ms, progress.perhaps_since_ms),
+        stopped_earlier=progress.stopped_earlier & ~stands,
+    )
 
 
 def _without_transactions(lag: Lags, ends: Ends, places: Places) -> Flags:
