@@ -586,8 +586,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="metrics-beyond-end",
         file="streaming/cluster/consumers/group_lag.py",
-        before="beyond = (committed.offset > ends.log_end) & (ends.log_end >= 0)",
-        after="beyond = (committed.offset >= ends.log_end) & (ends.log_end >= 0)",
+        before="after_end = (committed.offset > ends.log_end) & (ends.log_end >= 0)",
+        after="after_end = (committed.offset >= ends.log_end) & (ends.log_end >= 0)",
         why="Every group that has read everything would be beyond the end.",
         tests=("tests/consumers/test_group_lag.py",),
     ),

@@ -32,6 +32,7 @@ class LagReason(StrEnum):
     MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
     LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer
     VERSION = "agent_version"  # the leader's agent is of a version that counts no records
+    NEWER = "commit_newer"  # the committed offset is after the end of the log as it is known, which is perhaps older
     BEYOND = "beyond_end"  # the committed offset is after the end of the log: where the consumer will begin is not on disk
     REMOTE = "remote_log_start"  # the next record is only in remote storage
     DAMAGED = "damaged"
@@ -170,9 +171,11 @@ class Lags:
 def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     """Compute the lag of partitions; all three have one item for each."""
     start = committed.start
-    beyond = (committed.offset > ends.log_end) & (ends.log_end >= 0)
+    after_end = (committed.offset > ends.log_end) & (ends.log_end >= 0)
+    beyond = after_end & committed.beyond
     cut_short = ends.damaged & (committed.offset >= ends.log_end) & (ends.log_end >= 0)
-    blocked = first(committed.reason, ends.reason, coded(cut_short, LagReason.DAMAGED), coded(beyond & committed.beyond, LagReason.BEYOND))
+    outside = coded(beyond, LagReason.BEYOND), coded(after_end, LagReason.NEWER)
+    blocked = first(committed.reason, ends.reason, coded(cut_short, LagReason.DAMAGED), *outside)
     at_end = (start >= ends.high_watermark) & (ends.high_watermark >= 0)
     missing = (places.offset != start) | ((places.reason == KNOWN) & (places.edition != ends.edition))
     aborted = ends.data - ends.end_kept > places.aborted  # one of them may be next: only agents that are asked for it look it up

@@ -35,7 +35,6 @@ _COLUMNS = (
     "before",
     "isolation",
     "edition",
-    "beyond",
 )
 
 
@@ -88,10 +87,8 @@ class GroupMemory:
         self._last_ms = 0
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
-    def begin(self, rows: CommitRows, steady_ms: int) -> Flags:
-        """A round begins, with these commits, at ``steady_ms`` of a clock that nobody sets. Returns which of them were beyond the end of
-        their log in the round before.
-        """
+    def begin(self, rows: CommitRows, steady_ms: int) -> None:
+        """A round begins, with these commits, at ``steady_ms`` of a clock that nobody sets."""
         if not np.array_equal(rows.key, self._key):
             of, there = carried(self._key, rows.key)
             self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
@@ -105,8 +102,6 @@ class GroupMemory:
                 for name, column in self._counters.items()
             }
         self._rates.begin_round(steady_ms)
-        was_beyond: Flags = (self._columns["beyond"] > 0) & (self._columns["offset"] == rows.offset)
-        return was_beyond
 
     @property
     def counters(self) -> Counters:
@@ -140,7 +135,6 @@ class GroupMemory:
         self._last_ms = now_ms
         at["offset"] = np.where(waits, at["offset"], rows.offset)
         at["delivered"] = np.where(waits, at["delivered"], rows.delivered)
-        at["beyond"] = lags.beyond.astype(np.int64)
         known, readable = lags.reason == KNOWN, lags.left > 0
         begins = readable & (at["readable_ms"] == ABSENT)
         began_ms = now_ms if self._past is None else np.minimum(appended.latest_ms, now_ms)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagR
 from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory
+from streaming.cluster.consumers.group_newer import NewerCommits
 from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
@@ -110,6 +111,7 @@ class GroupTracker:
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
         self._past = past
         self._ends, self._memory = EndMemory(), GroupMemory(past)
+        self._newer = NewerCommits()
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
         self._isolations = Isolations()
         self._unread: dict[LogName, _Unread] = {}
@@ -136,7 +138,9 @@ class GroupTracker:
         self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
-        was_beyond = self._memory.begin(rows, view.steady_ms) | np.bool_(view.once)
+        rows, stays = self._newer.take(rows, logs.log_end[logs.of_row])
+        commits = replace(commits, rows=rows)
+        self._memory.begin(rows, view.steady_ms)
         late = self._late(view)
         reason = _commit_reasons(commits, logs, late)
         self._round = _Round(
@@ -146,7 +150,7 @@ class GroupTracker:
             reason=reason,
             late=late,
             moved=self._ends.moved.copy(),
-            was_beyond=was_beyond,
+            was_beyond=stays | np.bool_(view.once),
             reads_uncommitted=self._isolations.update(rows, logs, reason),
         )
         return list(about_ends(logs, self._ends.wanted(logs)))

@@ -20,6 +20,7 @@ REASONS = {
     "agent_version": "the agent of the partition's leader is of an earlier version",
     "not_understood": "the commit is damaged, or of a later version of Kafka",
     "not_committed": "nothing is committed yet",
+    "commit_newer": "what it has committed is newer than what is known of the end of the partition, for a moment",
     "beyond_end": "the committed offset is beyond the end of the log",
 }
 """The reasons why a lag is not known."""
