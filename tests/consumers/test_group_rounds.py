@@ -417,6 +417,36 @@ def test_a_group_has_stopped_when_its_offset_stays_although_a_record_is_readable
     assert job.page()["group_stopped_partitions{g,orders}"] == 0
 
 
+def test_a_group_that_has_stopped_has_while_a_compacted_log_is_counted_anew() -> None:
+    """The records that are left change with each compaction, and are not known until they are counted. It stands since the same time."""
+    job = world()
+    agent, log = job.agents["a1"], job.agents["a1"].logs["orders", 0]
+    agent.commit(3, commit_ms=1_000_000)
+    job.round()
+    found = []
+    for number in range(4):
+        log.kinds[3 + number], log.state, log.edition = "gone", "FILLING", f"e{number + 2}"
+        job.put(end=10 + number)
+        for state in ("FILLING", "KNOWN"):
+            log.state = state
+            log.kinds += ["data"] * (11 + number - len(log.kinds))
+            job.put(end=11 + number)
+            snapshot = [job.round(STOPPED_MS / 1000) for _ in range(RETRIED_ROUNDS)][-1]
+            found.append((reasons(snapshot)[0], bool(snapshot.found.stopped[0]), snapshot.progress.stopped_since_ms.tolist()))
+    since = [1_000_000]
+    assert found == [("filling", True, since), ("", True, since)] * 4
+
+
+def test_a_group_that_has_moved_since_it_was_counted_has_not_stopped_while_a_log_is_counted_anew() -> None:
+    job = world()
+    agent, log = job.agents["a1"], job.agents["a1"].logs["orders", 0]
+    agent.commit(3, commit_ms=1_000_000)
+    job.round()
+    log.state, log.edition = "FILLING", "e2"
+    agent.commit(9, commit_ms=1_001_000)
+    assert [job.round(STOPPED_MS / 1000).progress.stopped_since_ms.tolist() for _ in range(3)] == [[-1]] * 3
+
+
 def test_a_group_without_a_readable_record_has_not_stopped() -> None:
     job = world(kinds=["data", "data", "control", "control"], end=4)
     job.agents["a1"].commit(2)

@@ -554,6 +554,19 @@ def test_nobody_is_slower_than_producers_that_append_nothing() -> None:
     assert only(replace(BEHIND, appended_rate=0.05)).verdict == "slower"
 
 
+def test_a_group_whose_log_is_counted_anew_is_not_slower_than_its_producers() -> None:
+    recounted = replace(BEHIND, unknown="filling", next_offset=-1, next_timestamp_ms=-1, lag_records_read_committed=-1)
+    assert only(recounted).verdict == "unknown"
+
+
+def test_a_group_that_stands_while_its_log_is_counted_anew_has_stopped_in_words() -> None:
+    stands = {"unknown": "filling", "next_offset": -1, "next_timestamp_ms": -1, "lag_records_read_committed": -1, "lag_bytes": -1}
+    assert only(replace(READING, stopped_since_ms=NOW - HOUR, **stands)).text == (
+        "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although records were readable; 50 offsets "
+        "left. The disk does not show what its consumers do with the record"
+    )
+
+
 def test_a_group_of_which_only_markers_are_left_needs_no_members() -> None:
     markers = replace(READING, lag_records_read_committed=0, lag_offsets=3, next_offset=-1, next_batch_bytes=-1)
     assert [each.verdict for each in stated(markers, members=0, state="Empty")] == ["only_markers"]

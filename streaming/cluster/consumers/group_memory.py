@@ -27,6 +27,7 @@ _COLUMNS = (
     "delivered",
     "since_ms",
     "readable_ms",
+    "seen_ms",
     "watched_ms",
     "lost_ms",
     "lost",
@@ -125,7 +126,7 @@ class GroupMemory:
         stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
         waits = rows.offset == NOT_REPLICATED  # what counts is not known for a moment: it has not moved by that
         moved = ~waits & (new | (at["offset"] != rows.offset) | (rows.share & (at["delivered"] != rows.delivered)))
-        for name in ("since_ms", "readable_ms", "watched_ms", "lost_ms"):
+        for name in ("since_ms", "readable_ms", "seen_ms", "watched_ms", "lost_ms"):
             at[name] = np.minimum(at[name], now_ms)
         at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
         if self._past is not None:
@@ -139,8 +140,11 @@ class GroupMemory:
         begins = readable & (at["readable_ms"] == ABSENT)
         began_ms = now_ms if self._past is None else np.minimum(appended.latest_ms, now_ms)
         at["readable_ms"] = np.where(known & ~readable, ABSENT, np.where(begins, began_ms, at["readable_ms"]))
+        at["seen_ms"] = np.where(known, np.where(readable, now_ms, ABSENT), at["seen_ms"])
         at["watched_ms"] = np.where(known & (at["watched_ms"] == ABSENT), now_ms, at["watched_ms"])
-        since = np.where(known & readable, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
+        recounted = (lags.reason == CODES[LagReason.FILLING]) & (lags.offsets > 0)  # as after each compaction: it stands on meanwhile
+        stands = (known & readable) | (recounted & (at["seen_ms"] != ABSENT) & (at["seen_ms"] >= at["since_ms"]))
+        since = np.where(stands, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
         perhaps = since if self._past is None else np.where(since != ABSENT, np.maximum(at["since_ms"], appended.earliest_ms), ABSENT)
         earlier = (since != ABSENT) & ((perhaps < since) | ((since <= at["watched_ms"]) & np.bool_(self._past is None)))
         return GroupProgress(

@@ -185,7 +185,7 @@ class _Judge:
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds
         falls_back = (rate >= 0) & (rate < self._appended) & (self._appended >= bounds.slower_from_rate)
-        slower: Flags = falls_back & (self._lag > 0) & (self._now_ms - self._next_ms >= bounds.slower_after_ms)
+        slower: Flags = falls_back & (self._lag > 0) & (self._age >= bounds.slower_after_ms)
         return slower
 
     def _skewed(self) -> Flags:

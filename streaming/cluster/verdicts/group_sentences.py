@@ -154,9 +154,10 @@ class Sentences:
         """It does not move."""
         since = "at least since" if partition.stopped_earlier else "since"
         done = ", and nothing after it was done with," if self._shares else ""
+        readable = f"the record at {partition.next_offset} is readable" if partition.next_offset >= 0 else "records were readable"
         return (
             f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {format_time(partition.stopped_since_ms)} "
-            f"({self._age(partition.stopped_since_ms)}) although the record at {partition.next_offset} is readable; "
+            f"({self._age(partition.stopped_since_ms)}) although {readable}; "
             f"{self._left(partition)}. The disk does not show what its consumers do with the record"
         )
 
