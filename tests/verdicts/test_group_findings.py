@@ -16,7 +16,7 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS
+from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from tests.builders import NOW
 from tests.group_snapshots import FACTS, Group, snapshot_of
@@ -47,7 +47,14 @@ HOLDING = HoldingTransaction(
     producer_id=7, producer_epoch=1, first_offset=100, start_ms=NOW - HOUR, last_append_ms=NOW - HOUR, transactional_id="pay 1"
 )
 HELD = replace(
-    READING, held=True, held_by=HOLDING, last_stable_offset=100, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1
+    READING,
+    held=True,
+    held_by=HOLDING,
+    last_stable_offset=100,
+    lag_records_read_committed=0,
+    next_offset=-1,
+    next_batch_bytes=-1,
+    next_timestamp_ms=NOW - HOUR // 6,
 )
 SERVER = "--bootstrap-server kafka-1:9092"
 
@@ -182,9 +189,9 @@ GOLDEN = [
     ),
     (
         "catching_up",
-        replace(READING, consumed_rate=12.5, appended_rate=10.0, next_append_ms=NOW - 8000),
+        replace(READING, consumed_rate=12.5, appended_rate=10.0, next_append_ms=NOW - 48_000),
         "catches up in 18s, at 2023-11-14T22:13:38Z: 12.5 records/s are read and 10.0 appended; 45 records left, 68.4 KiB, the next from "
-        "2023-11-14T22:13:12Z (8s ago)",
+        "2023-11-14T22:12:32Z (48s ago)",
         "",
     ),
     (
@@ -285,11 +292,13 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
 
 
 def test_every_kind_has_a_golden_text() -> None:
-    others = {"skewed", "no_members", "perhaps_lost", "between_runs"}
+    others = {"skewed", "no_members", "perhaps_lost", "between_runs", "no_offsets"}
     assert {kind for kind, *_ in GOLDEN} | others == {each.label for each in GroupVerdict}
 
 
-@pytest.mark.parametrize(("members", "protocol", "kind"), [(2, "consumer", "unknown"), (0, "consumer", "fine"), (2, "connect", "fine")])
+@pytest.mark.parametrize(
+    ("members", "protocol", "kind"), [(2, "consumer", "unknown"), (0, "consumer", "no_offsets"), (2, "connect", "no_offsets")]
+)
 def test_what_consumers_without_a_committed_offset_have_read_is_not_known(members: int, protocol: str, kind: str) -> None:
     (verdict,) = stated(members=members, protocol=protocol)
     assert (verdict.verdict, verdict.text) == (kind, NOT_ON_DISK if kind == "unknown" else NO_OFFSETS)
@@ -376,7 +385,7 @@ def test_a_consumer_that_keeps_up_loses_nothing_though_retention_deletes_everyth
 
 
 def test_a_group_that_waits_for_a_transaction_of_seconds_loses_nothing_though_little_is_kept() -> None:
-    held = replace(HELD, loss_ms=NOW + 60_000, next_timestamp_ms=NOW - 2_000)
+    held = replace(HELD, loss_ms=NOW + 60_000, next_timestamp_ms=NOW - 12_000)
     assert only(held).verdict == "held"
     both = stated(replace(held, next_timestamp_ms=NOW - 60_000))
     assert [each.verdict for each in both] == ["will_lose", "held"]
@@ -565,6 +574,47 @@ def test_a_group_that_stands_while_its_log_is_counted_anew_has_stopped_in_words(
         "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although records were readable; 50 offsets "
         "left. The disk does not show what its consumers do with the record"
     )
+
+
+@each_row(
+    "age_ms, verdict",
+    [(0, "fine"), (BOUNDS.held_from_ms - 1, "fine"), (BOUNDS.held_from_ms, "held"), (-1, "held"), (NOW + 1, "held")],
+)
+def test_each_transaction_holds_readers_back_for_a_moment_and_that_is_nothing(age_ms: int, verdict: str) -> None:
+    """A record from a clock that is ahead, and one without a time, do not show that it is a moment."""
+    found = only(replace(HELD, next_timestamp_ms=NOW - age_ms))
+    assert found.verdict == verdict
+    if verdict == "fine":
+        assert found.text == "nothing found: 50 offsets from 100 on are behind a transaction that is open since seconds"
+
+
+def test_a_group_at_the_tip_of_its_log_does_not_catch_up() -> None:
+    reads = replace(READING, consumed_rate=9.0, appended_rate=8.0)
+    ages = (BOUNDS.slower_after_ms - 1, BOUNDS.slower_after_ms, NOW + 1)
+    assert [only(replace(reads, next_timestamp_ms=NOW - age)).verdict for age in ages] == ["fine", "catching_up", "catching_up"]
+
+
+def test_markers_in_one_partition_are_nothing_beside_records_in_another() -> None:
+    markers = replace(READING, partition=0, lag_records_read_committed=0, lag_offsets=3, next_offset=-1, next_batch_bytes=-1)
+
+    def worst(*partitions: GroupPartition) -> str:
+        return judge_groups(snapshot_of(Group(partitions=partitions), now_ms=NOW), NOW).of_group("billing", 0).verdict.label
+
+    done = replace(markers, partition=1, lag_offsets=0)
+    assert [worst(markers), worst(markers, done), worst(markers, READING)] == ["only_markers", "only_markers", "fine"]
+
+
+@each_row("offsets, likely", [(1, "likely no record:"), (2, "likely no records:"), (3, "likely with records among them:")])
+def test_one_or_two_offsets_were_likely_markers_and_more_were_likely_records(offsets: int, likely: str) -> None:
+    text = Sentences(NOW).perhaps_lost(replace(READING, committed=40 - offsets, lost_offsets=offsets))
+    assert f"deleted, {likely}" in text
+    assert text.startswith(
+        f"{offsets} offset{'s' if offsets > 1 else ''} between the committed offset {40 - offsets} and the log start 40 w"
+    )
+
+
+def test_the_next_record_of_a_producer_that_is_ahead_is_no_event_to_come() -> None:
+    assert "the next from 2023-11-14T22:13:44Z (24s ahead)" in only(replace(READING, next_timestamp_ms=NOW + 24_000)).text
 
 
 def test_a_group_of_which_only_markers_are_left_needs_no_members() -> None:

@@ -24,7 +24,8 @@ class GroupVerdict(IntEnum):
     CATCHING_UP = 13  # it reads more than is appended
     BETWEEN_RUNS = 14  # nobody is there, as usual at this time
     ONLY_MARKERS = 15  # only markers or aborted records are left
-    FINE = 16  # nothing is left, or it goes on
+    NO_OFFSETS = 16  # nothing is committed, and nobody is there who would
+    FINE = 17  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:
@@ -40,7 +41,7 @@ class GroupVerdict(IntEnum):
 FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
 """The labels of verdicts that somebody should look at."""
 
-NOTHING_TO_DO = frozenset({GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label})
+NOTHING_TO_DO = frozenset({GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label, GroupVerdict.NO_OFFSETS.label})
 """The labels of verdicts that need nothing."""
 
 

@@ -77,6 +77,9 @@ class _Judge:
         self._next_ms = appended.latest_ms
         self._pending_ms = _pending_ms(snapshot, pending)
         self._age, self._most_age = (np.where(ms >= 0, np.maximum(now_ms - ms, 0), ABSENT) for ms in (self._next_ms, appended.earliest_ms))
+        waited_ms = now_ms - self._next_ms
+        self._waits_briefly = (self._next_ms >= 0) & (waited_ms >= 0) & (waited_ms < bounds.held_from_ms)
+        self._keeps_up = (self._next_ms >= 0) & (waited_ms < bounds.slower_after_ms)
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
@@ -122,7 +125,7 @@ class _Judge:
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(self._age),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
-            GroupVerdict.HELD: lags.held,
+            GroupVerdict.HELD: lags.held & ~self._waits_briefly,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
             GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
             GroupVerdict.STOPPED: found.stopped,
@@ -153,8 +156,8 @@ class _Judge:
         lags, lag, rate = self._snapshot.found.lags, self._lag, self._snapshot.progress.rate
         gone = lags.reason == CODES[LagReason.TOPIC_GONE]
         unknown = ~gone & ((lags.reason != KNOWN) | (lag < 0) | self._snapshot.found.perhaps_stopped | self._perhaps_loses())
-        markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share
-        catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate)
+        markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share & ~lags.held
+        catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate) & ~self._keeps_up
         between = ~gone & (lag > 0) & self._between
         verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.BETWEEN_RUNS, GroupVerdict.CATCHING_UP
         return np.select((unknown, markers, between, catches_up), verdicts, GroupVerdict.FINE)
@@ -185,7 +188,7 @@ class _Judge:
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds
         falls_back = (rate >= 0) & (rate < self._appended) & (self._appended >= bounds.slower_from_rate)
-        slower: Flags = falls_back & (self._lag > 0) & (self._age >= bounds.slower_after_ms)
+        slower: Flags = falls_back & (self._lag > 0) & (self._snapshot.found.lags.reason == KNOWN) & ~self._keeps_up
         return slower
 
     def _skewed(self) -> Flags:

@@ -40,7 +40,7 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, re
     else:
         of_each = [format_count(counts[CRITICAL], "critical problem")] if counts[CRITICAL] else []
         of_each += [format_count(counts[WARNING], "warning")] if counts[WARNING] else []
-        sentence = f"{' and '.join(of_each)} in {seen}. {first.what}"
+        sentence = f"{' and '.join(of_each)} in {seen}. {first.summary or first.what}"
     return sentence if ready else f"What was on the disks is still being read. {sentence}"
 
 

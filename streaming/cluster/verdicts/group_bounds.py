@@ -39,11 +39,12 @@ class GroupBounds:
     """From when on something is a verdict; times in milliseconds. What has not lasted for as long as an alert waits for has no severity.
 
     ``fetch_bytes``: what consumers fetch of a partition at once. ``loss_within_ms``: a loss that is further away is none yet, and one
-    beyond ``loss_soon_ms``, or of a partition that is not in danger, is only `INFO`. ``held_after_ms``: for so long readers may wait
-    for a transaction; ``pending_after_ms``, ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long
-    after it was seen, and ``lost_remembered_ms``: it is so for so long, also after the group has gone on. ``slower_after_ms``: with a next
-    record that is younger, a group keeps up, whatever its rate of the last minutes; ``slower_from_rate``: nor is a group slower than
-    producers that append fewer records a second, as what fades after a burst.
+    beyond ``loss_soon_ms``, or of a partition that is not in danger, is only `INFO`. ``held_from_ms``: a next record that is younger waits
+    for a transaction as each does for a moment; ``held_after_ms``: for so long readers may wait for one; ``pending_after_ms``,
+    ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long after it was seen, and ``lost_remembered_ms``: it
+    is so for so long, also after the group has gone on. ``slower_after_ms``: with a next record that is younger, a group keeps up, whatever
+    its rate of the last minutes; ``slower_from_rate``: nor is a group slower than producers that append fewer records a second, as what
+    fades after a burst.
     ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it. ``abandoned_after_ms``: after so
     long without members or a commit a group is abandoned, and not before ``abandoned_times`` its usual interval.
     """
@@ -51,6 +52,7 @@ class GroupBounds:
     fetch_bytes: int = 1 << 20
     loss_within_ms: int = 24 * 3_600_000
     loss_soon_ms: int = 4 * 3_600_000
+    held_from_ms: int = 10_000
     held_after_ms: int = 900_000
     pending_after_ms: int = 60_000
     pending_long_ms: int = 600_000

@@ -9,7 +9,7 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
-from streaming.cluster.verdicts.group_judge import FINE, Judgement
+from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.kafka.groups.group_states import GroupState
 
@@ -136,6 +136,8 @@ class GroupFindings:
             return words.catching_up(partition)
         if verdict is GroupVerdict.BETWEEN_RUNS:
             return words.between_runs(partition, self.summary)
+        if partition.held:
+            return words.waits_briefly(partition)
         return words.left(partition) if partition.lag else words.nothing_left()
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
@@ -167,7 +169,8 @@ def without_offsets(summary: GroupSummary) -> Judgement:
     not known nobody knows whether it has offsets. Members of other protocols, such as connect, commit none.
     """
     reads = summary.members > 0 and summary.protocol == "consumer"
-    return Judgement(CALM, GroupVerdict.UNKNOWN) if reads or summary.state == GroupState.UNKNOWN else FINE
+    unknown = reads or summary.state == GroupState.UNKNOWN
+    return Judgement(CALM, GroupVerdict.UNKNOWN if unknown else GroupVerdict.NO_OFFSETS)
 
 
 def _finding(judgement: Judgement, **fields: object) -> GroupFinding:

@@ -20,6 +20,7 @@ from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.group_states import GroupState
 
 _NO_CODE = np.int16(32_767)
+_ONLY_MARKERS, _FINE = (np.int16(CALM * len(GroupVerdict) + verdict) for verdict in (GroupVerdict.ONLY_MARKERS, GroupVerdict.FINE))
 _FAR = np.iinfo(np.int64).max
 
 
@@ -124,6 +125,9 @@ def _worst(snapshot: GroupSnapshot, commits: CommitVerdicts) -> Worst:
         np.minimum(code, np.where(severity == ABSENT, _NO_CODE, severity.astype(np.int16) * len(GroupVerdict) + verdict), out=code)
     worst = np.full(groups, _NO_CODE, np.int16)
     np.minimum.at(worst, rows.group, code)
+    has_left = np.zeros(groups, np.bool_)
+    has_left[rows.group[commits.lag > 0]] = True
+    worst[has_left & (worst == _ONLY_MARKERS)] = _FINE  # markers in some partitions are nothing beside records left in others
     since = np.full(len(rows), ABSENT, np.int64)
     for verdict, times in commits.since_ms.items():
         since = np.where(code % len(GroupVerdict) == verdict, times, since)

@@ -26,6 +26,9 @@ REASONS = {
 """The reasons why a lag is not known."""
 
 
+_FEW_MARKERS = 2
+"""So many offsets that were deleted after a committed one are likely markers."""
+
 _WHO_ENDS_IT = ". `segtail transactions --topic __consumer_offsets` shows who will end it"
 
 _WITH_UNCOMMITTED = " with read_uncommitted, as an offset behind an open transaction shows"
@@ -63,11 +66,13 @@ class Sentences:
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
         """Offsets were deleted, and nothing shows that one of them was a record."""
-        count = format_count(partition.lost_offsets, "offset")
+        one, few = partition.lost_offsets == 1, partition.lost_offsets <= _FEW_MARKERS
+        marker = f"likely no record{'' if one else 's'}: a transaction ends with a marker, which has an offset, too"
+        many = "likely with records among them: the marker of a transaction is one offset, and only aborted records are no loss"
         return (
-            f"{count} between the committed offset {partition.committed} and the log start {partition.log_start} "
-            f"{'was' if partition.lost_offsets == 1 else 'were'} deleted, perhaps none of them a record: a transaction ends with a marker, "
-            "which has an offset, too, and what these were is not on disk any more"
+            f"{format_count(partition.lost_offsets, 'offset')} between the committed offset {partition.committed} and the log start "
+            f"{partition.log_start} {'was' if one else 'were'} deleted, {marker if few else many}. What {'it was' if one else 'they were'} "
+            "is not on disk any more"
         )
 
     def went_on(self, partition: GroupPartition, at_ms: int) -> str:
@@ -130,6 +135,11 @@ class Sentences:
         verdict = f", which is {holding.verdict}," if holding.verdict not in _USUAL else ""
         ends = self._ends(holding)
         return f"held up by a transaction of producer {holding.producer_id}{name}{verdict} open{since}: {rest}{ends}"
+
+    def waits_briefly(self, partition: GroupPartition) -> str:
+        """An open transaction holds back what is left, as each does for a moment."""
+        left = format_count(max(0, partition.high_watermark - partition.last_stable_offset), "offset")
+        return f"nothing found: {left} from {partition.last_stable_offset} on are behind a transaction that is open since seconds"
 
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
@@ -250,7 +260,8 @@ class Sentences:
         size = f", {format_size(partition.lag_bytes)}" if partition.lag_bytes >= 0 else ""
         how = _WITH_UNCOMMITTED if partition.reads_uncommitted else ""
         oldest = partition.next_append_ms if partition.next_append_ms >= 0 else partition.next_timestamp_ms
-        since = f", the next from {format_time(oldest)} ({self._age(oldest)})" if oldest >= 0 else ""
+        age = f"{format_duration((oldest - self.now_ms) / 1000)} ahead" if oldest > self.now_ms else self._age(oldest)
+        since = f", the next from {format_time(oldest)} ({age})" if oldest >= 0 else ""
         return f"{format_count(partition.records_left, 'record')} left{how}{size}{since}"
 
     def _since(self, at_ms: int) -> str:

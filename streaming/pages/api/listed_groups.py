@@ -168,7 +168,7 @@ class ListedGroups:
         worst = min((*about, *(judgements[0] for _, judgements in judged)), default=self._worst[item])
         return GroupDetail(
             at_ms=self.judged.now_ms,
-            summary=with_verdict(summary, worst) if worst < self._worst[item] else summary,
+            summary=with_verdict(summary, worst) if worst.verdict.is_finding and worst < self._worst[item] else summary,
             partitions=[with_verdict(of, judgements[0]) for of, judgements in sorted(judged, key=_place)],
             findings=findings,
             omitted=max(len(snapshot.rows_of(name)) - MOST_PARTITIONS, 0),

@@ -6,7 +6,7 @@ from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_name
-from streaming.pages.listings.list_cells import Cell, Times, Unit, unsure
+from streaming.pages.listings.list_cells import Cell, Times, Unit, length, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
 _PARTITIONS = "the partitions of which this is so"
@@ -29,8 +29,19 @@ def records_left_cell(row: GroupSummary, _: Times) -> Cell:
 
 
 def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
-    """When the first unread record may be deleted."""
-    return unsure(Cell(text=times.of(row.loss_ms), at_ms=row.loss_ms), assumed=row.limits_assumed)
+    """When the first unread record may be deleted; what is due goes with the next check of its broker."""
+    due = times.relative and 0 <= row.loss_ms <= times.now_ms
+    return unsure(Cell(text="next check" if due else times.of(row.loss_ms), at_ms=row.loss_ms), assumed=row.limits_assumed)
+
+
+def oldest_cell(at_ms: int, times: Times) -> Cell:
+    """How old a record is; one whose clock is ahead is no event to come."""
+    ahead = times.relative and at_ms > times.now_ms
+    return Cell(text=f"{length(at_ms - times.now_ms)} ahead" if ahead else times.of(at_ms), at_ms=at_ms)
+
+
+def _oldest(row: GroupSummary, times: Times) -> Cell:
+    return oldest_cell(row.oldest_ms, times)
 
 
 def _counted(name: str, meaning: str) -> Field:
@@ -158,6 +169,7 @@ GROUPS = Listing(
             rank=4,
             sort=ASCENDING,
             key="O",
+            cell=_oldest,
         ),
         Field(name="oldest_append_ms", unit=Unit.MOMENT, meaning="the oldest append of a next unread record"),
         Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),

@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupPartition
-from streaming.pages.listings.group_list import ISOLATION, JUDGEMENT, LAG_BYTES, LAG_OFFSETS, LAG_RECORDS, LAG_RECORDS_UNCOMMITTED, LOSS
+from streaming.pages.listings.group_list import (
+    ISOLATION,
+    JUDGEMENT,
+    LAG_BYTES,
+    LAG_OFFSETS,
+    LAG_RECORDS,
+    LAG_RECORDS_UNCOMMITTED,
+    LOSS,
+    oldest_cell,
+)
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, partition_field
@@ -19,7 +28,7 @@ def _left(row: GroupPartition, _: Times) -> Cell:
 
 
 def _next(row: GroupPartition, times: Times) -> Cell:
-    return Cell(text=times.of(row.next_ms), at_ms=row.next_ms)
+    return oldest_cell(row.next_ms, times)
 
 
 GROUP_PARTITIONS = Listing(
