@@ -29,6 +29,7 @@ from tests.formats.dumped import columns
 from tests.formats.test_consumer_offsets import records_of
 from tests.groups.logs import segments
 from tests.scratch import scratch
+from tests.swaps import Swap
 
 OFFSETS = "__consumer_offsets"
 WAIT = 600.0
@@ -202,6 +203,54 @@ def test_a_truncated_log_is_read_again_under_another_edition(tmp_path: Path) -> 
         agent.follow()
         assert job.ask(agent.following).commits == {(1, 0): {("g", 0): 5, ("i", 0): 3}}
         assert job.editions[1, 0][0] != before[0]
+
+
+@pytest.fixture
+def compacting(tmp_path: Path) -> PartitionLog:
+    """Two closed segments and an active one; a cleaning leaves the batches at 2, 3, 4, and a later one not the tombstone, which is at 3."""
+    log = offsets_log(tmp_path)
+    log.append(committed("g", 5), committed("h", 7))
+    log.roll()
+    log.append(committed("g", 6), committed("h", None), committed("i", 1))
+    log.roll()
+    log.append(committed("j", 9))
+    return log
+
+
+COMPACTED = {("g", 0): 6, ("i", 0): 1, ("j", 0): 9}
+
+
+@pytest.mark.parametrize("steps", range(7))
+def test_in_each_moment_of_a_compaction_a_log_is_read_the_same(tmp_path: Path, compacting: PartitionLog, steps: int) -> None:
+    swap = Swap(compacting, 2, {2, 3, 4})
+    swap.upto(steps)
+    with beside(tmp_path, compacting.directory.parent) as agent:
+        agent.settle()
+        assert Job().ask(agent.following).commits == {(1, 0): COMPACTED}
+        for step in swap.steps[steps:]:
+            step()
+            agent.settle()
+        compacting.append(committed("k", 2))
+        agent.settle()
+        assert Job().ask(agent.following).commits == {(1, 0): {**COMPACTED, ("k", 0): 2}}
+        assert agent.following.errors == 0
+
+
+@pytest.mark.parametrize("read", range(1, 6))
+def test_segments_that_are_swapped_while_a_log_is_read_bring_back_no_commit_that_was_deleted(
+    tmp_path: Path, compacting: PartitionLog, read: int
+) -> None:
+    with beside(tmp_path, compacting.directory.parent) as agent:
+        agent.following._dirs[agent.paths[0]].buffer = np.empty(200, np.uint8)  # a batch at a time
+        agent.agent.look()
+        for _ in range(read):
+            agent.following.step(agent.paths[0])
+        for swap in (Swap(compacting, 1, set()), Swap(compacting, 1, {2, 4}, first=1)):
+            swap.upto(len(swap.steps))
+        agent.follow()
+        agent.now += RETRY_SECONDS
+        agent.settle()
+        assert Job().ask(agent.following).commits == {(1, 0): COMPACTED}
 
 
 def test_bytes_that_are_no_batch_make_it_unknown_until_they_are_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

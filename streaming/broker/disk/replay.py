@@ -9,6 +9,25 @@ from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
 
 
+def without_replaced(segments: Sequence[Segment], buffer: Bytes) -> Sequence[Segment]:
+    """Those of a listing that hold the log: while a compaction swaps segments in, its listing may have what they replace, too.
+
+    Old files go when all new ones have their ``.swap`` names, in the order of their offsets. So of two segments that overlap the first
+    holds everything. A broker that was killed meanwhile leaves them so until it starts.
+
+    Raises:
+        OSError: a segment is gone or cannot be read.
+    """
+    if not any(segment.swap for segment in segments):
+        return segments
+    left: list[Segment] = []
+    for segment in segments:
+        overlaps = bool(left) and (segment.swap or left[-1].swap) and find_offset(left[-1:], None, buffer).next_offset > segment.base_offset
+        if not overlaps:
+            left.append(segment)
+    return left
+
+
 def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: Bytes) -> Iterator[tuple[Batches, int]]:
     """The batches from ``begin`` to ``end``, both batch boundaries, some at a time, and the index of their segment in ``segments``.
 
@@ -20,13 +39,18 @@ def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: B
     """
     if begin >= end:
         return
-    boundary = find_offset(segments, begin, buffer)
+    current = without_replaced(segments, buffer)
+    boundary = find_offset(current, begin, buffer)
     for cursor, segment in enumerate(segments):
+        if segment not in current:
+            continue
         if segment.base_offset < boundary.segment.base_offset or segment.base_offset >= end:
             continue
         position, next_offset = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
         file = OpenSegment(segment.path, segment.base_offset)
         try:
+            if file.identity != segment.identity:  # of two cleanings, the second may have removed what the first left of a deletion
+                raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
             for start, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
                 whole = scanned.batches.last_offset < end
                 batches = scanned.batches if whole.all() else scanned.batches.take(whole)

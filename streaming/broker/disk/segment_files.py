@@ -20,7 +20,10 @@ from streaming.kafka.scan.walk import Bytes, Positions
 
 log = logging.getLogger(__name__)
 
-_LOG_NAMES = (".log", ".log.swap")
+_LOG_NAMES = (".log", ".log.swap", ".log.cleaned", ".log.deleted")
+
+_MOST_LISTINGS = 10
+"""So often a directory is listed again in which files are renamed all the time; a cleaner does that once in seconds."""
 
 MOST_HOLES = 64
 """A file with more holes than this is taken for written to its end: a preallocated one has one hole."""
@@ -60,27 +63,46 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
     """List the segments of a partition directory by base offset; the last one is active. Empty while the directory is half created.
 
     Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists only under its ``.swap`` name: it counts as live.
+    What it replaces may still be there, too: see `streaming.broker.disk.replay.without_replaced`.
+
+    A listing takes no moment alone. A segment that gets its own name back meanwhile may be found under neither, and its records would be
+    missing without a trace. So where files are being replaced or deleted, two listings have to be equal.
 
     Raises:
         OSError: the directory is gone or cannot be read.
     """
+    segments, moving = _listed(directory)
+    for _ in range(_MOST_LISTINGS if moving else 0):
+        before, (segments, _) = segments, _listed(directory)
+        if [(each.path, each.identity) for each in segments] == [(each.path, each.identity) for each in before]:
+            break
+    return segments
+
+
+def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
+    """The segments as one listing shows them, and whether files are being replaced or deleted in the directory."""
     found: dict[int, Segment] = {}
+    moving = False
     with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
             if not entry.name.endswith(_LOG_NAMES):  # three of four files: cheaper than parsing their names
                 continue
             name = names.parse_segment_file(entry.name)
-            if name is None or name.kind is not FileKind.LOG or name.stage not in (FileStage.LIVE, FileStage.SWAP):
+            if name is None or name.kind is not FileKind.LOG:
                 continue
-            if name.stage is FileStage.SWAP and name.base_offset in found:
+            moving |= name.stage is not FileStage.LIVE
+            if name.stage not in (FileStage.LIVE, FileStage.SWAP) or (name.stage is FileStage.SWAP and name.base_offset in found):
                 continue
-            with contextlib.suppress(FileNotFoundError):  # renamed after the listing: a deletion, which the next listing shows
+            try:
                 stat = entry.stat()
-                identity = FileIdentity(stat.st_dev, stat.st_ino)
-                swap = name.stage is FileStage.SWAP
-                modified_ms = stat.st_mtime_ns // 1_000_000
-                found[name.base_offset] = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
-    return tuple(found[base_offset] for base_offset in sorted(found))
+            except FileNotFoundError:  # renamed after the listing
+                moving = True
+                continue
+            identity = FileIdentity(stat.st_dev, stat.st_ino)
+            swap = name.stage is FileStage.SWAP
+            modified_ms = stat.st_mtime_ns // 1_000_000
+            found[name.base_offset] = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
+    return tuple(found[base_offset] for base_offset in sorted(found)), moving
 
 
 def deleted_segments(directory: Path) -> dict[int, tuple[FileIdentity, int]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streaming.broker.agent.batch_check import check_batch
 from streaming.broker.agent.position_answers import PositionAnswer, positions_table
+from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.append_bounds import AppendBounds
@@ -120,7 +121,7 @@ def count_directory(directory: Path, begin: int, buffer: Bytes, paced: Callable[
         if not segments:
             break
         with suppress(FileNotFoundError):  # of a segment that went meanwhile: the next try lists the others anew
-            return count_log(segments, begin, buffer, paced)
+            return count_log(without_replaced(segments, buffer), begin, buffer, paced)
     raise FileNotFoundError(f"{directory} has no segments that stay")
 
 
