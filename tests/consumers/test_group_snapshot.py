@@ -2,8 +2,14 @@
 
 from threading import Thread
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.consumers.group_snapshot import OLD_MS, GroupBoard, GroupSnapshot
+from tests.builders import NOW
 from tests.consumers.group_world import world
+from tests.group_snapshots import Group, snapshot_of
 from tests.limits import SECONDS
 
 
@@ -53,3 +59,19 @@ def test_an_old_snapshot_is_not_shown() -> None:
     board.publish(first)
     assert board.latest(first.at_ms + OLD_MS) is first
     assert board.latest(first.at_ms + OLD_MS + 1) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), unique=True))
+def test_the_commits_of_a_group_are_found_by_its_name(commits: list[tuple[int, int]]) -> None:
+    """Those of a group are no neighbours: commits are sorted by pairs of group and topic."""
+    every = [GroupPartition(topic="orders" if partition % 2 else "audit", partition=partition) for _, partition in commits]
+    names = [f"g{3 - number}" for number in range(4)]
+    groups = [
+        Group(name=name, partitions=[of for (group, _), of in zip(commits, every, strict=True) if group == number])
+        for number, name in enumerate(names)
+    ]
+    snapshot = snapshot_of(*groups, now_ms=NOW)
+    rows = snapshot.rows
+    for name in (*names, "another"):
+        assert snapshot.rows_of(name) == [row for row in range(len(rows)) if rows.group_names[rows.group[row]] == name]
+    assert sum(len(snapshot.rows_of(name)) for name in names) == len(commits)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Condition
 
 import numpy as np
@@ -13,6 +13,7 @@ from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import Counters, GroupProgress
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
+from streaming.cluster.consumers.rows_of_groups import RowsOfGroups
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 
@@ -51,14 +52,14 @@ class GroupSnapshot:
     appended_rate: NDArray[np.float64]
     byte_rate: NDArray[np.float64]
     throwaway: re.Pattern[str] = _NONE
+    _rows_of: RowsOfGroups = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rows_of", RowsOfGroups(self.rows))
 
     def rows_of(self, group: str) -> list[int]:
         """The indexes of a group's commits."""
-        names = self.rows.group_names
-        if group not in names:
-            return []
-        found: list[int] = np.flatnonzero(self.rows.group == names.index(group)).tolist()
-        return found
+        return self._rows_of(group)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
