@@ -236,6 +236,15 @@ def test_after_a_loss_it_has_stopped_since_its_offset_was_committed_whatever_ret
     assert since == [NOW - 45 * 60_000] * 3
 
 
+@pytest.mark.parametrize("gap", [0, 17])
+def test_where_compaction_has_removed_what_was_next_it_stands_at_least_since_what_is_next_now(cluster: Cluster, gap: int) -> None:
+    cluster.append(old(3))
+    cluster.orders.append(old(5), base_offset=3 + gap)
+    cluster.commit(3, at=NOW - 2 * HOUR)
+    of = cluster.one()
+    assert (of.next_offset, of.stopped_since_ms, of.stopped_earlier) == (3 + gap, NOW - HOUR, gap > 0)
+
+
 def test_a_marker_that_was_deleted_stops_nobody(cluster: Cluster) -> None:
     """It had read everything until a record came."""
     emptied(cluster, old(5, producer=9, transactional=True), commit(9))

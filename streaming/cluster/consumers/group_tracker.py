@@ -233,7 +233,7 @@ class GroupTracker:
         appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
         progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
-        progress = progress if self._past is None else stopped_before(progress, lag, lost)
+        progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
         stopped = (since >= 0) & (view.now_ms - since >= after_ms)
         byte_rate = self._ends.byte_rates(view.steady_ms)

@@ -45,18 +45,20 @@ def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, del
     return LostRecords(records=records, doubtful=(records == ABSENT) & (lag.reason == KNOWN) & ~surely)
 
 
-def stopped_before(progress: GroupProgress, lag: Lags, lost: LostRecords) -> GroupProgress:
-    """For whoever looks once: where records have been deleted unread, a commit stands since it was made.
+def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Places, lost: LostRecords) -> GroupProgress:
+    """For whoever looks once: since when a commit stands whose next record is not the first that was readable, as others have gone.
 
-    The next record that is left was not the first one that was readable, and it gets younger with each deletion. When the deleted ones
-    became readable is not on disk.
+    Where records have been deleted unread, it stands since it was made: what is left gets younger with each deletion. Where compaction has
+    removed some, at least since the next one is there. When those that have gone became readable is not on disk.
     """
-    stands = (progress.stopped_since_ms != ABSENT) & (lag.below > 0) & (lost.records != 0) & ~lost.doubtful
+    stopped = progress.stopped_since_ms != ABSENT
+    stands = stopped & (lag.below > 0) & (lost.records != 0) & ~lost.doubtful
+    compacted = stopped & (lag.next_offset > lag.start) & _without_transactions(lag, ends, places)
     return replace(
         progress,
         stopped_since_ms=np.where(stands, progress.unmoved_ms, progress.stopped_since_ms),
         perhaps_since_ms=np.where(stands, progress.unmoved_ms, progress.perhaps_since_ms),
-        stopped_earlier=progress.stopped_earlier & ~stands,
+        stopped_earlier=(progress.stopped_earlier | (compacted & (progress.unmoved_ms < progress.stopped_since_ms))) & ~stands,
     )
 
 
