@@ -336,3 +336,44 @@ def test_of_a_log_without_any_high_watermark_groups_are_known_and_their_offsets_
     store.take("a", changes(log, store))
     found = store.table({})
     assert (reported(found), states(found)) == ({("g", "t", 0): NOT_REPLICATED}, {"g": WAITS})
+
+
+def test_what_counts_is_not_known_below_a_high_watermark_of_long_ago() -> None:
+    """A broker that starts has the high watermarks of its end, and the others have gone on. The times of commits show that."""
+    log, store = (
+        replay(new_log(), commit(0, 10), commit(1, 20, partition=1), commit(2, 30, partition=2), commit(3, 40, partition=3)),
+        CommitStore(),
+    )
+    store.take("a", changes(log, store))
+    before = {("g", "t", 0): 10, ("g", "t", 1): 20, ("g", "t", 2): 30, ("g", "t", 3): 40}
+    assert reported(store.table(at(4))) == before
+    for number, (offset, partition) in enumerate([(1_000, 0), (1_001, 1), (8_999, 0)], 4):
+        replay(log, commit(number, offset, partition=partition))
+        store.take("a", changes(log, store))
+    replay(log, commit(7, None, partition=2))
+    store.take("a", changes(log, store))
+    assert reported(store.table(at(4))) == before
+    replay(log, commit(8, 9_001))
+    store.take("a", changes(log, store))
+    unknown = dict.fromkeys([("g", "t", 0), ("g", "t", 1), ("g", "t", 2)], NOT_REPLICATED)
+    assert reported(store.table(at(4))) == before | unknown
+    assert reported(store.table(at(7))) == before | unknown | {("g", "t", 0): 8_999, ("g", "t", 1): 1_001}
+    assert reported(store.table(at(9))) == {("g", "t", 0): 9_001, ("g", "t", 1): 1_001, ("g", "t", 3): 40}
+
+
+def test_a_transaction_that_was_open_for_long_makes_no_high_watermark_old() -> None:
+    log, store = replay(new_log(), commit(0, 10), commit(1, 11, producer=7)), CommitStore()
+    store.take("a", changes(log, store))
+    replay(log, EndMarker(2, 7, True), commit(3, 60_000, partition=1))
+    store.take("a", changes(log, store))
+    assert reported(store.table(at(2)))["g", "t", 0] == 10
+
+
+def test_how_old_a_high_watermark_is_stays_known_though_much_waits() -> None:
+    log, store = replay(new_log(), commit(0, 10)), CommitStore()
+    store.take("a", changes(log, store))
+    store.table(at(1))
+    for number in range(1, 100):
+        replay(log, commit(number, 200 * number))
+        store.take("a", changes(log, store))
+    assert reported(store.table(at(1))) == {("g", "t", 0): NOT_REPLICATED}

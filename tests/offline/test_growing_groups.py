@@ -170,6 +170,17 @@ def test_a_checkpoint_that_is_written_meanwhile_hides_no_earlier_commit(growing:
     assert replayed.as_of(2).changes[0].commits["offset"].to_pylist() == [100]
 
 
+def test_what_came_first_above_the_high_watermark_is_apart(growing: Growing) -> None:
+    """All later ones of a partition are one row: the time of the first shows how old the high watermark is."""
+    logs = logs_of(growing)
+    for offset in (100, 111, 122):
+        growing.commit(offset)
+    logs.read_on()
+    (replayed,) = logs.replayed
+    replayed.replicated = 1
+    assert [each.commits["offset"].to_pylist() for each in replayed.as_of(1).changes] == [[STEP], [100], [122]]
+
+
 def test_only_what_is_new_is_read_again(growing: Growing) -> None:
     logs = logs_of(growing)
     assert logs.read_on() == 0

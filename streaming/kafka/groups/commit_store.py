@@ -46,7 +46,8 @@ class CommitStore:
             done=_ranges(commits["done"]),
             **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered")},
         )
-        replica.take(changes, columns if len(commits) else CommitColumns.none(), commits["effective_offset"].to_numpy())
+        offsets = (commits[name].to_numpy() for name in ("effective_offset", "record_offset"))
+        replica.take(changes, columns if len(commits) else CommitColumns.none(), *offsets)
 
     def forget(self, agent: str, lasting: Collection[LogName] = ()) -> None:
         """Forget what an agent has sent of all logs but some: it no longer has them, or is no longer asked."""

@@ -15,6 +15,9 @@ _MANY_CHUNKS = 64
 _ANY = -1
 """Less than any offset: what came before a row is not known at all."""
 
+_BEHIND_MS = 8_000
+"""A broker writes its high watermarks every five seconds, and those of a follower are half a second older."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitColumns:
@@ -66,16 +69,18 @@ class _Waiting:
     """Commits that wait, each key once.
 
     ``effective``: one counts once the high watermark is above it. ``begins``: from above this offset on, what was known before counts no
-    more; it is less than ``effective`` where commits between them were left out, or nothing is known of what was before.
+    more; it is less than ``effective`` where commits between them were left out, or nothing is known of what was before. ``appended_ms``:
+    since when one is in the log, by its own time; -1 of a tombstone and of a commit in a transaction, which is older than its marker.
     """
 
     begins: Longs
     effective: Longs
+    appended_ms: Longs
     columns: CommitColumns
 
     def take(self, rows: Flags) -> "_Waiting":
         """Some of the rows."""
-        return _Waiting(self.begins[rows], self.effective[rows], self.columns.take(rows))
+        return _Waiting(self.begins[rows], self.effective[rows], self.appended_ms[rows], self.columns.take(rows))
 
 
 @dataclass(slots=True, eq=False)
@@ -97,31 +102,37 @@ class ReplicaCommits:
         """Nothing is known any more."""
         self.settled, self._waiting, self.changed = CommitColumns.none(), [], self.changed + 1
 
-    def add(self, effective_offsets: Longs, columns: CommitColumns, *, first: bool) -> None:
+    def add(self, effective_offsets: Longs, record_offsets: Longs, columns: CommitColumns, *, first: bool) -> None:
         """Commits that count once the high watermark is above their effective offsets; later ones come later.
 
         Args:
             first: these are all that is known, so that nothing shows what counted before each of them.
         """
+        appended_ms = np.where(record_offsets == effective_offsets, columns.commit_ms, -1)
         if len(last := last_of_each(columns.key)) < len(columns):
-            effective_offsets, columns = effective_offsets[last], columns.take(last)
+            effective_offsets, appended_ms, columns = effective_offsets[last], appended_ms[last], columns.take(last)
         if len(columns):
             begins = np.full(len(columns), _ANY, np.int64) if first else effective_offsets
-            self._waiting.append(_Waiting(begins, effective_offsets, columns))
+            self._waiting.append(_Waiting(begins, effective_offsets, appended_ms, columns))
         if len(self._waiting) > _MANY_CHUNKS:
             self._merge()
 
-    def add_all(self, effective_offsets: Longs, columns: CommitColumns, upto: int) -> None:
+    def add_all(self, effective_offsets: Longs, record_offsets: Longs, columns: CommitColumns, upto: int) -> None:
         """All commits as of ``upto``: of what is known besides, nothing shows when it was removed, but it was before that."""
         gone = np.setdiff1d(self.keys, columns.key)
         none = np.full(len(gone), -1, np.int64)
         removed = CommitColumns(
             gone, np.zeros(len(gone), np.int32), np.full(len(gone), REMOVED, np.int64), none, none, none, np.full(len(gone), None)
         )
-        self.add(np.concatenate([effective_offsets, none + upto]), concatenated([columns, removed]), first=False)
+        offsets = (np.concatenate([effective_offsets, none + upto]), np.concatenate([record_offsets, none]))
+        self.add(*offsets, concatenated([columns, removed]), first=False)
 
     def settle(self, high_watermark: int) -> None:
-        """Let those count that are below the high watermark, and mark what is not known because of those above it."""
+        """Let those count that are below the high watermark, and mark what is not known because of those above it.
+
+        If these came over a long time, the high watermark is one of long ago, as that which a broker has read again at its start. Then what
+        counts now in their partitions is not known.
+        """
         waiting = []
         for each in self._waiting:
             below = each.effective < high_watermark
@@ -130,9 +141,16 @@ class ReplicaCommits:
             if not below.all():
                 waiting.append(each.take(~below))
         self._waiting = waiting
+        behind = self._waits_long()
         for each in waiting:
-            lost = each.begins < high_watermark
+            lost = np.full(len(each.columns), behind) | (each.begins < high_watermark)
             self._mark(each.columns, lost | (each.columns.offset != REMOVED), lost)
+
+    def _waits_long(self) -> bool:
+        """Whether the last commit that waits was appended long after the first one: no clock of this host is needed for that."""
+        times = [each.appended_ms[each.appended_ms >= 0] for each in self._waiting]
+        some = [each for each in times if len(each)]
+        return bool(some) and max(int(each.max()) for each in some) - min(int(each.min()) for each in some) > _BEHIND_MS
 
     def wait(self) -> None:
         """No high watermark is known: mark what has a commit of which nobody knows whether it counts."""
@@ -166,10 +184,11 @@ class ReplicaCommits:
         """Keep only the last one of each key: where no high watermark is known, more and more would wait."""
         joined = concatenated([each.columns for each in self._waiting])
         begins, effective = (np.concatenate([getattr(each, name) for each in self._waiting]) for name in ("begins", "effective"))
+        appended_ms = np.concatenate([each.appended_ms for each in self._waiting])
         last = last_of_each(joined.key)
         keys, first = np.unique(joined.key, return_index=True)
-        begins = begins[first[np.searchsorted(keys, joined.key[last])]]
-        self._waiting = [_Waiting(begins, effective[last], joined.take(last))]
+        before = first[np.searchsorted(keys, joined.key[last])]
+        self._waiting = [_Waiting(begins[before], effective[last], appended_ms[before], joined.take(last))]
 
 
 @dataclass(slots=True, eq=False)
@@ -192,12 +211,12 @@ class CoordinatorReplica:
     _waiting_groups: list[tuple[GroupFacts, bool]] = field(default_factory=list)
     _pending: list[tuple[int, tuple[PendingCommit, ...]]] = field(default_factory=list)
 
-    def take(self, changes: GroupChanges, commits: CommitColumns, effective_offsets: Longs) -> None:
+    def take(self, changes: GroupChanges, commits: CommitColumns, effective_offsets: Longs, record_offsets: Longs) -> None:
         """Take changes, of which the columns are the commits. What is out of date waits, too, until the high watermark is above it."""
         again = changes.whole and changes.edition == self.edition
         groups, pending = group_facts(changes.groups), pending_commits(changes.pending)
         if again:
-            self.commits.add_all(effective_offsets, commits, changes.upto)
+            self.commits.add_all(effective_offsets, record_offsets, commits, changes.upto)
             there = {each.group for each in groups}
             gone = {**self.groups, **{each.group: each for each, _ in self._waiting_groups}}
             groups += [
@@ -206,7 +225,7 @@ class CoordinatorReplica:
         else:
             if changes.whole:
                 self._clear()
-            self.commits.add(effective_offsets, commits, first=changes.whole)
+            self.commits.add(effective_offsets, record_offsets, commits, first=changes.whole)
         self._waiting_groups += [(each, changes.whole and not again) for each in groups]
         self.edition, self.version, self.upto, self.broker = changes.edition, changes.version, changes.upto, changes.broker
         self.unreadable, self.omitted = changes.unreadable, changes.omitted

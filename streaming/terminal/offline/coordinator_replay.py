@@ -30,8 +30,8 @@ CommitPlace = tuple[str, str, int]
 class AsOf:
     """A coordinators' log as of a high watermark.
 
-    ``changes``: what is below it, and then what is above it. ``since``: of what is below it, see `UnmovedOffsets.since`; none of share
-    groups.
+    ``changes``: what is below it, and then what is above it. What came first of the latter is apart: it shows how old that is.
+    ``since``: of what is below it, see `UnmovedOffsets.since`; none of share groups.
     """
 
     changes: tuple[GroupChanges, ...]
@@ -93,9 +93,13 @@ class Replayed:
         below = [each for each in later if each.record_offset < high_watermark]
         self._apply(below, min(self.upto, max(high_watermark, self.replicated)))
         first, since = self.replay.changes(0), self._unmoved.since()
-        self._apply(later[len(below) :], self.upto)
-        rest = self.replay.changes(first.version)
-        return AsOf(changes=(first, replace(rest, whole=False)), since=since)  # what a whole answer leaves out was deleted later
+        above, changes = later[len(below) :], [first]
+        dated = next((item + 1 for item, each in enumerate(above) if _is_dated(each)), len(above))
+        for some in (above[:dated], above[dated:]):
+            self._apply(some, some[-1].record_offset + 1 if some else 0)
+            rest = self.replay.changes(changes[-1].version)
+            changes.append(replace(rest, upto=self.upto, whole=False))  # what a whole answer leaves out was deleted later
+        return AsOf(changes=tuple(changes), since=since)
 
     def _apply(self, records: Iterable[Record], upto: int, unreadable: int = 0) -> None:
         if isinstance(self.replay, ShareLog):
@@ -104,3 +108,8 @@ class Replayed:
         commits = tuple(each for each in records if not isinstance(each, ShareRecord))
         self._unmoved.note(commits)
         self.replay.replay(GroupRecords(commits, unreadable), upto)
+
+
+def _is_dated(record: Record) -> bool:
+    """Whether a record shows when it was appended: one in a transaction counts later."""
+    return isinstance(record, ShareRecord) or (isinstance(record, Commit) and record.producer_id < 0 and record.value is not None)
