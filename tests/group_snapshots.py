@@ -102,7 +102,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         lost_records=column("lost_records"),
         loss_doubtful=np.zeros(len(parts), np.bool_),
         loss_ms=column("loss_ms"),
-        loss_end=np.where(column("loss_ms") >= 0, column("next_offset") + np.maximum(column("loss_records"), 1), -1),
+        loss_pace=_paces(lags, column("loss_ms"), now_ms),
         assumed=column("limits_assumed") > 0,
         expiration_ms=column("expiration_ms"),
     )
@@ -125,7 +125,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
             ),
             lost_records=column("lost_records"),
             rate=np.array([of.consumed_rate for of in parts]),
-            speed=np.full(len(parts), -1.0),
+            lasting_rate=np.array([of.consumed_rate for of in parts]),
         ),
         pairs=sums,
         coordinators=(),
@@ -140,6 +140,11 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         appended_rate=np.array([by_log[log].appended_rate for log in logs]),
         byte_rate=np.full(len(logs), -1.0),
     )
+
+
+def _paces(lags: Lags, loss_ms: np.ndarray, now_ms: int) -> np.ndarray:
+    """Of partitions that lose all that is left at once."""
+    return np.where(loss_ms >= 0, np.maximum(lags.left, 0) * 1000 / np.maximum(loss_ms - now_ms, 1), -1.0)
 
 
 def _uncommitted(groups: Sequence[Group]) -> dict[str, list[Uncommitted]]:

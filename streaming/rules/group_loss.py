@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
+from streaming.rules.reading_pace import Paces, paces
 from streaming.rules.retention_passes import FAR, Growth, RetentionPasses
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
@@ -26,7 +27,8 @@ class Losses:
     ``latest_ms``: by then the broker has checked. Both are `ABSENT` if it will not be deleted, or if that is not known: the time of a
     segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the end of what a check at the
     earliest time deletes; ``last_end``: of what one at the latest time does. ``by_size``: ``retention.bytes`` deletes it, and not
-    ``retention.ms``: with a higher limit it would stay.
+    ``retention.ms``: with a higher limit it would stay. ``pace``: a reader that begins there and reads so many offsets a second is ahead of
+    deletion for all that the log holds now, `ABSENT` as ``at_ms``.
     """
 
     at_ms: Longs
@@ -34,6 +36,7 @@ class Losses:
     first_end: Longs
     last_end: Longs
     by_size: Flags
+    pace: Paces
 
     def spread(self, items: Longs, count: int) -> "Losses":
         """The same as items among so many, of which nothing is known of the others."""
@@ -43,18 +46,21 @@ class Losses:
             whole[items] = column
             return whole
 
+        paced = np.full(count, float(ABSENT))
+        paced[items] = self.pace
         return Losses(
             at_ms=among(self.at_ms),
             latest_ms=among(self.latest_ms),
             first_end=among(self.first_end),
             last_end=among(self.last_end),
             by_size=among(self.by_size.astype(np.int64)) > 0,
+            pace=paced,
         )
 
 
 _NONE: Longs = np.empty(0, np.int64)
 
-NOTHING = Losses(at_ms=_NONE, latest_ms=_NONE, first_end=_NONE, last_end=_NONE, by_size=np.empty(0, np.bool_))
+NOTHING = Losses(at_ms=_NONE, latest_ms=_NONE, first_end=_NONE, last_end=_NONE, by_size=np.empty(0, np.bool_), pace=np.empty(0))
 """What is known of no offsets."""
 
 
@@ -81,6 +87,8 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     known = deletes[owner] & ~not_known & (last < FAR)
     first_check = np.maximum(last, now_ms)
     last_check = first_check + np.minimum(logs.limit("check_interval_ms"), FAR)[owner]
+    # one of unknown time may go as soon as those before it
+    pace = paces(logs, np.where(unknown, 0, goes), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms)
     goes = np.where(unknown, FAR, goes)
 
     def end(checked_ms: Longs) -> Longs:
@@ -92,7 +100,18 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
         first_end=end(first_check),
         last_end=end(last_check),
         by_size=known & (sized == last),
+        pace=np.where(known, pace, float(ABSENT)),
     )
+
+
+def _ends(logs: SegmentColumns, growth: Growth, rolled_ms: Longs, now_ms: int) -> Longs:
+    """The end of each segment when it gets no more records: the active one goes on to grow, by as many offsets for its bytes as so far."""
+    ends = logs.following.copy()
+    size = logs.bytes_between(logs.first, logs.last + 1)
+    dense = (logs.log_end - logs.base[logs.first]) / np.maximum(size, 1)
+    comes = growth.rate * np.maximum(np.minimum(rolled_ms, FAR) - now_ms, 0) / 1000 * dense
+    ends[logs.last] += np.minimum(comes, FAR).astype(np.int64)
+    return ends
 
 
 def _due(logs: SegmentColumns, goes: Longs, owner: Longs, item: Longs, checked_ms: Longs) -> Longs:

@@ -32,10 +32,14 @@ class Growth:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Moments:
-    """From when on each segment may be deleted, Unix milliseconds, `FAR` for never: by ``retention.bytes``, and by ``retention.ms``."""
+    """From when on each segment may be deleted, Unix milliseconds, `FAR` for never: by ``retention.bytes``, and by ``retention.ms``.
+
+    ``rolled``: when the active segment of each log gets no more records, one item for each log.
+    """
 
     by_size: Longs
     by_time: Longs
+    rolled: Longs
 
 
 class RetentionPasses:
@@ -87,7 +91,7 @@ class RetentionPasses:
         begins = np.where(logs.active, rolled[logs.owner], now_ms)
         comes = begins + _milliseconds_for(np.maximum(self.missing, 0), growth.rate[logs.owner])
         by_size = np.where(self.missing <= 0, since, np.where(self._sized, np.minimum(comes, FAR), FAR))
-        return Moments(by_size=by_size, by_time=np.minimum(by_time, FAR))
+        return Moments(by_size=by_size, by_time=np.minimum(by_time, FAR), rolled=rolled)
 
     def unneeded_since(self) -> Longs:
         """Since when ``retention.bytes`` has not needed each segment, at the latest; of no meaning for one that is needed.

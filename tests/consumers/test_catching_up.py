@@ -1,18 +1,16 @@
 """Groups that begin at the earliest record of a log while retention deletes its first segments: who reads away from that."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import numpy as np
 import pytest
 
-from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.group_speeds import LEAST_MS, MARK_MS, Speeds
+from streaming.cluster.consumers.group_memory import LASTING_MS
 from streaming.common.rows import SEGMENTS
 from tests.consumers.group_agents import GROUP, FakeAgent, Records
 from tests.consumers.group_world import GroupJob
-from tests.tables import each_row
 from tests.view.reported import Facts
 from tests.view.rows import new_table
 
@@ -23,6 +21,9 @@ KEPT, SEGMENT, ROUND = 7_200, 60, 15
 """Seconds that records are kept, records of a segment, and seconds between two rounds."""
 
 NOW = 1_000_000
+
+TOLD = 60
+"""Seconds before a loss by which it is told."""
 
 
 class Deleting:
@@ -127,41 +128,103 @@ def test_what_catches_up_loses_nothing(seed: int) -> None:
         assert not safe[-1] or log.lost
 
 
-# Speeds.
+class Appended:
+    """A log to which records were appended at these seconds, of which retention deletes what is older than 15 minutes."""
+
+    kept = 900
+
+    def __init__(self, times: Sequence[int], segment: int) -> None:
+        self.times, self.segment = times, segment
+
+    def end(self, now: int) -> int:
+        return int(np.searchsorted(self.times, now, side="right"))
+
+    def start(self, now: int) -> int:
+        """Of the first segment of which the newest record is young enough; the active one gets no newer records."""
+        bases = range(0, max(self.end(now), 1), self.segment)
+        young = (base for base in bases if self.newest(base, now) + self.kept >= now)
+        return next(young, self.end(now))
+
+    def newest(self, base: int, now: int) -> int:
+        return self.times[min(base + self.segment, self.end(now)) - 1]
+
+    def loss(self, rate: float, begun: int, until: int) -> int:
+        """When a group first loses something that reads from the beginning, at so many records a second; -1 for never."""
+        read = 0.0
+        for now in range(begun, until, ROUND):
+            if read < self.start(now):
+                return now
+            read = min(read + rate * ROUND, self.end(now))
+        return -1
+
+    def verdicts(self, rate: float, begun: int, until: int, *, reads_until: int = 2 * NOW) -> Iterator[tuple[int, str, str]]:
+        """What a job says after each round of a group that reads like this, until it loses something."""
+        agent = FakeAgent(logs={("orders", 0): Records([])}, groups_=[GROUP])
+        job = GroupJob(new_table(), {"a1": agent}, now=float(begun - ROUND))
+        job.put("__consumer_offsets", end=1000)
+        job.reach()
+        read = 0.0
+        for now in range(begun, until, ROUND):
+            start, end = self.start(now), self.end(now)
+            if read < start:
+                return
+            records = agent.logs["orders", 0]
+            for offset in range(len(records.kinds), end):
+                records.kinds.append("data")
+                records.times[offset] = 1000 * self.times[offset]
+            bases = range(start, max(end, start + 1), self.segment)
+            rows = [(base, 100 * self.segment, 1000 * self.newest(base, now), 1000 * self.newest(base, now)) for base in bases]
+            facts = Facts(segments=np.array(rows, SEGMENTS), configs=json.dumps({"topic": {"retention.ms": str(1000 * self.kept)}}))
+            job.put(end=end, log_start_offset=start, facts=facts.encode(), active_segment=bases[-1], active_position=100)
+            agent.commit(int(read), commit_ms=1000 * now)
+            job.round(ROUND)
+            detail = job.detail()
+            assert detail is not None
+            yield now, detail.summary.verdict, detail.summary.severity
+            read = min(read + rate * ROUND, end) if now < reads_until else read
 
 
-def speeds(*rounds: tuple[int, int, int]) -> list[float]:
-    """The speed of one item after each round: seconds, its offset, the time of its next record in seconds or -1."""
-    measured = Speeds()
-    measured.begin(np.zeros(1, np.int64), np.array([False]))
-    return [
-        float(measured.now(np.array([start]), np.array([-1 if at < 0 else 1000 * at]), 1000 * seconds)[0]) for seconds, start, at in rounds
-    ]
+def burst(count: int, every: int = 0, until: int = 0) -> list[int]:
+    """So many records within ten seconds, and then one every so many seconds."""
+    return sorted([NOW + 10 * number // count for number in range(count)] + (list(range(NOW + 10, NOW + until, every)) if every else []))
 
 
-LEAST, MARK = LEAST_MS // 1000, MARK_MS // 1000
+def test_a_backlog_of_one_burst_that_is_read_in_time_is_no_danger() -> None:
+    """It is through after ten minutes, and records are kept for fifteen: half of that time is over before."""
+    log = Appended(burst(1200), 100)
+    assert log.loss(2.0, NOW + 15, NOW + 2000) == -1
+    told = list(log.verdicts(2.0, NOW + 15, NOW + 1500))
+    assert {severity for _, _, severity in told[3:]} == {""}
+    assert "catching_up" in {verdict for _, verdict, _ in told}
 
 
-@each_row(
-    ("rounds", "speed"),
-    [
-        ([(0, 0, 0)], ABSENT),
-        ([(0, 0, 0), (LEAST - 1, 9, 90)], ABSENT),
-        ([(0, 0, 0), (LEAST, 9, 3 * LEAST)], 3.0),
-        ([(0, 0, 0), (LEAST, 0, 0)], 0.0),
-        ([(0, 5, 100), (LEAST, 4, 90), (2 * LEAST, 9, 90 + LEAST)], 1.0),  # since it went back
-        ([(0, 0, 0), (LEAST, 9, -1), (2 * LEAST, 9, 500)], ABSENT),  # it had read everything
-        ([(0, 0, 0), (MARK, 1, 10 * MARK), (2 * MARK, 2, 10 * MARK), (3 * MARK, 3, 10 * MARK)], 0.0),  # only the last minutes count
-    ],
-)
-def test_a_speed_is_over_the_last_minutes(rounds: list[tuple[int, int, int]], speed: float) -> None:
-    assert speeds(*rounds)[-1] == pytest.approx(speed)
+def test_a_backlog_of_one_burst_that_is_not_read_in_time_is_a_danger_long_before() -> None:
+    log = Appended(burst(1200), 100)
+    lost = log.loss(1.2, NOW + 15, NOW + 2000)
+    told = [now for now, _, severity in log.verdicts(1.2, NOW + 15, NOW + 2000) if severity == "critical"]
+    assert NOW + 900 < lost <= NOW + 930
+    assert min(told) <= NOW + 500
 
 
-def test_speeds_follow_their_items() -> None:
-    measured = Speeds()
-    measured.begin(np.zeros(2, np.int64), np.zeros(2, np.bool_))
-    measured.now(np.array([0, 0]), np.array([0, 0]), 0)
-    measured.begin(np.array([1, 0, 0]), np.array([True, True, False]))
-    found = measured.now(np.array([1, 1, 1]), np.array([60_000, 120_000, 5]), 60_000)
-    assert found.tolist() == [1.0, 2.0, ABSENT]
+def test_a_group_that_stops_in_a_burst_is_in_danger_when_its_rate_has_faded() -> None:
+    """It has read a half in five minutes, and no more."""
+    log = Appended(burst(600), 100)
+    told = [now for now, _, severity in log.verdicts(1.0, NOW + 15, NOW + 900, reads_until=NOW + 315) if severity == "critical"]
+    assert NOW + 450 < min(told) <= NOW + 600
+    assert told == list(range(min(told), NOW + 900, ROUND))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_loss_is_told_before_it_comes_and_who_is_fast_enough_is_in_no_danger(seed: int) -> None:
+    """After a burst, with or without steady appends, at whatever rate."""
+    random = Random(seed)
+    count, every = random.choice((300, 900)), random.choice((0, 1, 3))
+    log = Appended(burst(count, every, 4000), random.choice((50, 200)))
+    rate = random.choice((0.2, 0.4, 0.8, 1.0, 1.2, 1.5, 2.0)) * random.uniform(0.8, 1.2)
+    begun = NOW + random.choice((15, 300, 600))
+    lost = log.loss(rate, begun, NOW + 2000)
+    told = list(log.verdicts(rate, begun, NOW + 2000))
+    if lost >= 0:
+        assert all(severity == "critical" for now, _, severity in told if now > lost - TOLD)
+    if log.loss(rate / 1.3, begun, NOW + 3900) < 0:
+        assert {severity for now, _, severity in told if now > begun + LASTING_MS // 1000} <= {"", "info"}

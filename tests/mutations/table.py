@@ -119,8 +119,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-outruns",
         file="streaming/cluster/verdicts/group_catching_up.py",
-        before="in_time = stake * 1000 < np.maximum(progress.rate, 0.0) * (found.loss_ms - now_ms)",
-        after="in_time = found.loss_ms > now_ms",
+        before="needed = _SPARE * found.loss_pace * dense",
+        after="needed = 0.5 * found.loss_pace * dense",
         why="A group that leaves what is deleted too late would be told to catch up.",
         tests=("tests/consumers/test_catching_up.py",),
     ),

@@ -67,6 +67,32 @@ def test_offsets_of_many_logs_are_judged_at_once_as_one_by_one(logs, now, data):
     assert together == [lost_at(logs[log], offset, now) for log, offset in asked]
 
 
+def loses(log: LogFacts, offset: int, pace: float, now: int) -> bool:
+    """Whether a reader of that pace, in offsets a second, meets a log start beyond it, if a check comes at every millisecond."""
+    if log.high_watermark > log.segments["base_offset"][-1]:
+        log = replace(log, high_watermark=log.log_end_offset)
+    ends = following(log)
+    for then in range(now, END_OF_TIME):
+        read = offset + pace * (then - now) / 1000
+        gone = [int(RetentionRule(SegmentColumns([log])).at(then).deletable[0])]
+        if gone[0] and read < ends[gone[0] - 1]:
+            return True
+    return False
+
+
+@given(any_log(("delete", "compact,delete")), st.integers(0, 60), st.data())
+def test_the_pace_is_the_least_at_which_a_reader_loses_nothing(log, now, data):
+    if log.log_start_offset >= log.log_end_offset:
+        return
+    offset = data.draw(st.integers(log.log_start_offset, log.log_end_offset - 1))
+    pace = float(losses(SegmentColumns([log]), still(1), np.array([0]), np.array([offset]), now).pace[0])
+    if pace < 0:
+        return
+    assert (pace == 0 and not loses(log, offset, 0.0, now)) or loses(log, offset, 0.98 * pace, now)
+    if not loses(log, offset, 1e9, now):  # what is due now is lost to everybody
+        assert not loses(log, offset, 1.02 * pace, now)
+
+
 @st.composite
 def growing(draw: st.DrawFn) -> tuple[LogFacts, int, int]:
     """A log that was written at a steady rate, its rate in bytes a millisecond, and an offset of it."""

@@ -380,7 +380,8 @@ def test_a_consumer_that_keeps_up_loses_nothing_though_retention_deletes_everyth
     later = NOW + 5 * HOUR
     assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0, loss_ms=later) == "catching_up"
     assert kind(next_timestamp_ms=old, consumed_rate=0.001, appended_rate=0.0, loss_ms=later) == "will_lose"
-    assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0) == "will_lose"  # as the alert, which knows no rates
+    assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0) == "catching_up"
+    assert kind(next_timestamp_ms=old, consumed_rate=1.0, appended_rate=0.0, stopped_since_ms=NOW - 1000) == "will_lose"
     assert kind(next_timestamp_ms=old, loss_ms=NOW + 25 * HOUR) == "fine"
 
 
@@ -389,6 +390,21 @@ def test_a_group_that_waits_for_a_transaction_of_seconds_loses_nothing_though_li
     assert only(held).verdict == "held"
     both = stated(replace(held, next_timestamp_ms=NOW - 60_000))
     assert [each.verdict for each in both] == ["will_lose", "held"]
+
+
+def test_the_limit_that_is_printed_keeps_a_record_of_an_old_stamp_for_a_further_limit() -> None:
+    """Rounded up to an hour: twice the limit would delete it at once."""
+    loses = replace(READING, next_timestamp_ms=NOW - 40 * HOUR + 1, loss_ms=NOW, retention_ms=6 * HOUR)
+    assert stated(loses)[0].command.endswith(f"retention.ms={46 * HOUR}")
+    assert stated(replace(loses, next_timestamp_ms=NOW - 40 * HOUR - 1))[0].command.endswith(f"retention.ms={47 * HOUR}")
+    assert stated(replace(loses, next_timestamp_ms=-1))[0].command.endswith(f"retention.ms={12 * HOUR}")
+
+
+def test_what_a_command_that_reads_once_could_not_count_was_deleted_meanwhile() -> None:
+    uncounted = replace(READING, unknown="filling", lag_offsets=-1, lag_records_read_committed=-1)
+    assert "were deleted while they were read here; ask again, or ask a job" in only(uncounted).text
+    watched = replace(uncounted, lost_lately_records=0, lost_lately_offsets=0)
+    assert "the segments of the partition are still being counted" in only(watched).text
 
 
 def test_a_group_that_reads_nothing_is_not_given_a_rate() -> None:
@@ -640,9 +656,11 @@ def test_each_bound_is_the_last_value_that_is_no_verdict_yet() -> None:
     assert only(replace(READING, pending=[replace(waits, since_ms=-1)])).verdict == "fine"
 
 
-def test_a_group_reads_before_the_deletion_only_by_what_it_gains_on_its_producers() -> None:
-    """45,000 records are left: at 2 a second they are read in 6 hours, at 0.2 more than is appended in 62."""
+def test_a_group_reads_before_the_deletion_if_it_reads_what_is_there_in_time_and_more_than_comes() -> None:
+    """45,000 records are left: at 2 a second they are read in 6 hours, at 1.7 in 7, which a rate that is measured does not make sure."""
     loses = replace(READING, lag_records_read_committed=45_000, next_timestamp_ms=NOW - 9 * HOUR, loss_ms=NOW + 8 * HOUR, consumed_rate=2.0)
     assert only(replace(loses, appended_rate=0.0)).verdict == "catching_up"
-    assert stated(replace(loses, appended_rate=1.8))[0].verdict == "will_lose"
-    assert only(replace(loses, appended_rate=-1.0)).verdict == "fine"
+    assert only(replace(loses, appended_rate=1.8)).verdict == "catching_up"
+    assert stated(replace(loses, appended_rate=2.0))[0].verdict == "will_lose"
+    assert stated(replace(loses, appended_rate=0.0, consumed_rate=1.7))[0].verdict == "will_lose"
+    assert stated(replace(loses, appended_rate=-1.0))[0].verdict == "will_lose"  # what comes is not known

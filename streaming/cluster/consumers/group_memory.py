@@ -13,7 +13,6 @@ from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
-from streaming.cluster.consumers.group_speeds import Speeds
 from streaming.cluster.consumers.lost_lately import LossMemory, LostLately
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -21,6 +20,9 @@ from streaming.kafka.groups.group_rows import NOT_REPLICATED
 
 PAIR_BITS = 32
 """A key of commits, without so many low bits, is the number of its pair of group and topic."""
+
+LASTING_MS, SILENT_MS = 30_000, 300_000
+"""A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long."""
 
 _COLUMNS = (
     "offset",
@@ -48,8 +50,8 @@ class GroupProgress:
     ``perhaps_since_ms``: since when it may have stopped, by the earliest time of that append. ``unmoved_ms``: since when its offset stays,
     whatever is readable. ``lost_ms``: when a round last found that records were deleted before it had read them, `ABSENT` if none did;
     ``lost_lately``: what they found so of late. ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT`
-    if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet.
-    ``speed``: as `Speeds`.
+    if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet;
+    ``lasting_rate``: the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`.
     """
 
     stopped_since_ms: Longs
@@ -60,7 +62,7 @@ class GroupProgress:
     lost_lately: LostLately
     lost_records: Longs
     rate: Rates
-    speed: Rates
+    lasting_rate: Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,7 +86,7 @@ class GroupMemory:
         self._past = past
         self._key: Longs = np.empty(0, np.int64)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
-        self._rates, self._speeds, self._losses = FadingRates(), Speeds(), LossMemory()
+        self._rates, self._losses = FadingRates(), LossMemory()
         self._last_ms = 0
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
@@ -94,7 +96,6 @@ class GroupMemory:
             of, there = carried(self._key, rows.key)
             self._columns = {name: np.where(there, padded(column)[of], ABSENT) for name, column in self._columns.items()}
             self._rates.begin(of, there, steady_ms)
-            self._speeds.begin(of, there)
             self._losses.keep(rows.key)
             self._key = rows.key
             pairs = int(rows.key[-1] >> PAIR_BITS) + 1 if len(rows) else 0
@@ -156,7 +157,7 @@ class GroupMemory:
             lost_lately=self._losses.of(rows.key) if self._past is None else LostLately.unwatched(len(rows)),
             lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
-            speed=self._speeds.now(lags.start, lags.next_timestamp_ms, steady_ms),
+            lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
         )
 
     def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> Flags:
@@ -185,6 +186,7 @@ class GroupMemory:
         self._add("lost_offsets", lost)
         self._rates.passed(np.where(below, 0, passed), steady_ms)
         taken = judged & ~waits
+        self._rates.restart(np.flatnonzero(taken & (start < at["start"])), steady_ms)  # it was set back
         uncounted = (lost > 0) | (at["offset"] != rows.offset) | (at["lost"] == ABSENT) | rows.share
         so_far = np.where(uncounted, ABSENT, at["lost"] + lost_records)
         at["lost"] = np.where(taken, np.where(lags.below == 0, 0, so_far), at["lost"])

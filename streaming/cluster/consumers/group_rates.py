@@ -38,6 +38,10 @@ class FadingRates:
         self._at_ms = np.where(there, np.append(self._at_ms, steady_ms)[former], steady_ms)
         self._first_ms = np.where(there, np.append(self._first_ms, steady_ms)[former], steady_ms)
 
+    def restart(self, items: Longs, steady_ms: int) -> None:
+        """What has passed these items so far says nothing of what will."""
+        self._rate[items], self._at_ms[items], self._first_ms[items] = 0.0, steady_ms, steady_ms
+
     def passed(self, count: Longs, steady_ms: int) -> None:
         """So much has passed each item, evenly since the round before."""
         some = np.flatnonzero(count)

@@ -11,6 +11,7 @@ import numpy as np
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_memory import PAIR_BITS
 from streaming.cluster.consumers.group_past import AppendedNext
+from streaming.cluster.consumers.group_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
@@ -26,7 +27,7 @@ class CommitFacts:
 
     ``appended``: when the next record was. ``perhaps_stopped``: whether it has stopped depends on when that was, and nothing shows it.
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
-    perhaps none of these was a record. ``loss_end``: up to which offset retention deletes records at ``loss_ms``.
+    perhaps none of these was a record. ``loss_pace``: as `Losses.pace`.
     ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
     """
 
@@ -37,7 +38,7 @@ class CommitFacts:
     lost_records: Longs
     loss_doubtful: Flags
     loss_ms: Longs
-    loss_end: Longs
+    loss_pace: Rates
     assumed: Flags
     expiration_ms: Longs
 

@@ -237,7 +237,7 @@ class GroupTracker:
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
         stopped = (since >= 0) & (view.now_ms - since >= after_ms)
         byte_rate = self._ends.byte_rates(view.steady_ms)
-        loss_ms, loss_end = _losses(view, logs, lag, byte_rate)
+        loss_ms, loss_pace = _losses(view, logs, lag, byte_rate)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
             lags=lag,
@@ -247,7 +247,7 @@ class GroupTracker:
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
             loss_ms=loss_ms,
-            loss_end=loss_end,
+            loss_pace=loss_pace,
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
         )
@@ -320,12 +320,12 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> tuple[Longs, Longs]:
-    """When retention deletes the next unread record of each commit, and up to which offset."""
+def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> tuple[Longs, Rates]:
+    """When retention deletes the next unread record of each commit, and how fast its group has to be."""
     unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
-    at_ms, end = np.full(len(lag.start), ABSENT, np.int64), np.full(len(lag.start), ABSENT, np.int64)
+    at_ms, pace = np.full(len(lag.start), ABSENT, np.int64), np.full(len(lag.start), float(ABSENT))
     rates = observed_rates(len(view.observed.names), logs, byte_rate)
     losses = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates)
-    at_ms[unread], end[unread] = losses.at_ms[of_row], losses.last_end[of_row]
-    return at_ms, end
+    at_ms[unread], pace[unread] = losses.at_ms[of_row], losses.pace[of_row]
+    return at_ms, pace

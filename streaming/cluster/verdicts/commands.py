@@ -28,11 +28,11 @@ class Commands:
     server: str = ""
     redacted: bool = False
 
-    def keep_longer(self, topic: str, name: str, limit: int) -> Command:
-        """Double a limit of a topic; -1 is no limit."""
+    def keep_longer(self, topic: str, name: str, limit: int, least: int = 0) -> Command:
+        """Double a limit of a topic, or raise it to ``least`` where that is more; -1 is no limit."""
         if limit < 0:
             return Command(reason="its limits are not known")
-        words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config {name}={2 * limit}"
+        words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config {name}={max(2 * limit, least)}"
         return self._line(f"kafka-configs.sh --bootstrap-server {self._server} {words}", topic)
 
     def abort(self, topic: str, partition: int, first_offset: int) -> Command:

@@ -88,7 +88,7 @@ class _Judge:
         self._stands, self._perhaps_stands = (
             stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
         )
-        self._outruns = outruns(snapshot, usage, now_ms)
+        self._outruns = outruns(snapshot, usage)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
 
@@ -173,17 +173,14 @@ class _Judge:
         """Whether the next unread record, of that age, is deleted soon, and nothing shows that it is read before.
 
         A consumer that keeps up also has a next record, which retention will delete one day: more time is left then than the record is
-        old. A group that stands still reads nothing before, whatever its age.
+        old. A group that stands still reads nothing before, whatever its age. What is in danger is among these.
         """
-        found, progress = self._snapshot.found, self._snapshot.progress
+        found = self._snapshot.found
         left = found.loss_ms - self._now_ms
         soon = (found.loss_ms >= 0) & (left <= self._bounds.loss_within_ms)
         stands = self._deserted | found.stopped | self._stands
         keeps_up = (age >= 0) & (age < left)
-        faster = progress.rate - np.maximum(self._appended, 0.0)
-        needs_ms = 1000 * np.maximum(self._lag, 0) / np.where(faster > 0, faster, 1.0)
-        in_time = (faster > 0) & (needs_ms < left)
-        return soon & (stands | self._soon | ~(keeps_up | in_time)) & ~self._outruns
+        return soon & (stands | ~keeps_up) & ~self._outruns
 
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds

@@ -1,7 +1,8 @@
 """Which partitions are read before retention deletes what comes next there, although that is near: of groups that move, or that will run.
 
 A new group that begins at the earliest record, and one that was reset to it, always have a next record that is among the first to be
-deleted. They lose nothing if they move away from it.
+deleted. So has a group that reads on in what was appended in one burst, until it is through. They lose nothing if they are faster than
+deletion.
 """
 
 from collections.abc import Mapping
@@ -12,21 +13,27 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Flags
 
+_SPARE = 1.15
+"""A group is faster than deletion if it is so much faster than it has to be: rates are measured."""
+
 _NEVER_MS = np.iinfo(np.int64).max
 
 
-def outruns(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_ms: int) -> Flags:
+def outruns(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
     """Whether each commit's group reads before deletion follows."""
-    return _moves_away(snapshot, now_ms) | _runs_before(snapshot, usage)
+    return _reads_before(snapshot) | _runs_before(snapshot, usage)
 
 
-def _moves_away(snapshot: GroupSnapshot, now_ms: int) -> Flags:
-    """It moves through its log faster than time passes, reads more than is appended, and has read what goes next before that goes."""
-    found, progress, appended = snapshot.found, snapshot.progress, snapshot.appended_rate[snapshot.logs.of_row]
-    stake = np.maximum(found.loss_end - found.lags.next_offset, 0)
-    in_time = stake * 1000 < np.maximum(progress.rate, 0.0) * (found.loss_ms - now_ms)
-    moves: Flags = (progress.speed > 1) & (appended >= 0) & (progress.rate > appended) & (found.loss_ms >= 0) & in_time
-    return moves
+def _reads_before(snapshot: GroupSnapshot) -> Flags:
+    """At its rate it has read each segment before that goes, and it reads more than is appended, so that this stays so."""
+    found, lags, logs, rate = snapshot.found, snapshot.found.lags, snapshot.logs, snapshot.progress.lasting_rate
+    appended = snapshot.appended_rate[logs.of_row]
+    upto = np.where(lags.reads_uncommitted, logs.high_watermark[logs.of_row], logs.last_stable[logs.of_row])
+    dense = np.minimum(np.maximum(lags.left, 0) / np.maximum(upto - lags.next_offset, 1), 1.0)  # a pace counts markers and gaps, too
+    needed = _SPARE * found.loss_pace * dense
+    known = (found.loss_ms >= 0) & (found.loss_pace >= 0) & (appended >= 0) & (lags.left > 0)
+    reads: Flags = known & ~found.stopped & (rate > appended) & (rate >= needed)
+    return reads
 
 
 def _runs_before(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:

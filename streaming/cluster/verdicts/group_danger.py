@@ -21,12 +21,13 @@ def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_m
     """The same of the commits that are in danger, `ABSENT` for the others.
 
     Where retention is short, every group is close to it, and one that keeps up is in no danger: less time has to be left than the next
-    record is old, or the group stands still at it, and it must not outrun deletion.
+    record is old, or the group stands still at it, and it must not outrun deletion
+    at its rate. This is what the judge calls soon, and what the alert's metric shows.
     """
     found = snapshot.found
     loss_ms, next_ms = certain_losses(found), found.appended.latest_ms
     age = np.where(next_ms >= 0, np.maximum(now_ms - next_ms, 0), 0)
-    endangered = (loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped) & ~outruns(snapshot, usage, now_ms)
+    endangered = (loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped) & ~outruns(snapshot, usage)
     return np.where(endangered, loss_ms, ABSENT)
 
 

@@ -14,6 +14,7 @@ from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentence
 from streaming.kafka.groups.group_states import GroupState
 
 _NO_COMMAND = Command()
+_HOUR_MS = 3_600_000
 _NO_LAG = "topic_gone"
 """Why there is no lag, where that is known."""
 
@@ -88,7 +89,7 @@ class GroupFindings:
             case GroupVerdict.LOST:
                 return words.lost(partition, members=members), commands.reset_to_earliest(partition.topic, partition.partition)
             case GroupVerdict.WILL_LOSE:
-                return words.will_lose(partition), _keep_longer(partition, commands)
+                return words.will_lose(partition), _keep_longer(partition, commands, self.now_ms)
             case GroupVerdict.DAMAGED:
                 return self._damaged(partition, words)
             case GroupVerdict.TOO_LARGE:
@@ -177,11 +178,13 @@ def _finding(judgement: Judgement, **fields: object) -> GroupFinding:
     return GroupFinding(verdict=judgement.verdict.label, severity=judgement.word, since_ms=judgement.since_ms, **fields)  # type: ignore[arg-type]
 
 
-def _keep_longer(partition: GroupPartition, commands: GroupCommands) -> Command:
-    """A higher limit, of the two the one that deletes the next record."""
+def _keep_longer(partition: GroupPartition, commands: GroupCommands, now_ms: int) -> Command:
+    """A higher limit, of the two the one that deletes the next record. That may be stamped longer ago than twice the limit."""
     if partition.loss_by_size:
         return commands.keep_longer(partition.topic, "retention.bytes", partition.retention_bytes)
-    return commands.keep_longer(partition.topic, "retention.ms", partition.retention_ms)
+    age_ms = now_ms - (partition.next_timestamp_ms if partition.next_timestamp_ms >= 0 else partition.loss_ms - partition.retention_ms)
+    hours = -(-(age_ms + partition.retention_ms) // _HOUR_MS)
+    return commands.keep_longer(partition.topic, "retention.ms", partition.retention_ms, hours * _HOUR_MS)
 
 
 def _abort(partition: GroupPartition, commands: GroupCommands) -> Command:

@@ -212,7 +212,9 @@ class Sentences:
         return f"no member{self._since(summary.state_ms)}, and not everything is read"
 
     def unknown(self, partition: GroupPartition) -> str:
-        """The lag is not known."""
+        """The lag is not known. Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
+        if partition.unknown == "filling" and partition.lost_lately_records < 0:
+            return "not known: segments of the partition were deleted while they were read here; ask again, or ask a job"
         return f"not known: {REASONS.get(partition.unknown, partition.unknown) or 'the ends of the partition are not known'}"
 
     def not_committed(self, partition: GroupPartition) -> str:

@@ -36,7 +36,7 @@ LOSS = Metric(
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
     "As segtail_group_loss_timestamp_seconds, the soonest of the partitions that are in danger: less time is left there than the record is "
-    "old, or the group has stopped; absent if none is.",
+    "old, or the group has stopped, and at its rate it does not read everything before that goes; absent if none is.",
     BY_TOPIC,
 )
 LOST_RECORDS = Metric(
