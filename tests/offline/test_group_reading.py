@@ -245,6 +245,21 @@ def test_where_compaction_has_removed_what_was_next_it_stands_at_least_since_wha
     assert (of.next_offset, of.stopped_since_ms, of.stopped_earlier) == (3 + gap, NOW - HOUR, gap > 0)
 
 
+@pytest.mark.parametrize(("gap", "verdict"), [(0, "fine"), (17, "unknown")])
+def test_where_compaction_leaves_young_records_alone_it_is_not_known_whether_a_group_has_stopped(
+    cluster: Cluster, gap: int, verdict: str
+) -> None:
+    cluster.append(batch(3, timestamp=NOW - 60_000))
+    cluster.orders.append(batch(5, timestamp=NOW - 60_000), base_offset=3 + gap)
+    written_at(cluster.orders, NOW - 60_000)
+    cluster.commit(3, at=NOW - 2 * HOUR)
+    (group,) = cluster.read().groups
+    assert (kinds(group), group.partitions[0].stopped_since_ms) == ([verdict], -1)
+    assert group.findings[0].text.startswith(
+        "not known whether it has stopped: compaction has removed the record at 3, and" if gap else "nothing found: 5 records left"
+    )
+
+
 def test_a_marker_that_was_deleted_stops_nobody(cluster: Cluster) -> None:
     """It had read everything until a record came."""
     emptied(cluster, old(5, producer=9, transactional=True), commit(9))

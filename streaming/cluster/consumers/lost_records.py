@@ -49,7 +49,8 @@ def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Place
     """For whoever looks once: since when a commit stands whose next record is not the first that was readable, as others have gone.
 
     Where records have been deleted unread, it stands since it was made: what is left gets younger with each deletion. Where compaction has
-    removed some, at least since the next one is there. When those that have gone became readable is not on disk.
+    removed some, at least since the next one is there, and perhaps since it was made. When those that have gone became readable is not on
+    disk.
     """
     stopped = progress.stopped_since_ms != ABSENT
     stands = stopped & (lag.below > 0) & (lost.records != 0) & ~lost.doubtful
@@ -57,7 +58,7 @@ def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Place
     return replace(
         progress,
         stopped_since_ms=np.where(stands, progress.unmoved_ms, progress.stopped_since_ms),
-        perhaps_since_ms=np.where(stands, progress.unmoved_ms, progress.perhaps_since_ms),
+        perhaps_since_ms=np.where(stands | compacted, progress.unmoved_ms, progress.perhaps_since_ms),
         stopped_earlier=(progress.stopped_earlier | (compacted & (progress.unmoved_ms < progress.stopped_since_ms))) & ~stands,
     )
 

@@ -130,7 +130,9 @@ class GroupFindings:
         if partition.unknown == NOT_COMMITTED:
             return words.not_committed(partition)
         if verdict is GroupVerdict.UNKNOWN:
-            return words.undated(partition) if partition.undated and not partition.unknown else words.unknown(partition)
+            if partition.unknown or partition.records_left <= 0:
+                return words.unknown(partition)
+            return words.undated(partition) if partition.undated else words.compacted(partition)
         if verdict is GroupVerdict.ONLY_MARKERS:
             return words.only_markers(partition)
         if verdict is GroupVerdict.CATCHING_UP:

@@ -178,6 +178,13 @@ class Sentences:
             f"agree with the times of its files; {self._left(partition)}. A job that watches the log knows it"
         )
 
+    def compacted(self, partition: GroupPartition) -> str:
+        """What was next is not there any more."""
+        return (
+            f"not known whether it has stopped: compaction has removed the record at {partition.committed}, and when that was readable is "
+            f"not on disk; {self._left(partition)}. A job that watches the log knows it"
+        )
+
     def slower(self, partition: GroupPartition) -> str:
         """It falls back."""
         if not partition.consumed_rate:
