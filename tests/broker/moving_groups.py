@@ -1,157 +1,93 @@
-"""Groups that commit all the time: plainly, with members, in transactions, some held open; and what their coordinators answer.
-
-An answer of segtail is right if the coordinator gave the same one in the ten seconds before, or gives it at that moment.
+"""Groups of every kind that commit all the time: plainly, with members, in transactions that stay open or are aborted, as share groups;
+groups that are deleted and come back, that are reset, whose offsets are deleted or expire. And coordinators that move meanwhile.
 """
 
 import random
 import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
-from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.common.settings import Settings
-from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic
+from tests.broker.coordinator_answers import WINDOW, Answers
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab
-from tests.group_answers import detailed
-from tests.processes import until
 
-Key = tuple[str, str, int]
+TOPIC = "moved"
 
-TOPIC, PARTITIONS = "moved", 3
-WINDOW = 10.0
-"""An answer may be as old as this, in seconds."""
+BROKER_SETTINGS: Mapping[str, object] = {
+    "offsets.retention.minutes": 1,
+    "offsets.retention.check.interval.ms": 5000,
+    "offsets.topic.segment.bytes": 1 << 20,
+}
+"""So that offsets expire, and segments of coordinators' logs roll and are compacted."""
 
-_COMMIT_SECONDS = (2.0, 3.0)
+COMMIT_SECONDS = (2.0, 3.0)
 """Between two commits of a group: longer than between two questions to its coordinator, so that no commit is missed."""
+
 _ASK_SECONDS = 0.2
-_MOST_APART = 2.0
-"""If two answers are further apart, one between them may have been missed."""
-
 _HELD_SECONDS = (0.0, 6.0)
+_ABSENT_SECONDS = (0.5 * WINDOW, 2 * WINDOW)
+_LAPSED_SECONDS = 90.0
+_MOVE_SECONDS = (8.0, 16.0)
 _PATIENCE_SECONDS = 10.0
-_REMEMBERED = 3 * WINDOW
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    asked: float
-    answered: float
-    offset: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How many groups of each kind, and the partitions that each of them reads."""
 
-
-class Answers:
-    """What coordinators answer about all groups, asked again and again on one thread."""
-
-    def __init__(self, clients: Lab) -> None:
-        self._clients = clients
-        self._given: dict[Key, deque[_Answer]] = {}
-        self._asked: deque[tuple[float, float]] = deque()
-        self._lock = threading.Lock()
-
-    def ask(self) -> None:
-        """Ask about all groups once."""
-        asked = time.monotonic()
-        try:
-            commits = self._clients.commits()
-        except AssertionError:  # a coordinator is moving
-            return
-        answered = time.monotonic()
-        with self._lock:
-            self._asked.append((asked, answered))
-            while self._asked[0][1] < asked - _REMEMBERED:
-                self._asked.popleft()
-            for each in commits:
-                given = self._given.setdefault((each.group, each.topic, each.partition), deque())
-                given.append(_Answer(asked, answered, each.offset))
-                while given[0].answered < asked - _REMEMBERED:
-                    given.popleft()
-
-    def given(self, since: float, until: float) -> Mapping[Key, set[int]]:
-        """By partition, what was answered from ``since`` to ``until``; those that have been committed for all that time.
-
-        None if a coordinator did not answer for a moment, in which others may have taken commits that nobody has asked for.
-        """
-        with self._lock:
-            some = [times for times in self._asked if times[1] >= since and times[0] <= until]
-            begins = [since, *(answered for _, answered in some)]
-            if not some or any(answered - before > _MOST_APART for before, (_, answered) in zip(begins, some, strict=False)):
-                return {}
-            return {
-                key: {each.offset for each in given if each.answered >= since and each.asked <= until}
-                for key, given in self._given.items()
-                if given and given[0].answered < since <= given[-1].answered
-            }
-
-    @property
-    def last_asked(self) -> float:
-        """When they were last asked and have answered."""
-        with self._lock:
-            return self._asked[-1][0] if self._asked else -1.0
-
-
-@dataclass(slots=True)
-class Counts:
-    """``differ``: sentences. ``absent``: by reason; ``elsewhere``: those of which no log is current here."""
-
-    equal: int = 0
-    differ: list[str] = field(default_factory=list)
-    absent: Counter[str] = field(default_factory=Counter)
-    elsewhere: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def compared(self) -> int:
-        return self.equal + len(self.differ) + self.absent.total() + self.elsewhere.total()
-
-    @property
-    def answered(self) -> float:
-        """The share of those that are answered, where the log of the coordinator is current."""
-        return self.equal / max(self.equal + self.absent.total(), 1)
-
-    def add(self, who: str, stated: Mapping[Key, tuple[int, str]], given: Mapping[Key, set[int]], doubts: Iterable[str]) -> None:
-        """Count one answer of segtail about all groups: committed offsets, -1 for none, and why something is not known."""
-        doubt = "; ".join(doubts)
-        for key, right in given.items():
-            offset, reason = stated.get(key, (-1, "" if not doubt else "doubt"))
-            if offset in right:
-                self.equal += 1
-            elif offset >= 0 and doubt:
-                self.elsewhere["another answer, with a doubt"] += 1
-            elif offset >= 0 or not reason:
-                self.differ.append(f"{who}: {key}: {offset} {reason!r}, and not of {sorted(right)}")
-            else:
-                (self.elsewhere if reason in ("doubt", "coordinator_not_observed") else self.absent)[reason] += 1
+    plain: int = 4
+    transactional: int = 4
+    classic: int = 2
+    consumer: int = 2
+    reborn: int = 2
+    reset: int = 1
+    forgetting: int = 1
+    lapsing: int = 1
+    partitions: int = 3
 
 
 class MovingGroups:
-    """The clients. Each commits on a thread of its own."""
+    """The clients. Each group commits on a thread of its own.
 
-    def __init__(self, bootstrap: str, clients: Lab, seed: int, *, plain: int = 6, transactional: int = 4, members: int = 2) -> None:
-        self._bootstrap = bootstrap
-        self._seed = seed
+    Args:
+        asking: for what coordinators answer.
+        working: for what only Java's clients can do.
+    """
+
+    def __init__(self, bootstrap: str, asking: Lab, working: Lab, seed: int, sizes: Sizes = Sizes()) -> None:
+        self._bootstrap, self._working, self._seed = bootstrap, working, seed
+        self._partitions = sizes.partitions
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._turn = threading.Lock()
         self._ended = threading.Event()
         self._produced = 0
-        self._work: dict[str, Callable[[str, random.Random], None]] = {f"plain-{number}": self._commit for number in range(plain)}
-        self._work |= {f"transactional-{number}": self._transact for number in range(transactional)}
-        self._work |= {f"member-{number}": self._consume for number in range(members)}
-        self.answers = Answers(clients)
+        kinds: dict[str, tuple[int, Callable[[str, random.Random], None]]] = {
+            "plain": (sizes.plain, self._commit),
+            "transactional": (sizes.transactional, self._transact),
+            "classic": (sizes.classic, self._consume),
+            "consumer": (sizes.consumer, self._consume),
+            "reborn": (sizes.reborn, self._come_back),
+            "reset": (sizes.reset, self._reset),
+            "forgetting": (sizes.forgetting, self._forget),
+            "lapsing": (sizes.lapsing, self._lapse),
+        }
+        self._work = {f"{kind}-{number}": work for kind, (count, work) in kinds.items() for number in range(count)}
+        self.answers = Answers(asking, self._work, ["sharing"])
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """From the beginning to the end of the body, groups commit."""
-        create_topic(self._bootstrap, TOPIC, PARTITIONS)
-        threads = [threading.Thread(target=work, daemon=True) for work in (self._produce, self._ask)]
+        """From the beginning to the end of the body, groups commit and coordinators move."""
+        create_topic(self._bootstrap, TOPIC, self._partitions)
+        work = {"sharing": self._share, "moving": self._move} | self._work
+        threads = [threading.Thread(target=each, daemon=True) for each in (self._produce, self._ask)]
         threads += [
-            threading.Thread(target=work, args=(group, random.Random(self._seed + number)), daemon=True)
-            for number, (group, work) in enumerate(self._work.items())
+            threading.Thread(target=each, args=(name, random.Random(self._seed + number)), daemon=True)
+            for number, (name, each) in enumerate(work.items())
         ]
         for thread in threads:
             thread.start()
@@ -160,16 +96,12 @@ class MovingGroups:
         finally:
             self._ended.set()
             for thread in threads:
-                thread.join(_PATIENCE_SECONDS)
-
-    def until_asked(self, at: float) -> None:
-        """Wait until all coordinators were asked after a moment."""
-        until("coordinators are asked", lambda: self.answers.last_asked >= at)
+                thread.join(2 * _PATIENCE_SECONDS)
 
     def _produce(self) -> None:
         producer = Producer({"bootstrap.servers": self._bootstrap, "acks": "all"})
         while not self._ended.wait(0.1):
-            for partition in range(PARTITIONS):
+            for partition in range(self._partitions):
                 producer.produce(TOPIC, b"x" * 100, partition=partition)
             if not producer.flush(_PATIENCE_SECONDS):
                 self._produced += 1
@@ -178,22 +110,71 @@ class MovingGroups:
         while not self._ended.wait(_ASK_SECONDS):
             self.answers.ask()
 
+    def _work_by_java(self, do: str, **request: object) -> None:
+        """It may not be done: coordinators may be moving. Python's client ends the process at times where a broker goes meanwhile."""
+        with self._turn, suppress(AssertionError):
+            self._working.ask(do, **request)
+
     def _offsets(self, chance: random.Random) -> list[TopicPartition]:
-        return [TopicPartition(TOPIC, each, max(self._produced - chance.randrange(3), 0)) for each in range(PARTITIONS)]
+        return [TopicPartition(TOPIC, each, max(self._produced - chance.randrange(3), 0)) for each in range(self._partitions)]
+
+    def _consumer(self, group: str) -> Consumer:
+        return Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "enable.auto.commit": False})
+
+    def _commit_times(self, consumer: Consumer, chance: random.Random, times: int) -> None:
+        for _ in range(times):
+            if self._ended.wait(chance.uniform(*COMMIT_SECONDS)):
+                return
+            with suppress(KafkaException):  # the coordinator is moving
+                consumer.commit(offsets=self._offsets(chance), asynchronous=False)
 
     def _commit(self, group: str, chance: random.Random) -> None:
-        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "enable.auto.commit": False})
-        while not self._ended.wait(chance.uniform(*_COMMIT_SECONDS)):
-            try:
-                consumer.commit(offsets=self._offsets(chance), asynchronous=False)
-            except KafkaException:  # the coordinator is moving
-                continue
+        consumer = self._consumer(group)
+        while not self._ended.is_set():
+            self._commit_times(consumer, chance, 1)
         consumer.close()
 
+    def _come_back(self, group: str, chance: random.Random) -> None:
+        """A group that is deleted, and commits again a while after that."""
+        while not self._ended.is_set():
+            consumer = self._consumer(group)
+            self._commit_times(consumer, chance, 6)
+            consumer.close()
+            self._ended.wait(chance.uniform(*COMMIT_SECONDS))
+            self._work_by_java("delete", group=group)
+            self._ended.wait(chance.uniform(*_ABSENT_SECONDS))
+
+    def _reset(self, group: str, chance: random.Random) -> None:
+        """A group that is set back to the beginning, and to the end again."""
+        consumer = self._consumer(group)
+        while not self._ended.is_set():
+            self._commit_times(consumer, chance, 3)
+            self._ended.wait(chance.uniform(*COMMIT_SECONDS))
+            self._work_by_java("reset", group=group, offsets=[(TOPIC, each, 0) for each in range(self._partitions)])
+        consumer.close()
+
+    def _forget(self, group: str, chance: random.Random) -> None:
+        """A group of which the offset in one partition is deleted."""
+        consumer = self._consumer(group)
+        while not self._ended.is_set():
+            self._commit_times(consumer, chance, 3)
+            self._ended.wait(chance.uniform(*COMMIT_SECONDS))
+            self._work_by_java("forget", group=group, topic=TOPIC, partition=chance.randrange(self._partitions))
+            self._ended.wait(chance.uniform(*_ABSENT_SECONDS))
+        consumer.close()
+
+    def _lapse(self, group: str, chance: random.Random) -> None:
+        """A group whose offsets expire before it commits again."""
+        while not self._ended.is_set():
+            consumer = self._consumer(group)
+            self._commit_times(consumer, chance, 3)
+            consumer.close()
+            self._ended.wait(_LAPSED_SECONDS)
+
     def _transact(self, group: str, chance: random.Random) -> None:
-        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "enable.auto.commit": False})
+        consumer = self._consumer(group)
         producer = self._transactional(group)
-        while not self._ended.wait(chance.uniform(*_COMMIT_SECONDS)):
+        while not self._ended.wait(chance.uniform(*COMMIT_SECONDS)):
             try:
                 producer.begin_transaction()
                 producer.send_offsets_to_transaction(self._offsets(chance), consumer.consumer_group_metadata(), _PATIENCE_SECONDS)
@@ -218,26 +199,38 @@ class MovingGroups:
                 return producer
 
     def _consume(self, group: str, _: random.Random) -> None:
-        often = {"auto.commit.interval.ms": 2500, "auto.offset.reset": "earliest"}
+        """A member, of a protocol that the name of its group begins with."""
+        often = {"auto.commit.interval.ms": 2500, "auto.offset.reset": "earliest", "group.protocol": group.split("-")[0]}
         consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, **often})
         consumer.subscribe([TOPIC])
         while not self._ended.is_set():
             consumer.poll(0.2)
         consumer.close()
 
+    def _share(self, group: str, chance: random.Random) -> None:
+        while not self._ended.wait(chance.uniform(*COMMIT_SECONDS)):
+            self._work_by_java("share", group=group, topic=TOPIC)
 
-def compare_all(moving: MovingGroups, kafka: Kafka, counts: Counts) -> None:
-    """The log dirs of each broker that runs, of each two and of all, once."""
-    running = [node for node in kafka.brokers if node.node_id not in kafka.down]
-    for some in (each for count in range(1, len(running) + 1) for each in combinations(running, count)):
-        compare_log_dirs(moving, f"brokers {[node.node_id for node in some]}", [each for node in some for each in node.log_dirs], counts)
+    def _move(self, _: str, chance: random.Random) -> None:
+        """Another broker is to lead a coordinators' log; at times only two have it, and the third gets it anew later."""
+        while not self._ended.wait(chance.uniform(*_MOVE_SECONDS)):
+            try:
+                topics = self._admin.list_topics(timeout=_PATIENCE_SECONDS).topics
+            except KafkaException:  # a broker is just ending
+                continue
+            topic = chance.choice([each for each in ("__consumer_offsets", "__transaction_state") if each in topics])
+            partition = chance.choice([*topics[topic].partitions])
+            brokers = chance.sample((1, 2, 3), 2 if chance.random() < 0.2 else 3)
+            self._work_by_java("move", topic=topic, partition=partition, replicas=brokers)
 
 
-def compare_log_dirs(moving: MovingGroups, who: str, log_dirs: Iterable[Path], counts: Counts) -> None:
-    """What log dirs say now, against the coordinators."""
-    began = time.monotonic()
-    answer = detailed(read_groups(open_log_dirs(log_dirs), (), Settings(), time.time_ns() // 1_000_000))
-    moving.until_asked(time.monotonic())
-    partitions = [(group.summary.group, each) for group in answer.groups for each in group.partitions]
-    stated = {(group, each.topic, each.partition): (each.committed, each.unknown) for group, each in partitions}
-    counts.add(who, stated, moving.answers.given(began - WINDOW, time.monotonic()), answer.doubts)
+def await_replicas(kafka: Kafka, what: str) -> None:
+    """Until every partition has a leader, and all of its replicas on brokers that run are in sync."""
+
+    def others() -> list[tuple[str, int, list[int], list[int]]]:
+        topics = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=_PATIENCE_SECONDS).topics
+        states = [(name, state) for name, topic in topics.items() for state in topic.partitions.values()]
+        up = [(name, state, {*state.replicas} - {*kafka.down}) for name, state in states]
+        return [(name, state.leader, state.replicas, state.isrs) for name, state, both in up if {*state.isrs} != both or state.leader < 0]
+
+    kafka.until(lambda: not others(), what, others)

@@ -1,42 +1,48 @@
-"""Committed offsets from the log dirs of one, two and three brokers, while groups commit and a broker goes and comes back."""
+"""Committed offsets from jobs and log dirs of one, two and three brokers, while groups of every kind commit and coordinators move."""
 
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.broker.coordinator_answers import WINDOW
 from tests.broker.kafka import Kafka
-from tests.broker.lab import lab
-from tests.broker.moving_groups import WINDOW, Counts, MovingGroups, compare_all
-from tests.broker.test_groups_replicated import await_in_sync
+from tests.broker.moving_clients import moving_clients
+from tests.broker.moving_groups import BROKER_SETTINGS, MovingGroups, await_replicas
+from tests.broker.moving_jobs import Comparison, Job, jobs
 from tests.processes import until
 
 _SEED = 1
 _ROUNDS = 3
 _COMPARED = 500
 _ANSWERED = 0.99
+_AGENTS = ((1,), (1, 2), (1, 2, 3))
 
 
-def _look(moving: MovingGroups, kafka: Kafka, counts: Counts) -> None:
+def _look(comparison: Comparison, running: list[Job]) -> None:
     for _ in range(_ROUNDS):
-        compare_all(moving, kafka, counts)
+        comparison.compare(running)
 
 
 def test_every_answer_is_one_that_the_coordinator_gave_in_the_last_seconds(kafka_jars: None, tmp_path: Path) -> None:
-    kafka, counts = Kafka(tmp_path / "kafka", nodes=3), Counts()
+    kafka = Kafka(tmp_path / "kafka", nodes=3, settings=BROKER_SETTINGS, heap_mb=384)
     with ExitStack() as stack:
         stack.callback(kafka.kill)
         kafka.start()
-        clients = stack.enter_context(lab(kafka.bootstrap, tmp_path / "lab.log"))
-        moving = MovingGroups(kafka.bootstrap, clients, _SEED)
+        clients = (moving_clients(kafka.bootstrap, tmp_path / f"{name}.log") for name in ("asking", "working"))
+        asking, working = map(stack.enter_context, clients)
+        moving = MovingGroups(kafka.bootstrap, asking, working, _SEED)
         stack.enter_context(moving.running())
+        running = stack.enter_context(jobs(kafka, tmp_path, _AGENTS))
         until("groups have committed for some time", lambda: moving.answers.given(time.monotonic() - WINDOW, time.monotonic()))
-        _look(moving, kafka, counts)
-        kafka.terminate(2)
-        await_in_sync(kafka, 2, "the others lead")
-        _look(moving, kafka, counts)
+        comparison = Comparison(kafka, moving.answers)
+        _look(comparison, running)
+        kafka.kill(2)
+        await_replicas(kafka, "the others lead")
+        _look(comparison, running)
         kafka.start(2)
-        await_in_sync(kafka, 3, "all of them are in sync")
-        _look(moving, kafka, counts)
-    assert counts.differ == [], counts
-    assert counts.compared > _COMPARED
-    assert counts.answered >= _ANSWERED, counts
+        await_replicas(kafka, "all of them are in sync")
+        _look(comparison, running)
+    total = comparison.total
+    assert total.differ == []
+    assert total.compared > _COMPARED
+    assert total.answered >= _ANSWERED, comparison.counts

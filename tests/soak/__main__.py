@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1000, help="how many processes are killed (%(default)s)")
     parser.add_argument("--child", action="store_true", help="the agent that is killed is the job's own (segtail run --log-dirs)")
     parser.add_argument("--minutes", type=float, default=30, help="length of the steady run, and of that of groups (%(default)s)")
+    parser.add_argument("--comparisons", type=int, default=0, help="that of groups ends when so many committed offsets were compared")
     parser.add_argument("--partitions", type=int, default=10_000, help="its partitions (%(default)s)")
     parser.add_argument("--active", type=int, default=1_000, help="of which so many are appended to (%(default)s)")
     parser.add_argument("--appends", type=int, default=1_000, help="appends a second, over all of these (%(default)s)")
@@ -151,17 +152,14 @@ def _operations(directory: Path, given: argparse.Namespace) -> Sequence[str]:
 
 
 def _groups(directory: Path, given: argparse.Namespace) -> Sequence[str]:
-    counts = moving.run_moving(directory, given.minutes, given.seed)
-    rows = [
-        ("committed offsets compared", f"{counts.compared:,}"),
-        ("as the coordinator answered in the last ten seconds", f"{counts.equal:,}"),
-        ("another one", f"{len(counts.differ):,}"),
-        *((f"not known: {reason}", f"{count:,}") for reason, count in counts.absent.most_common()),
-        *((f"no current log here: {reason}", f"{count:,}") for reason, count in counts.elsewhere.most_common()),
-        ("answered where the log is current", f"{counts.answered:.2%}"),
-    ]
-    show(f"groups that commit while their coordinators move, {given.minutes:g} minutes, seed {given.seed}", ("", ""), rows)
-    return moving.problems_of(counts)
+    def show_counts(counted: moving.Counted) -> None:
+        total = moving.total_of(counted)
+        print(f"compared {total.compared:,}, differ {len(total.differ):,}, answered {total.answered:.2%}", flush=True)
+
+    counted = moving.run_moving(directory, given.minutes, given.comparisons, given.seed, show_counts)
+    heads = ("", "committed offsets compared", "differ", "answered where the log is current", "not known")
+    show(f"groups that commit while their coordinators move, seed {given.seed}", heads, [*moving.table_of(counted)])
+    return moving.problems_of(counted)
 
 
 if __name__ == "__main__":

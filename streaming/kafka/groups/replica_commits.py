@@ -15,7 +15,7 @@ _MANY_CHUNKS = 64
 _ANY = -1
 """Less than any offset: what came before a row is not known at all."""
 
-_BEHIND_MS = 8_000
+_OLD_MS = 8_000
 """A broker writes its high watermarks every five seconds, and those of a follower are half a second older."""
 
 
@@ -141,16 +141,16 @@ class ReplicaCommits:
             if not below.all():
                 waiting.append(each.take(~below))
         self._waiting = waiting
-        behind = self._waits_long()
+        old = self._waits_long()
         for each in waiting:
-            lost = np.full(len(each.columns), behind) | (each.begins < high_watermark)
+            lost = np.full(len(each.columns), old) | (each.begins < high_watermark)
             self._mark(each.columns, lost | (each.columns.offset != REMOVED), lost)
 
     def _waits_long(self) -> bool:
         """Whether the last commit that waits was appended long after the first one: no clock of this host is needed for that."""
         times = [each.appended_ms[each.appended_ms >= 0] for each in self._waiting]
         some = [each for each in times if len(each)]
-        return bool(some) and max(int(each.max()) for each in some) - min(int(each.min()) for each in some) > _BEHIND_MS
+        return bool(some) and max(int(each.max()) for each in some) - min(int(each.min()) for each in some) > _OLD_MS
 
     def wait(self) -> None:
         """No high watermark is known: mark what has a commit of which nobody knows whether it counts."""
