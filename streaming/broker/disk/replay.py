@@ -1,12 +1,16 @@
 """Reads all batches of a log from one offset to another, across its segments."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 from streaming.broker.disk.locate import find_offset, scan_on, walk_on
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
+
+_MOST_OPEN = 128
+"""So many segments are opened before the first is read: then it does not matter what a cleaner does to their names meanwhile."""
 
 
 def without_replaced(segments: Sequence[Segment], buffer: Bytes) -> Sequence[Segment]:
@@ -35,33 +39,45 @@ def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: B
 
     Raises:
         FormatError: there is something else than a batch before ``end``. An incomplete batch at the end of the log is no error.
-        OSError: a segment is gone or cannot be read.
+        OSError: a segment is gone, is another file than the one that was listed, or cannot be read.
     """
     if begin >= end:
         return
     current = without_replaced(segments, buffer)
     boundary = find_offset(current, begin, buffer)
-    for cursor, segment in enumerate(segments):
-        if segment not in current:
-            continue
-        if segment.base_offset < boundary.segment.base_offset or segment.base_offset >= end:
-            continue
-        position, next_offset = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
-        file = OpenSegment(segment.path, segment.base_offset)
-        try:
-            if file.identity != segment.identity:  # of two cleanings, the second may have removed what the first left of a deletion
-                raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
-            for start, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
-                whole = scanned.batches.last_offset < end
-                batches = scanned.batches if whole.all() else scanned.batches.take(whole)
+    there = [segment for segment in current if boundary.segment.base_offset <= segment.base_offset < end]
+    with ExitStack() as opened:
+        files = [_opened(segment, opened) for segment in there[:_MOST_OPEN]]
+        for number, segment in enumerate(there):
+            at = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
+            cursor, file = segments.index(segment), files[number] if number < len(files) else _opened(segment, opened)
+            for batches, whole in _batches_in(file, at, end, buffer, last=segment is segments[-1]):
                 if len(batches):
                     yield batches, cursor
-                if len(batches) < len(whole):
+                if not whole:
                     return
-                position, next_offset = start + scanned.end, int(batches.last_offset[-1]) + 1
-            if position < file.size():
-                flaw = scan_on(file, position, next_offset, buffer).flaw
-                if flaw is not None or segment is not segments[-1]:
-                    raise FormatError(f"{segment.path.name}: {flaw or 'no whole batch'}", position)
-        finally:
-            file.close()
+
+
+def _opened(segment: Segment, opened: ExitStack) -> OpenSegment:
+    """The file of a segment as it was listed. Of two cleanings, the second removes the tombstone of what the first has removed before it:
+    a file from before the first and one from after the second bring back what was deleted.
+    """
+    file = OpenSegment(segment.path, segment.base_offset)
+    opened.callback(file.close)
+    if file.identity != segment.identity:
+        raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+    return file
+
+
+def _batches_in(file: OpenSegment, at: tuple[int, int], end: int, buffer: Bytes, *, last: bool) -> Iterator[tuple[Batches, bool]]:
+    """The batches of a segment that end before ``end``, and whether all of a piece do; ``at``: a position, and the offset that is there."""
+    position, next_offset = at
+    for start, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
+        whole = scanned.batches.last_offset < end
+        batches = scanned.batches if whole.all() else scanned.batches.take(whole)
+        yield batches, len(batches) == len(whole)
+        position, next_offset = start + scanned.end, int(scanned.batches.last_offset[-1]) + 1
+    if position < file.size():
+        flaw = scan_on(file, position, next_offset, buffer).flaw
+        if flaw is not None or not last:
+            raise FormatError(f"{file.path.name}: {flaw or 'no whole batch'}", position)
