@@ -128,7 +128,7 @@ def test_partitions_that_are_assigned_and_not_committed_are_those_that_kafka_sho
     printed_rows = {int(row[2]): (row[3], row[4], row[5]) for row in printed if row[:2] == [group, topic]}
     assert printed_rows == {0: ("10", "10", "0"), 1: ("-", "11", "-"), 2: ("-", "12", "-")}
     assert {each.partition: each.uncommitted_records for each in found.partitions} == {0: -1, 1: 11, 2: 12}
-    assert (found.summary.verdict, found.summary.lag, found.summary.uncommitted_records) == ("unknown", 0, 23)
+    assert (found.summary.verdict, found.summary.lag, found.summary.uncommitted_records) == ("not_committed", 0, 23)
     about = [each.text for each in found.findings if each.partition == 1]
     assert about == ["nothing committed; at most 11 records in the log; where its consumers begin is decided by auto.offset.reset"]
 

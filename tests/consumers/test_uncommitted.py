@@ -3,6 +3,9 @@
 from typing import Any
 
 from streaming.broker.protocol.group_json import GroupDetail
+from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO, GroupVerdict
+from streaming.terminal.cli.group_source import ended
+from streaming.terminal.cli.source import NOT_KNOWN, NOTHING_FOUND
 from tests.consumers.group_agents import GROUP, WAITING, Records
 from tests.consumers.group_world import TOPIC_ID, GroupJob, world
 from tests.tables import each_row
@@ -35,7 +38,7 @@ def test_they_are_counted_apart_from_the_lag_and_the_group_is_not_known_to_be_fi
     group = detail(expanded(entry))
     summary = group.summary
     assert (summary.partitions, summary.unknown, summary.uncommitted, summary.uncommitted_records) == (3, 2, 2, 1500)
-    assert (summary.lag_records_read_committed, summary.lag_offsets, summary.verdict) == (0, 0, "unknown")
+    assert (summary.lag_records_read_committed, summary.lag_offsets, summary.verdict) == (0, 0, "not_committed")
     rows = {each.partition: each for each in group.partitions}
     assert [(rows[number].unknown, rows[number].uncommitted_records, rows[number].lag) for number in range(3)] == [
         ("", -1, 0),
@@ -43,7 +46,7 @@ def test_they_are_counted_apart_from_the_lag_and_the_group_is_not_known_to_be_fi
         ("not_committed", 500, -1),
     ]
     assert (rows[2].broker, rows[2].log_start, rows[2].high_watermark, rows[2].committed) == (1, 200, 700, -1)
-    assert [(each.partition, each.text) for each in group.findings if each.verdict == "unknown"] == [
+    assert [(each.partition, each.text) for each in group.findings if each.verdict == "not_committed"] == [
         (1, f"nothing committed; at most 1,000 records in the log; {BEGINS}"),
         (2, f"nothing committed; at most 500 records in the log; {BEGINS}"),
     ]
@@ -115,3 +118,8 @@ def test_a_group_that_was_deleted_while_commits_of_it_wait_is_one_that_has_only_
     summary = detail(job).summary
     assert (summary.type, summary.protocol, summary.state, summary.members) == ("Classic", "", "Empty", 0)
     assert (summary.partitions, summary.uncommitted, summary.pending, summary.verdict) == (1, 1, 1, "pending")
+
+
+def test_it_ends_a_command_as_something_that_is_not_known_only_if_its_log_is_not_read() -> None:
+    assert (ended(["fine", "not_committed"], ()), ended(["not_committed", "unknown"], ())) == (NOTHING_FOUND, NOT_KNOWN)
+    assert GroupVerdict.NOT_COMMITTED.label not in NOTHING_TO_DO

@@ -292,7 +292,7 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
 
 
 def test_every_kind_has_a_golden_text() -> None:
-    others = {"skewed", "no_members", "perhaps_lost", "between_runs", "no_offsets"}
+    others = {"skewed", "no_members", "perhaps_lost", "between_runs", "no_offsets", "not_committed"}
     assert {kind for kind, *_ in GOLDEN} | others == {each.label for each in GroupVerdict}
 
 

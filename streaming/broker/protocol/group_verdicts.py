@@ -21,11 +21,12 @@ class GroupVerdict(IntEnum):
     NO_MEMBERS = 10  # it had members and has none
     UNKNOWN = 11  # its lag is not known
     PERHAPS_LOST = 12  # offsets were deleted that may all have been markers
-    CATCHING_UP = 13  # it reads more than is appended
-    BETWEEN_RUNS = 14  # nobody is there, as usual at this time
-    ONLY_MARKERS = 15  # only markers or aborted records are left
-    NO_OFFSETS = 16  # nothing is committed, and nobody is there who would
-    FINE = 17  # nothing is left, or it goes on
+    NOT_COMMITTED = 13  # it is assigned and was never committed, and its log has records
+    CATCHING_UP = 14  # it reads more than is appended
+    BETWEEN_RUNS = 15  # nobody is there, as usual at this time
+    ONLY_MARKERS = 16  # only markers or aborted records are left
+    NO_OFFSETS = 17  # nothing is committed, and nobody is there who would
+    FINE = 18  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:
@@ -46,7 +47,10 @@ NOTHING_TO_DO = frozenset({GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.la
 
 
 NOT_KNOWN = frozenset({GroupVerdict.UNKNOWN.label, GroupVerdict.PERHAPS_LOST.label})
-"""The labels of verdicts that say what is not known."""
+"""The labels of verdicts by which something is not known here that a log dir, an agent or time may show.
+
+What was never committed is on no disk, and healthy groups have such partitions: `GroupVerdict.NOT_COMMITTED` is none of them.
+"""
 
 
 def is_finding(message: GroupFinding | GroupSummary | GroupPartition) -> bool:

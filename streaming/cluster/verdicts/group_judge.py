@@ -170,8 +170,10 @@ def _uncommitted(
 
 
 def _unread(partition: Uncommitted) -> Judgement:
-    """What its consumers have read is not known, unless there is no record that they may have to read."""
-    return FINE if partition.records == 0 else Judgement(CALM, GroupVerdict.UNKNOWN)
+    """What its consumers have read is on no disk, unless there is no record that they may have to read."""
+    if partition.records == 0:
+        return FINE
+    return Judgement(CALM, GroupVerdict.UNKNOWN if partition.records == ABSENT else GroupVerdict.NOT_COMMITTED)
 
 
 def _waiting(since_ms: int, use: GroupUse, *, severe: bool) -> Judgement:
