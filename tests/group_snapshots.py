@@ -89,6 +89,8 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         next_batch_bytes=column("next_batch_bytes"),
         next_segment=column("next_segment"),
         next_position=column("next_position"),
+        next_earliest_ms=column("next_timestamp_ms"),
+        next_latest_ms=column("next_timestamp_ms"),
         beyond=np.array([of.unknown == "beyond_end" for of in parts], np.bool_),
         below=column("lost_offsets"),
         held=column("held") > 0,
@@ -119,6 +121,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
             stopped_earlier=column("stopped_earlier") > 0,
             perhaps_since_ms=column("stopped_since_ms"),
             unmoved_ms=column("stopped_since_ms"),
+            held_since_ms=np.where(lags.held, lags.next_ms, -1),
             lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, column("lost_lately_ms")),
             lost_lately=LostLately(
                 records=column("lost_lately_records"), offsets=column("lost_lately_offsets"), last_ms=column("lost_lately_ms")

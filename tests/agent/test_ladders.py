@@ -342,17 +342,16 @@ def test_a_log_dir_that_does_not_answer_delays_its_own_logs_alone(
     other.append(batch(2))
     released, real = threading.Event(), positions
 
-    def waiting(segments: Sequence[object], *rest: object, reads_uncommitted: bool) -> object:
+    def waiting(segments: Sequence[object], *rest: object, **options: object) -> object:
         if segments[0].directory == log.directory:  # type: ignore[attr-defined]
             released.wait(600)
-        return real(segments, *rest, reads_uncommitted=reads_uncommitted)  # type: ignore[arg-type]
+        return real(segments, *rest, **options)  # type: ignore[arg-type]
 
     with beside(tmp_path, log, other) as agent:
         agent.count()
         monkeypatch.setattr(position_answers, "positions", waiting)
-        found = find_positions(
-            agent.ladders, Impatient(agent.paths, log.directory.parent), pa.concat_tables([asked(log, [0]), asked(other, [0])]), lambda: 0.0
-        ).to_pylist()
+        both = pa.concat_tables([asked(log, [0]), asked(other, [0])])
+        found = find_positions(agent.ladders, Impatient(agent.paths, log.directory.parent), both, clock=lambda: 0.0).to_pylist()
         assert [(answer["topic"], answer["state"], bool(answer["edition"])) for answer in found] == [
             ("orders", "filling", False),
             ("others", "known", True),

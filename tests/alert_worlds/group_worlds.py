@@ -110,7 +110,11 @@ class _Groups:
         kinds = [self.random.choice(("data", "data", "data", "aborted", "control", "gone")) for _ in range(END)]
         ages = [self.random.choice((5, 899, 900, 901, HOUR, 3 * HOUR, 5 * HOUR)) for _ in range(END)]
         times = {offset: 1000 * (NOW - age) for offset, age in enumerate(sorted(ages, reverse=True))}
-        return Records(kinds, times=times)
+        if self.chance(0.6):
+            return Records(kinds, times=times)
+        ahead, since = self.random.choice((-DAY, DAY)), self.random.choice((0, 1000 * (NOW - 6 * HOUR)))
+        stamps = {offset: at_ms + 1000 * ahead for offset, at_ms in times.items()}
+        return Records(kinds, times=stamps, earliest=dict.fromkeys(times, since), latest=times)
 
     def _log(self) -> dict[str, Any]:
         values: dict[str, Any] = {"high_watermark": self.random.choice((END, END, END - 2))}

@@ -57,12 +57,15 @@ Row = dict[str, Any]
 
 @dataclass
 class Records:
-    """A log: ``kinds`` of its records from offset 0 on ("data", "aborted", "control", "gone")."""
+    """A log: ``kinds`` of its records from offset 0 on ("data", "aborted", "control", "gone"); ``times``: their own, which are believed
+    unless ``earliest`` and ``latest`` say between which times they were appended."""
 
     kinds: list[str]
     edition: str = "e1"
     state: str = "KNOWN"
     times: dict[int, int] = field(default_factory=dict)
+    earliest: dict[int, int] = field(default_factory=dict)
+    latest: dict[int, int] = field(default_factory=dict)
 
     def count(self, upto: int, *kinds: str) -> int:
         return sum(kind in kinds for kind in self.kinds[:upto])
@@ -86,6 +89,8 @@ class Records:
             "next_position": BATCH_BYTES * max(following, 0),
             "deleted_least": -1,
             "deleted_most": -1,
+            "next_earliest_ms": self.earliest.get(following, self.times.get(following, following * 1000 if following >= 0 else -1)),
+            "next_latest_ms": self.latest.get(following, self.times.get(following, following * 1000 if following >= 0 else -1)),
         }
 
 

@@ -83,6 +83,8 @@ def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN
         reads_uncommitted=longs(reads_uncommitted),
         deleted_least=longs(ABSENT),
         deleted_most=longs(ABSENT),
+        next_earliest_ms=longs(ABSENT),
+        next_latest_ms=longs(ABSENT),
     )
 
 

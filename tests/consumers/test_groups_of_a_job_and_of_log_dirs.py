@@ -3,7 +3,7 @@
 import random
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,9 @@ WATCHED = ("consumed_rate", "appended_rate", "lost_lately_records", "lost_lately
 class Client:
     """The calls of a client, without a wire."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, now_ms: int) -> None:
         assert agent.service.about_groups is not None
-        self._answers = agent.service.about_groups
+        self._answers = replace(agent.service.about_groups, clock=lambda: now_ms / 1000)
 
     def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
         return read_answer(_sent(self._answers.groups(request or GroupsRequest())))
@@ -107,7 +107,7 @@ def reported_by_job(
     table.apply(pa.Table.from_pylist([{name: arrived.get(name) for name in STATES.names}], STATES))
     board, clock = GroupBoard(), lambda: now_ms / 1000
     around = Surroundings(
-        agents=lambda: {"a1": Client(agent)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
+        agents=lambda: {"a1": Client(agent, now_ms)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
     )
     rounds = GroupRounds(table, board, tracker or GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
     for _ in range(2):  # what is beyond the end is so when it stays there
@@ -119,7 +119,7 @@ def reported_by_job(
         judged=judge_groups(groups, now_ms),
         results=GroupResults(groups, EVERYTHING.has_consumer),
         messages=lambda: GroupPartitions(groups, view(snapshot), snapshot.topic_names),
-        details=lambda messages: GroupDetails(messages, {"a1": Client(agent)}, ask_agents),
+        details=lambda messages: GroupDetails(messages, {"a1": Client(agent, now_ms)}, ask_agents),
     )
     found = {name: answers.detail(item) for item, name in enumerate(answers.totals.names)}
     rounds.close()
@@ -129,7 +129,7 @@ def reported_by_job(
 
 @dataclass
 class History:
-    """A random history of two logs and of some groups that read them."""
+    """A random history of two logs and of some groups that read them; ``clocks``: by how much those of producers are ahead."""
 
     chance: random.Random
     orders: list[PartitionLog]
@@ -138,6 +138,11 @@ class History:
     open: dict[tuple[int, int], int]
     epochs: dict[int, int]
     now_ms: int = NOW - 40 * HOUR
+    clocks: tuple[int, ...] = (0,)
+
+    @property
+    def stamp_ms(self) -> int:
+        return self.now_ms + self.chance.choice(self.clocks)
 
     def step(self) -> None:
         self.now_ms += self.chance.randrange(4 * HOUR)
@@ -157,8 +162,9 @@ class History:
 
     def append(self, log: int) -> None:
         records = self.chance.randrange(1, 5)
-        self.orders[log].append(batch(records, timestamp=self.now_ms))
+        self.orders[log].append(batch(records, timestamp=self.stamp_ms))
         self.offsets[log] += records
+        written_at(self.orders[log], self.now_ms)
 
     def transact(self, log: int) -> None:
         producer = self.chance.randrange(2)
@@ -170,10 +176,11 @@ class History:
             self.offsets[log] += 1
         elif not any(mine == producer for _, mine in self.open if _ != log):
             records = self.chance.randrange(1, 4)
-            options = {"producer": producer, "epoch": epoch, "transactional": True, "timestamp": self.now_ms}
+            options = {"producer": producer, "epoch": epoch, "transactional": True, "timestamp": self.stamp_ms}
             self.orders[log].append(batch(records, **options))  # type: ignore[arg-type]
             self.open[log, producer] = 1
             self.offsets[log] += records
+            written_at(self.orders[log], self.now_ms)
 
     def roll(self, log: int) -> None:
         if self.orders[log].segments[-1].entries:
@@ -211,7 +218,8 @@ def grown(path: Path, seed: int) -> int:
     disk = log_dir(path)
     chance = random.Random(seed)
     logs = [partition(disk, "orders", number, topic_id=8) for number in range(2)]
-    history = History(chance, logs, partition(disk, "__consumer_offsets", topic_id=7), [0, 0], {}, {})
+    clocks = random.Random(-seed).choice([(0,), (0,), (-24 * HOUR,), (24 * HOUR,), (0, -24 * HOUR, 24 * HOUR)])
+    history = History(chance, logs, partition(disk, "__consumer_offsets", topic_id=7), [0, 0], {}, {}, clocks=clocks)
     for log in range(2):
         history.append(log)
         history.commit(log)

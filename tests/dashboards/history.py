@@ -279,6 +279,7 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
             page.add("segtail_group_lag_seconds", seconds + ahead, **of, clock=clock)
         for isolation, share in (("read_committed", 1.0), ("read_uncommitted", 1.05)):
             page.add("segtail_group_lag_records", seconds * rate * share, **of, isolation=isolation)
+        page.add("segtail_group_unread_records", seconds * rate, **of)
         page.add("segtail_group_lag_offsets", seconds * rate * 1.2, **of)
         page.add("segtail_group_lag_bytes", seconds * rate * 600, **of)
         page.add("segtail_group_loss_timestamp_seconds", times + 7200 - seconds, **of)
@@ -291,6 +292,8 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_pending_transactional_commits", partitions if topic == HANGING[0] else 0, **of)
         page.add("segtail_group_stopped_partitions", np.where(late > 900, partitions, 0) if group == "audit-export" else 0, **of)
         page.add("segtail_group_held_partitions", np.where(late > 0, 1, 0) if group == "billing" else 0, **of)
+        if group == "billing":
+            page.add("segtail_group_held_since_timestamp_seconds", np.where(late > 0, END - 5400, np.nan), **of)
         page.add("segtail_group_lag_unknown_partitions", np.where(late > 3000, 1, 0), **of, reason="leader_not_observed")
         if group == "click-archive":  # it has no members, so its offsets expire, and the coordinator has no state of it
             page.add("segtail_group_offset_expiration_timestamp_seconds", END + 86_400, **of)

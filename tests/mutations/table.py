@@ -87,10 +87,18 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-held-long",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="GroupVerdict.HELD: self._pair_age > bounds.held_after_ms,",
-        after="GroupVerdict.HELD: self._pair_age >= bounds.held_after_ms,",
+        before="GroupVerdict.HELD: waits_longer(self._pair_held_ms, self._now_ms, bounds.held_after_ms),",
+        after="GroupVerdict.HELD: waits_longer(self._pair_held_ms, self._now_ms, bounds.held_after_ms - 1),",
         why="A wait would have a severity before its alert fires.",
-        tests=("tests/verdicts/test_group_findings.py",),
+        tests=("tests/verdicts/test_bounds.py",),
+    ),
+    Mutation(
+        name="held-by-stamps",
+        file="streaming/cluster/consumers/group_memory.py",
+        before="began_ms = np.minimum(appended.latest_ms, now_ms)",
+        after="began_ms = np.minimum(lags.next_ms, now_ms)",
+        why="A producer's clock would say for how long a group is held up.",
+        tests=("tests/consumers/test_producers_clocks.py",),
     ),
     Mutation(
         name="judge-pending-stopped",

@@ -105,6 +105,18 @@ def test_timestamps_count_where_they_agree_with_the_files(cluster: Cluster) -> N
     assert (verdicts(fine), fine.partitions[0].undated) == (["fine"], False)
 
 
+@pytest.mark.parametrize("stamped", [NOW - 2 * DAY, NOW + HOUR, -1])
+@pytest.mark.parametrize(("minutes", "severity"), [(16, "warning"), (14, "")])
+def test_a_group_is_held_up_for_as_long_as_the_file_was_not_written(cluster: Cluster, stamped: int, minutes: int, severity: str) -> None:
+    """Nothing above the last stable offset was ever readable."""
+    written(cluster, NOW - HOUR, stamped=NOW - HOUR)
+    written(cluster, NOW - minutes * MINUTE, stamped=stamped, producer=9, transactional=True)
+    cluster.commit(2)
+    group = only(cluster)
+    assert (group.summary.verdict, group.summary.severity) == ("held", severity)
+    assert group.summary.since_ms - (NOW - minutes * MINUTE) in range(1_000)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_wrong_clocks_never_stop_a_group_nor_hide_one(tmp_path: Path, seed: int) -> None:
     """A model that knows when each record was appended, with producers' clocks that are right, late, ahead, or each in its turn."""

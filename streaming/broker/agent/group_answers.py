@@ -1,5 +1,6 @@
 """The agent's answers about consumer groups, without the wire. Names that may not leave the host are replaced."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -43,6 +44,7 @@ class GroupAnswers:
         tails: the logs that are watched at this moment.
         calls: make the calls into log dirs.
         ladders: None if no log is counted.
+        clock: the present time, in seconds.
         redact: makes the form of a name that may leave the host; None if names leave it as they are.
     """
 
@@ -53,6 +55,7 @@ class GroupAnswers:
     following: GroupFollowing
     calls: DirCalls
     ladders: Ladders | None = None
+    clock: Callable[[], float] = time.time
     redact: Callable[[str], str] | None = None
 
     def groups(self, request: GroupsRequest) -> Iterator[bytes | pa.Buffer]:
@@ -75,7 +78,7 @@ class GroupAnswers:
 
     def positions(self, request: PositionsRequest) -> Iterator[bytes | pa.Buffer]:
         """Where offsets lie in their logs, in one message. Without ladders, nothing is known of any."""
-        yield table_message(find_positions(self.ladders, self.calls, request.table()).combine_chunks())
+        yield table_message(find_positions(self.ladders, self.calls, request.table(), round(1000 * self.clock())).combine_chunks())
 
     def records(self, request: RecordsRequest) -> Iterator[bytes | pa.Buffer]:
         """The messages of how many records logs have."""

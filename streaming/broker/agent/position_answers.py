@@ -29,14 +29,20 @@ PositionAnswer = tuple[str, Position]
 _Log = list[tuple[int, int, int, bool]]  # rows of a log: the row, the offset, up to where the next record is looked for, of which isolation
 
 
-def find_positions(ladders: Ladders | None, calls: DirCalls, questions: pa.Table, clock: Callable[[], float] = time.monotonic) -> pa.Table:
-    """The positions (`POSITIONS`) of `POSITIONS_ASKED`, of the first `MOST_POSITIONS` rows. Where there is no ladder, the edition is ""."""
+def find_positions(
+    ladders: Ladders | None, calls: DirCalls, questions: pa.Table, now_ms: int | None = None, clock: Callable[[], float] = time.monotonic
+) -> pa.Table:
+    """The positions (`POSITIONS`) of `POSITIONS_ASKED`, of the first `MOST_POSITIONS` rows. Where there is no ladder, the edition is "".
+
+    Args:
+        now_ms: as for `streaming.broker.ladder.positions.positions`.
+    """
     questions = questions.slice(0, MOST_POSITIONS)
     ends, found = clock() + SECONDS, dict[int, PositionAnswer]()
     opened = OpenedBatches() if ladders is None else ladders.opened
     for path, logs in (_by_log_dir(ladders, questions) if ladders is not None else {}).items():
         try:
-            found |= calls.call(path, partial(_of_logs, logs, opened, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
+            found |= calls.call(path, partial(_of_logs, logs, opened, now_ms, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
         except TimeoutError:
             log.warning("positions are not found in time", extra={"log_dir": str(path), "logs": len(logs)})
     answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(questions["offset"].to_pylist())]
@@ -60,16 +66,18 @@ def _by_log_dir(ladders: Ladders, questions: pa.Table) -> Mapping[Path, list[tup
     return found
 
 
-def _of_logs(logs: Sequence[tuple[LadderedLog, _Log]], opened: OpenedBatches, in_time: Callable[[], bool]) -> dict[int, PositionAnswer]:
+def _of_logs(
+    logs: Sequence[tuple[LadderedLog, _Log]], opened: OpenedBatches, now_ms: int | None, in_time: Callable[[], bool]
+) -> dict[int, PositionAnswer]:
     found: dict[int, PositionAnswer] = {}
     for one, rows in logs:
         if not in_time():
             break
-        found.update(_of_log(one, rows, opened))
+        found.update(_of_log(one, rows, opened, now_ms))
     return found
 
 
-def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tuple[int, PositionAnswer]]:
+def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches, now_ms: int | None) -> Iterator[tuple[int, PositionAnswer]]:
     known = one.known()
     if known is None:
         return
@@ -81,7 +89,15 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches) -> Iterator[tup
         for (upto, reads_uncommitted), some in alike.items()
         for (row, *_), position in zip(
             some,
-            positions(known.segments, known.view, [offset for _, offset, *_ in some], upto, opened, reads_uncommitted=reads_uncommitted),
+            positions(
+                known.segments,
+                known.view,
+                [offset for _, offset, *_ in some],
+                upto,
+                opened,
+                reads_uncommitted=reads_uncommitted,
+                now_ms=now_ms,
+            ),
             strict=True,
         )
     ]

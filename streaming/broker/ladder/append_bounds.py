@@ -5,6 +5,8 @@ Markers carry their broker's clock. A record's own timestamp comes from its prod
 the newest record of the segment was stamped when the file was last written.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from streaming.broker.ladder.counts import Aborted
 from streaming.broker.ladder.log_ladder import LadderView
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.broker.ladder.stretch import Stretch
+from streaming.errors import FormatError
 from streaming.kafka.formats.names import PARTITION_METADATA, FileKind, segment_file_name
 from streaming.kafka.scan.transaction_steps import AppendTimes
 
@@ -34,31 +37,67 @@ class AppendBounds:
     latest_ms: int
 
 
-def append_bounds(segments: tuple[Segment, ...], ladder: LadderView, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
-    """The bounds of the record at ``offset``, as of ``now_ms``.
+class RecordTimes:
+    """Looks up when records of one log were appended, as of ``now_ms``. What a segment shows of its timestamps is looked up once.
 
     Args:
         segments: the listing that the ladder was counted from, and that is older than the count.
-        timestamp: the record's own.
+    """
+
+    def __init__(self, segments: Sequence[Segment], now_ms: int) -> None:
+        self._segments, self._now_ms = segments, now_ms
+        self._agrees: dict[int, bool] = {}
+
+    def bounds(self, counted: SegmentLadder, stretch: Stretch, item: int, timestamp: int) -> AppendBounds:
+        """The bounds of a record of a batch; nothing where the files cannot be read any more.
+
+        Args:
+            counted: the ladder of its segment.
+            stretch: the batches around it, of which ``item`` is its own.
+            timestamp: the record's own.
+        """
+        try:
+            return self._bounds(counted, stretch, item, timestamp)
+        except (FormatError, OSError):
+            return AppendBounds(0, self._now_ms)
+
+    def _bounds(self, counted: SegmentLadder, stretch: Stretch, item: int, timestamp: int) -> AppendBounds:
+        now_ms, number = self._now_ms, bisect_left(self._segments, counted.base_offset, key=lambda one: one.base_offset)
+        segment = self._segments[number]
+        if (
+            segment.modified_ms > now_ms + AGREES_MS
+        ):  # a copy without its times, or judged as of a time before: the files show nothing of then
+            return AppendBounds(timestamp, timestamp) if 0 <= timestamp <= now_ms else AppendBounds(0, now_ms)
+        of_files = _of_files(self._segments, number, now_ms)
+        times = _between_markers(stretch, item, _between_seen(counted, int(stretch.base_offset[item]), of_files))
+        near = timestamp >= 0 and times.earliest_ms - AGREES_MS <= timestamp <= times.latest_ms + AGREES_MS
+        if near and _in_order(stretch, item, timestamp) and self._believes(segment, counted):
+            own = times.clamp_one(timestamp)
+            return AppendBounds(own, own)
+        return AppendBounds(times.earliest_ms, times.latest_ms)
+
+    def _believes(self, segment: Segment, counted: SegmentLadder) -> bool:
+        if segment.base_offset not in self._agrees:
+            self._agrees[segment.base_offset] = _agrees(segment, counted)
+        return self._agrees[segment.base_offset]
+
+
+def append_bounds(segments: Sequence[Segment], ladder: LadderView, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
+    """The bounds of the record at ``offset``.
+
+    Args:
+        segments, timestamp, now_ms: as for `RecordTimes`.
 
     Raises:
         FormatError, OSError: its segment cannot be read again.
     """
-    number = next(at for at in reversed(range(len(segments))) if segments[at].base_offset <= offset)
-    segment, counted = segments[number], ladder.segments[ladder.number_of(offset)]
-    if segment.modified_ms > now_ms + AGREES_MS:  # a copy without its times, or judged as of a time before: the files show nothing of then
-        return AppendBounds(timestamp, timestamp) if 0 <= timestamp <= now_ms else AppendBounds(0, now_ms)
+    counted = ladder.segments[ladder.number_of(offset)]
+    segment = segments[bisect_left(segments, counted.base_offset, key=lambda one: one.base_offset)]
     stretch = Stretch.read(segment, counted, counted.stretch_of(offset), Aborted.none())
-    item = stretch.batch_of(offset)
-    times = _between_markers(stretch, item, _of_files(segments, number, now_ms))
-    near = timestamp >= 0 and times.earliest_ms - AGREES_MS <= timestamp <= times.latest_ms + AGREES_MS
-    if near and _in_order(stretch, item, timestamp) and _agrees(segment, counted):
-        own = times.clamp_one(timestamp)
-        return AppendBounds(own, own)
-    return AppendBounds(times.earliest_ms, times.latest_ms)
+    return RecordTimes(segments, now_ms).bounds(counted, stretch, stretch.batch_of(offset), timestamp)
 
 
-def _of_files(segments: tuple[Segment, ...], number: int, now_ms: int) -> AppendTimes:
+def _of_files(segments: Sequence[Segment], number: int, now_ms: int) -> AppendTimes:
     """What the times of the files show of a segment's records."""
     segment = segments[number]
     before_ms = segments[number - 1].modified_ms if number else _begun_ms(segment)
@@ -79,6 +118,15 @@ def _modified_ms(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000_000
 
 
+def _between_seen(counted: SegmentLadder, offset: int, times: AppendTimes) -> AppendTimes:
+    """The bounds, narrowed by what was seen appended to the segment before an offset and after it."""
+    seen, at = counted.rungs["seen_ms"], counted.stretch_of(offset)
+    before, after = np.flatnonzero(seen[:at] >= 0), np.flatnonzero(seen[at:] >= 0)
+    earliest_ms = max(times.earliest_ms, int(seen[before[-1]])) if len(before) else times.earliest_ms
+    latest_ms = min(times.latest_ms, int(seen[at + after[0]])) if len(after) else times.latest_ms
+    return AppendTimes(times.source, earliest_ms, latest_ms) if earliest_ms <= latest_ms else times
+
+
 def _between_markers(stretch: Stretch, item: int, times: AppendTimes) -> AppendTimes:
     """The bounds, narrowed by the markers around a batch."""
     before, after = np.flatnonzero(stretch.control[:item]), np.flatnonzero(stretch.control[item + 1 :])
@@ -95,7 +143,7 @@ def _in_order(stretch: Stretch, item: int, timestamp: int) -> bool:
 
 
 def _agrees(segment: Segment, counted: SegmentLadder) -> bool:
-    """Whether the newest data of a segment is stamped when it was written: when the marker after it was, or else the file."""
+    """Whether the newest data of a segment is stamped when it was written: as the marker after it, when it was seen, or as the file."""
     last = Stretch.read(segment, counted, len(counted.rungs) - 1, Aborted.none())
     data = np.flatnonzero(~last.control)
     if not len(data):
@@ -104,4 +152,6 @@ def _agrees(segment: Segment, counted: SegmentLadder) -> bool:
     newest, following = int(last.max_timestamp[at]), last.max_timestamp[at + 1 :]
     if len(following):
         return abs(int(following[0]) - newest) <= AGREES_MS
+    if (seen_ms := int(counted.rungs["seen_ms"][-1])) >= 0:
+        return abs(seen_ms - newest) <= AGREES_MS
     return segment.modified_ms - AGREES_MS <= newest <= _modified_ms(segment.path) + AGREES_MS

@@ -14,6 +14,7 @@ from itertools import islice, takewhile
 import numpy as np
 
 from streaming.broker.disk.segment_files import Segment
+from streaming.broker.ladder.append_bounds import AppendBounds, RecordTimes
 from streaming.broker.ladder.counts import Aborted, Counts
 from streaming.broker.ladder.deleted_records import deleted_records
 from streaming.broker.ladder.filling import read_aborted
@@ -45,7 +46,8 @@ class Position:
     counts only for consumers with ``read_uncommitted``. The other ``next`` fields are about it: its own timestamp, when it was appended
     (if that was seen, or if the broker wrote its time), both Unix milliseconds, -1 if not known; the size of its batch in bytes, the base
     offset of its segment, its batch's position there. Of an offset before the first segment on disk, that segment is ``next_segment``, and
-    between ``deleted_least`` and ``deleted_most`` of the offsets before it were records (-1: not known).
+    between ``deleted_least`` and ``deleted_most`` of the offsets before it were records (-1: not known). Where the append was not seen, it
+    was between ``next_earliest_ms`` and ``next_latest_ms``, as `AppendBounds`, if that was asked.
     """
 
     offset: int
@@ -62,6 +64,8 @@ class Position:
     next_position: int = -1
     deleted_least: int = -1
     deleted_most: int = -1
+    next_earliest_ms: int = -1
+    next_latest_ms: int = -1
 
 
 def positions(
@@ -72,6 +76,7 @@ def positions(
     opened: OpenedBatches | None = None,
     *,
     reads_uncommitted: bool = False,
+    now_ms: int | None = None,
 ) -> list[Position]:
     """The positions of some offsets of a log, in their order.
 
@@ -81,8 +86,10 @@ def positions(
         upto: the next record is looked for below this offset, which is the high watermark.
         opened: what opened batches have shown so far, for those who ask again and again.
         reads_uncommitted: the next record may be one of an aborted transaction.
+        now_ms: as of when the append of a next record is looked up that nobody has seen; None: it is not.
     """
-    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened, reads_uncommitted=reads_uncommitted)
+    times = None if now_ms is None else RecordTimes(segments, now_ms)
+    search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened, times, reads_uncommitted=reads_uncommitted)
     return [search.position(offset) for offset in offsets]
 
 
@@ -90,8 +97,16 @@ class _Search:
     """Looks offsets up; a stretch is scanned once."""
 
     def __init__(
-        self, segments: Sequence[Segment], ladder: LadderView, upto: int, opened: OpenedBatches, *, reads_uncommitted: bool
+        self,
+        segments: Sequence[Segment],
+        ladder: LadderView,
+        upto: int,
+        opened: OpenedBatches,
+        times: RecordTimes | None,
+        *,
+        reads_uncommitted: bool,
     ) -> None:
+        self._times = times
         self._reads_uncommitted = reads_uncommitted
         self._opened = opened
         self._segments = segments
@@ -201,15 +216,19 @@ class _Search:
                 raise FormatError("a batch cannot be opened", int(stretch.positions[item]))
         if offset >= self._upto:
             return position
-        seen_ms = int(segment.rungs["seen_ms"][at])
+        append_ms = int(stretch.max_timestamp[item]) if stretch.append_time[item] else int(segment.rungs["seen_ms"][at])
+        unseen = self._times if append_ms < 0 else None
+        bounds = AppendBounds(-1, -1) if unseen is None else unseen.bounds(segment, stretch, item, timestamp)
         return replace(
             position,
             next_offset=offset,
             next_timestamp_ms=timestamp,
-            next_append_ms=int(stretch.max_timestamp[item]) if stretch.append_time[item] else seen_ms,
+            next_append_ms=append_ms,
             next_batch_bytes=int(stretch.sizes[item]),
             next_segment=segment.base_offset,
             next_position=int(stretch.positions[item]),
+            next_earliest_ms=bounds.earliest_ms,
+            next_latest_ms=bounds.latest_ms,
         )
 
     def _stretch(self, number: int, at: int) -> Stretch:

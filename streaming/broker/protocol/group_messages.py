@@ -50,6 +50,8 @@ POSITIONS = pa.schema(
         ("next_position", _LONG),
         _later("deleted_least"),  # of the offsets from it on that were deleted before the first segment, so many were records at least
         _later("deleted_most"),  # and at most
+        _later("next_earliest_ms"),  # where the append of the next record was not seen, the files show that it was not before
+        _later("next_latest_ms"),  # and not after; -1 from an earlier agent
     ]
 )
 """The answer, in the order of the question."""

@@ -17,7 +17,16 @@ Codes = NDArray[np.int8]
 ABSENT = -1
 """A number that is not known, or a time that does not exist."""
 
-_OF_NEXT = ("next_offset", "next_timestamp_ms", "next_append_ms", "next_batch_bytes", "next_segment", "next_position")
+_OF_NEXT = (
+    "next_offset",
+    "next_timestamp_ms",
+    "next_append_ms",
+    "next_batch_bytes",
+    "next_segment",
+    "next_position",
+    "next_earliest_ms",
+    "next_latest_ms",
+)
 """The columns of `Places` about the next record."""
 
 
@@ -81,7 +90,8 @@ class Places:
     """The positions from which partitions are read, one item for each; ``offset`` is `ABSENT` where none was answered yet.
 
     ``edition`` to ``bytes``: counts of everything before the offset. ``next_`` are of the next data record: its offset, `ABSENT` for none,
-    its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's position there.
+    its own time, the time when it was appended, the size of its batch, the base offset of its segment, and its batch's position there; if
+    its append was not seen, it was between ``next_earliest_ms`` and ``next_latest_ms``.
     ``reads_uncommitted``: 1 if that may be an aborted one. ``deleted_``: as in `streaming.broker.ladder.positions.Position`.
     """
 
@@ -101,6 +111,8 @@ class Places:
     reads_uncommitted: Longs
     deleted_least: Longs
     deleted_most: Longs
+    next_earliest_ms: Longs
+    next_latest_ms: Longs
 
     @property
     def kept(self) -> Longs:
@@ -152,6 +164,8 @@ class Lags:
     next_batch_bytes: Longs
     next_segment: Longs
     next_position: Longs
+    next_earliest_ms: Longs
+    next_latest_ms: Longs
     beyond: Flags
     below: Longs
     held: Flags

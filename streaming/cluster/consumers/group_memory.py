@@ -1,4 +1,4 @@
-"""What rounds remember of each partition of a group: since when it stands still, what it has read, and what it has lost.
+"""What rounds remember of each partition of a group: since when it stands still or is held up, what it has read, and what it has lost.
 
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
 A share group moves with all that it is done with, also where its start offset stays; it loses nothing of what it is done with.
@@ -31,6 +31,8 @@ _COLUMNS = (
     "readable_ms",
     "seen_ms",
     "watched_ms",
+    "held_next",
+    "held_ms",
     "lost_ms",
     "lost",
     "start",
@@ -48,7 +50,8 @@ class GroupProgress:
     ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
     is the first round in which it was known, or when its next record was appended at the latest, and it may have stopped before.
     ``perhaps_since_ms``: since when it may have stopped, by the earliest time of that append. ``unmoved_ms``: since when its offset stays,
-    whatever is readable. ``lost_ms``: when a round last found that records were deleted before it had read them, `ABSENT` if none did;
+    whatever is readable. ``held_since_ms``: since when its next record is held back by a transaction: it was appended then at the latest;
+    `ABSENT` if it is not. ``lost_ms``: when a round last found that records were deleted before it had read them, `ABSENT` if none did;
     ``lost_lately``: what they found so of late. ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT`
     if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet;
     ``lasting_rate``: the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`.
@@ -58,6 +61,7 @@ class GroupProgress:
     stopped_earlier: Flags
     perhaps_since_ms: Longs
     unmoved_ms: Longs
+    held_since_ms: Longs
     lost_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
@@ -127,7 +131,7 @@ class GroupMemory:
         stored = np.where(rows.commit_ms >= 0, np.minimum(rows.commit_ms, now_ms), now_ms)
         waits = rows.offset == NOT_REPLICATED  # what counts is not known for a moment: it has not moved by that
         moved = ~waits & (new | (at["offset"] != rows.offset) | (rows.share & (at["delivered"] != rows.delivered)))
-        for name in ("since_ms", "readable_ms", "seen_ms", "watched_ms", "lost_ms"):
+        for name in ("since_ms", "readable_ms", "seen_ms", "watched_ms", "held_ms", "lost_ms"):
             at[name] = np.minimum(at[name], now_ms)
         at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
         if self._past is not None:
@@ -153,12 +157,23 @@ class GroupMemory:
             stopped_earlier=earlier,
             perhaps_since_ms=perhaps,
             unmoved_ms=at["since_ms"],
+            held_since_ms=self._held(lags, appended, now_ms),
             lost_ms=at["lost_ms"],
             lost_lately=self._losses.of(rows.key) if self._past is None else LostLately.unwatched(len(rows)),
             lost_records=np.where(at["start"] == lags.start, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
             lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
         )
+
+    def _held(self, lags: Lags, appended: AppendedNext, now_ms: int) -> Longs:
+        """Since when the next record of each is held back. Nothing above the last stable offset was ever readable, so since its append."""
+        at, held = self._columns, lags.held
+        began_ms = np.minimum(appended.latest_ms, now_ms)
+        begins = held & ((at["held_ms"] == ABSENT) | (at["held_next"] != lags.next_offset))
+        goes_on = held | (lags.reason != KNOWN)  # what is not known for a moment has not ended by that
+        at["held_ms"] = np.where(begins, began_ms, np.where(goes_on, at["held_ms"], ABSENT))
+        at["held_next"] = np.where(begins, lags.next_offset, at["held_next"])
+        return np.where(held, at["held_ms"], ABSENT)
 
     def _count(self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, now_ms: int, steady_ms: int) -> Flags:
         """Count what lies between where each partition was read from in the round before and where it is read from now.

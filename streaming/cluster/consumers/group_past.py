@@ -41,8 +41,8 @@ class GroupPast(Protocol):
 
 
 def watched(lags: Lags) -> AppendedNext:
-    """For whoever watches: the time of the append where it was seen, else the record's own."""
-    return AppendedNext(earliest_ms=lags.next_ms, latest_ms=lags.next_ms)
+    """For whoever watches: the time of the append where it was seen, else what the agent's files show of it."""
+    return with_seen(lags, lags.next_earliest_ms, lags.next_latest_ms)
 
 
 def with_seen(lags: Lags, earliest_ms: Longs, latest_ms: Longs) -> AppendedNext:

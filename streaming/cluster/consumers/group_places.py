@@ -25,6 +25,8 @@ NUMBERS = (
     "reads_uncommitted",
     "deleted_least",
     "deleted_most",
+    "next_earliest_ms",
+    "next_latest_ms",
 )
 """The columns of `Places` that an answer has by these names."""
 

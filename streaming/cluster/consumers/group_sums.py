@@ -77,6 +77,11 @@ class PairSums:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def left(self) -> Longs:
+        """The records that are left, by the isolation that the group is known to have, as `Lags.left`."""
+        return np.where(self.reads_uncommitted > 0, self.read_uncommitted, self.read_committed)
+
 
 def pair_starts(rows: CommitRows) -> Longs:
     """The index of the first commit of each pair of group and topic."""

@@ -176,7 +176,7 @@ class GroupTracker:
 
     def answer(self, question: Question, positions: pa.Table) -> None:
         """Take an agent's answer. What comes in a later round still says where commits are, but not where logs end."""
-        found, count = read_answer(question, positions), len(question.ends)
+        found, count = read_answer(question, positions, self._round.view.now_ms), len(question.ends)
         key, current = self._round.commits.rows.key, question.logs is self._round.logs
         rows, there = carried(key, question.key)
         for memory, those in ((self._places, there & ~question.deleted), (self._deleted, there & question.deleted)):

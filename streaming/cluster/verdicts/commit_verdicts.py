@@ -10,7 +10,7 @@ from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.consumers.group_sums import earliest_of
 from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
 from streaming.cluster.verdicts.group_catching_up import outruns
 from streaming.cluster.verdicts.group_danger import endangered_losses
@@ -70,7 +70,8 @@ class _Judge:
         pairs, lags = snapshot.pairs, snapshot.found.lags
         self._lag = np.where(lags.left >= 0, lags.left, lags.offsets)
         pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
-        self._pair_age, self._pair_stopped = _pair_ages(snapshot, now_ms)[pair], (pairs.stopped > 0)[pair]
+        self._pair_held_ms = earliest_of(snapshot.progress.held_since_ms, pairs.first)[pair]
+        self._pair_stopped = (pairs.stopped > 0)[pair]
         self._deserted = _of_groups(snapshot, deserted)
         self._missed, self._between, self._abandoned, self._throw_away = _by_use(snapshot, usage)
         appended = snapshot.found.appended
@@ -109,7 +110,7 @@ class _Judge:
             severity=severity,
             since_ms={
                 GroupVerdict.STOPPED: progress.stopped_since_ms,
-                GroupVerdict.HELD: self._next_ms,
+                GroupVerdict.HELD: progress.held_since_ms,
                 GroupVerdict.LOST: progress.lost_ms,
                 GroupVerdict.PENDING: self._pending_ms,
             },
@@ -138,7 +139,7 @@ class _Judge:
         bounds = self._bounds
         waits_long = waits_longer(self._pending_ms, self._now_ms, bounds.pending_long_ms)
         lasts = {
-            GroupVerdict.HELD: self._pair_age > bounds.held_after_ms,
+            GroupVerdict.HELD: waits_longer(self._pair_held_ms, self._now_ms, bounds.held_after_ms),
             GroupVerdict.PENDING: waits_long & self._pair_stopped,
         }
         lost = severity[GroupVerdict.LOST]
@@ -214,17 +215,6 @@ def _pending_ms(snapshot: GroupSnapshot, pending: FirstPending) -> Longs:
         log = int(logs.of_row[row])
         first[row] = pending.get((rows.group_names[rows.group[row]], logs.topics[log], int(rows.partition[row])), ABSENT)
     return first
-
-
-def _pair_ages(snapshot: GroupSnapshot, now_ms: int) -> Longs:
-    """How old the oldest unread record of each pair of group and topic is, by the clock that shows it; `ABSENT` if none does."""
-    pairs = snapshot.pairs
-
-    def ages(times: Longs) -> Longs:
-        return np.where(times == ABSENT, 0, np.maximum(now_ms - times, 0))
-
-    known, append, record = pairs.known > 0, pairs.oldest_append_ms, pairs.oldest_timestamp_ms
-    return np.where(known & (append != UNTIMED), ages(append), np.where(known & (record != UNTIMED), ages(record), ABSENT))
 
 
 def _by_use(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> tuple[Flags, Flags, Flags, Flags]:

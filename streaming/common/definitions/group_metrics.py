@@ -16,6 +16,12 @@ LAG_RECORDS = Metric(
     "read_uncommitted up to the high watermark with them. Markers, deleted and compacted records do not count.",
     (*BY_TOPIC, "isolation"),
 )
+UNREAD_RECORDS = Metric(
+    "segtail_group_unread_records",
+    "That of segtail_group_lag_records which is the group's own: read_uncommitted of a group that is known to read so, else "
+    "read_committed; of a share group the only one.",
+    BY_TOPIC,
+)
 LAG_BYTES = Metric(
     "segtail_group_lag_bytes",
     "Bytes of the batches from the one that the group reads next up to the high watermark, markers included.",
@@ -77,6 +83,12 @@ STOPPED = Metric(
 HELD = Metric(
     "segtail_group_held_partitions",
     "Partitions in which the group has read everything up to the last stable offset, and records wait behind an open transaction.",
+    BY_TOPIC,
+)
+HELD_SINCE = Metric(
+    "segtail_group_held_since_timestamp_seconds",
+    "Since when the next record of a held partition is held back, the earliest of the partitions: since it was appended, or, where that "
+    "was not seen, since it was there at the latest, by the times of files; absent if none is held.",
     BY_TOPIC,
 )
 UNKNOWN = Metric(

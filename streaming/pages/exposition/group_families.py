@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
-from streaming.cluster.consumers.group_sums import UNTIMED
+from streaming.cluster.consumers.group_sums import UNTIMED, earliest_of
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
 from streaming.cluster.verdicts.group_usage import Usage, usages
@@ -61,6 +61,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     known = sums.known[pair_labels.shown] > 0
     yield plain(group_metrics.LAG_OFFSETS, sums.lag_offsets)
     yield _labelled(group_metrics.LAG_RECORDS, pair_labels.labels, "isolation", _records(committed, uncommitted, share))
+    yield plain(group_metrics.UNREAD_RECORDS, sums.left)
     yield plain(group_metrics.LAG_BYTES, sums.bytes)
     oldest = (sums.oldest_append_ms[pair_labels.shown], sums.oldest_timestamp_ms[pair_labels.shown])
     yield _labelled(group_metrics.LAG_SECONDS, pair_labels.labels, "clock", _ages(*oldest, known, now_ms))
@@ -74,6 +75,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield _pending(snapshot, pair_labels, export)
     yield plain(group_metrics.STOPPED, sums.stopped)
     yield plain(group_metrics.HELD, sums.held)
+    yield plain(group_metrics.HELD_SINCE, earliest_of(snapshot.progress.held_since_ms, sums.first))
     reasons = zip(REASONS, sums.unknown[:, pair_labels.shown], strict=True)
     unknown = [(str(reason), counts, counts > 0) for reason, counts in reasons]
     yield _labelled(group_metrics.UNKNOWN, pair_labels.labels, "reason", unknown)
@@ -132,7 +134,7 @@ def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: Partition
     exported = np.repeat(pair_labels.rank >= 0, pairs.partitions) if len(pairs) else np.empty(0, np.bool_)
     if listing.partitions:
         return np.flatnonzero(exported), 0
-    since = snapshot.found.lags.next_ms
+    since = snapshot.found.appended.latest_ms
     late = np.flatnonzero(exported & (since >= 0) & (now_ms - since > listing.late_after_ms))
     if len(late) <= listing.late_limit:
         return late, 0

@@ -39,8 +39,7 @@ _LED = {
 
 _ALERTED = frozenset(
     {
-        group_metrics.LAG_RECORDS,
-        group_metrics.LAG_SECONDS,
+        group_metrics.UNREAD_RECORDS,
         group_metrics.LOSS,
         group_metrics.ENDANGERED,
         group_metrics.LOST_RECORDS,
@@ -48,6 +47,7 @@ _ALERTED = frozenset(
         group_metrics.PENDING_COMMITS,
         group_metrics.STOPPED,
         group_metrics.HELD,
+        group_metrics.HELD_SINCE,
         group_metrics.MEMBERS,
         group_metrics.USE,
     }
