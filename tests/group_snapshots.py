@@ -117,6 +117,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         logs=group_logs,
         found=found,
         progress=GroupProgress(
+            committed_ms=column("commit_ms"),
             stopped_since_ms=column("stopped_since_ms"),
             stopped_earlier=column("stopped_earlier") > 0,
             perhaps_since_ms=column("stopped_since_ms"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.protocol.group_json import GroupDetail
+from streaming.cluster.consumers.group_expiration import DEFAULT_MS
 from tests.builders import NOW, batch, commit
 from tests.file_times import written_at
 from tests.group_answers import verdicts
@@ -115,6 +116,27 @@ def test_a_group_is_held_up_for_as_long_as_the_file_was_not_written(cluster: Clu
     group = only(cluster)
     assert (group.summary.verdict, group.summary.severity) == ("held", severity)
     assert group.summary.since_ms - (NOW - minutes * MINUTE) in range(1_000)
+
+
+@pytest.mark.parametrize(("minutes", "verdict"), [(60, "unknown"), (5, "fine")])
+def test_a_commit_that_is_stamped_ahead_shows_nothing_and_expires_by_its_stamp(cluster: Cluster, minutes: int, verdict: str) -> None:
+    """What came within the limit was not left for longer, whenever the commit was made."""
+    written(cluster, NOW - minutes * MINUTE, stamped=NOW - minutes * MINUTE)
+    cluster.commit(0, at=NOW + 5 * HOUR)
+    group = only(cluster)
+    (of,) = group.partitions
+    assert (verdicts(group), of.stopped_since_ms, of.expiration_ms) == ([verdict], -1, NOW + 5 * HOUR + DEFAULT_MS)
+    assert group.summary.use == "unknown"
+    assert ("coordinator's clock is ahead" in group.findings[0].text) == (verdict == "unknown")
+
+
+def test_a_commit_of_a_transaction_that_is_stamped_ahead_waits_since_it_is_not_known_when(cluster: Cluster) -> None:
+    written(cluster, NOW - MINUTE, stamped=NOW - MINUTE)
+    cluster.commit(2)
+    cluster.commit(2, at=NOW + 5 * HOUR, producer=7)
+    written_at(cluster.coordinator, NOW - MINUTE)
+    ((waits,),) = (of.pending for of in only(cluster).partitions)
+    assert waits.since_ms <= NOW
 
 
 @pytest.mark.parametrize("seed", range(30))

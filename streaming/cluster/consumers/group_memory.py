@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.cluster.consumers.commit_times import committed_ms, is_ahead
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_places import carried, padded
@@ -26,6 +27,8 @@ LASTING_MS, SILENT_MS = 30_000, 300_000
 
 _COLUMNS = (
     "offset",
+    "stamp",
+    "committed_ms",
     "delivered",
     "since_ms",
     "readable_ms",
@@ -47,16 +50,18 @@ _COLUMNS = (
 class GroupProgress:
     """What is known of each partition over the rounds so far.
 
-    ``stopped_since_ms``: since when its offset stays although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that
-    is the first round in which it was known, or when its next record was appended at the latest, and it may have stopped before.
-    ``perhaps_since_ms``: since when it may have stopped, by the earliest time of that append. ``unmoved_ms``: since when its offset stays,
-    whatever is readable. ``held_since_ms``: since when its next record is held back by a transaction: it was appended then at the latest;
-    `ABSENT` if it is not. ``lost_ms``: when a round last found that records were deleted before it had read them, `ABSENT` if none did;
-    ``lost_lately``: what they found so of late. ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT`
-    if they have not seen or counted all of it. ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet;
-    ``lasting_rate``: the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`.
+    ``committed_ms``: when it was last committed, as far as stamps can be believed. ``stopped_since_ms``: since when its offset stays
+    although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that is the first round in which it was known, or when
+    its next record was appended at the latest, and it may have stopped before. ``perhaps_since_ms``: since when it may have stopped, by
+    the earliest time of that append. ``unmoved_ms``: since when its offset stays, whatever is readable. ``held_since_ms``: since when its
+    next record is held back by a transaction: it was appended then at the latest; `ABSENT` if it is not. ``lost_ms``: when a round last
+    found that records were deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late.
+    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
+    ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet; ``lasting_rate``: the same of one that has read
+    for `LASTING_MS`, and within the last `SILENT_MS`.
     """
 
+    committed_ms: Longs
     stopped_since_ms: Longs
     stopped_earlier: Flags
     perhaps_since_ms: Longs
@@ -134,9 +139,11 @@ class GroupMemory:
         for name in ("since_ms", "readable_ms", "seen_ms", "watched_ms", "held_ms", "lost_ms"):
             at[name] = np.minimum(at[name], now_ms)
         at["lost_ms"] = np.where(losing, now_ms, at["lost_ms"])
+        self._date(rows, waits, now_ms)
+        undated: Flags = np.zeros(len(rows), np.bool_)
         if self._past is not None:
             since_ms = self._past.since(rows)
-            stored = np.where(since_ms >= 0, np.minimum(since_ms, now_ms), now_ms)
+            stored, undated = np.where(since_ms >= 0, np.minimum(since_ms, now_ms), now_ms), is_ahead(since_ms, now_ms)
         at["since_ms"] = np.where(new & ~waits, stored, np.where(moved, np.maximum(stored, min(self._last_ms, now_ms)), at["since_ms"]))
         self._last_ms = now_ms
         at["offset"] = np.where(waits, at["offset"], rows.offset)
@@ -150,9 +157,11 @@ class GroupMemory:
         recounted = (lags.reason == CODES[LagReason.FILLING]) & (lags.offsets > 0)  # as after each compaction: it stands on meanwhile
         stands = (known & readable) | (recounted & (at["seen_ms"] != ABSENT) & (at["seen_ms"] >= at["since_ms"]))
         since = np.where(stands, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
-        perhaps = since if self._past is None else np.where(since != ABSENT, np.maximum(at["since_ms"], appended.earliest_ms), ABSENT)
+        unmoved_ms = np.where(undated, 0, at["since_ms"])  # a coordinator's stamp of a time to come shows nothing
+        perhaps = since if self._past is None else np.where(since != ABSENT, np.maximum(unmoved_ms, appended.earliest_ms), ABSENT)
         earlier = (since != ABSENT) & ((perhaps < since) | ((since <= at["watched_ms"]) & np.bool_(self._past is None)))
         return GroupProgress(
+            committed_ms=at["committed_ms"],
             stopped_since_ms=since,
             stopped_earlier=earlier,
             perhaps_since_ms=perhaps,
@@ -164,6 +173,13 @@ class GroupMemory:
             rate=self._rates.now(steady_ms),
             lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
         )
+
+    def _date(self, rows: CommitRows, waits: Flags, now_ms: int) -> None:
+        """Take over when the commits were made; of one that is not known for a moment it stays."""
+        at = self._columns
+        dated = committed_ms(rows.commit_ms, at["committed_ms"], at["stamp"], self._last_ms, now_ms)
+        at["committed_ms"] = np.where(waits, np.minimum(at["committed_ms"], now_ms), dated)
+        at["stamp"] = np.where(waits, at["stamp"], rows.commit_ms)
 
     def _held(self, lags: Lags, appended: AppendedNext, now_ms: int) -> Longs:
         """Since when the next record of each is held back. Nothing above the last stable offset was ever readable, so since its append."""

@@ -198,7 +198,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         limits_assumed=bool(snapshot.found.assumed[row]),
         stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,
         stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),
-        undated=bool(snapshot.found.appended.undated[row]),
+        undated=bool(snapshot.found.appended.undated[row] or snapshot.found.perhaps_stopped[row]),
         held=bool(lags.held[row]),
         isolation=READ_UNCOMMITTED if lags.reads_uncommitted[row] else "",
         consumed_rate=float(snapshot.progress.rate[row]),

@@ -20,10 +20,10 @@ def usual_intervals(names: Sequence[str], groups: Mapping[str, GroupFacts]) -> L
     return np.array([ABSENT if facts is None else facts.interval_ms for facts in each], np.int64)
 
 
-def last_commits(rows: CommitRows) -> Longs:
+def last_commits(rows: CommitRows, committed_ms: Longs) -> Longs:
     """When each group last committed, by its number; `ABSENT` where it has no commit, or where that is not known."""
     last = np.full(len(rows.group_names), ABSENT, np.int64)
-    np.maximum.at(last, rows.group, rows.commit_ms)
+    np.maximum.at(last, rows.group, committed_ms)
     return last
 
 

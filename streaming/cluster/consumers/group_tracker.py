@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes
 from streaming.cluster.consumers.group_deletions import with_deletions
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
@@ -115,7 +116,7 @@ class GroupTracker:
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
         self._isolations = Isolations()
         self._unread: dict[LogName, _Unread] = {}
-        self._uncommitted = UncommittedFinder()
+        self._uncommitted, self._pending = UncommittedFinder(), PendingTimes(watches=past is None)
 
     def begin(self, view: RoundView) -> list[Question]:
         """A round begins. Returns what agents have to be asked first: where logs end."""
@@ -264,8 +265,8 @@ class GroupTracker:
             coordinators=commits.logs,
             labels=self._labels.of(rows, logs, pairs),
             counters=self._memory.counters,
-            groups=_with_waiting(commits),
-            pending=commits.pending,
+            groups=_as_of(_with_waiting(commits), view.now_ms),
+            pending=self._pending.update(commits.pending, view.now_ms),
             uncommitted=with_logs(without, view.observed, view.topic_ids),
             unread=_unread(view, commits.logs, self._round.late),
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
@@ -301,6 +302,12 @@ def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:
     waiting = {each.group: each.coordinator for each in commits.pending if each.group not in commits.groups}
     simple = {name: simple_group(name, coordinator) for name, coordinator in waiting.items()}
     return {**commits.groups, **simple} if simple else commits.groups
+
+
+def _as_of(groups: Mapping[str, GroupFacts], now_ms: int) -> Mapping[str, GroupFacts]:
+    """The groups; that one is in its state since a time to come is not known."""
+    ahead = {name: replace(facts, state_ms=ABSENT) for name, facts in groups.items() if facts.state_ms > now_ms + AHEAD_MS}
+    return {**groups, **ahead} if ahead else groups
 
 
 def _topics(logs: Collection[CoordinatorLog]) -> list[str]:

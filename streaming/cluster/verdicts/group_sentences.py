@@ -172,11 +172,11 @@ class Sentences:
         )
 
     def undated(self, partition: GroupPartition) -> str:
-        """What follows depends on when its next record was appended."""
-        return (
-            "not known whether it has stopped: when its next record was appended is not on disk, and the timestamps of its log do not "
-            f"agree with the times of its files; {self._left(partition)}. A job that watches the log knows it"
-        )
+        """What follows depends on when its next record was appended, or on when it was committed."""
+        why = "when its next record was appended is not on disk, and the timestamps of its log do not agree with the times of its files"
+        if partition.commit_ms > self.now_ms:
+            why = f"its coordinator's clock is ahead, and says that it was committed at {format_time(partition.commit_ms)}"
+        return f"not known whether it has stopped: {why}; {self._left(partition)}. A job that watches the log knows it"
 
     def compacted(self, partition: GroupPartition) -> str:
         """What was next is not there any more."""

@@ -46,7 +46,7 @@ class Usage:
 def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[str, Usage]:
     """Who uses each group, by its name."""
     rows, groups = snapshot.rows, snapshot.groups
-    committed_ms = dict(zip(rows.group_names, last_commits(rows).tolist(), strict=True))
+    committed_ms = dict(zip(rows.group_names, last_commits(rows, snapshot.progress.committed_ms).tolist(), strict=True))
     for each in snapshot.pending:
         committed_ms[each.group] = max(committed_ms.get(each.group, ABSENT), each.commit_ms)
     names = list(committed_ms.keys() | groups.keys())
