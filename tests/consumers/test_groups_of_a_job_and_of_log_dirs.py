@@ -2,7 +2,7 @@
 
 import random
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -80,12 +80,12 @@ def _sent(messages: Iterable[bytes | pa.Buffer]) -> Iterator[bytes]:
 
 
 def reported_by_job(
-    path: Path, scratch: Path, now_ms: int, tracker: GroupTracker | None = None, settings: Settings = SETTINGS
+    path: Path | Sequence[Path], scratch: Path, now_ms: int, tracker: GroupTracker | None = None, settings: Settings = SETTINGS
 ) -> dict[str, GroupDetail]:
     """What a job says, with an agent and its ladders, by all of its parts but Spark: one that has just begun, or has seen what its
     tracker has.
     """
-    agent = Agent(path, journal=scratch)
+    agent = Agent(*([path] if isinstance(path, Path) else path), journal=scratch)
     reader = Reader(agent).begin()
     agent.count()
     agent.follow_groups()
