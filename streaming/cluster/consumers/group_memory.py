@@ -157,8 +157,8 @@ class GroupMemory:
         recounted = (lags.reason == CODES[LagReason.FILLING]) & (lags.offsets > 0)  # as after each compaction: it stands on meanwhile
         stands = (known & readable) | (recounted & (at["seen_ms"] != ABSENT) & (at["seen_ms"] >= at["since_ms"]))
         since = np.where(stands, np.maximum(at["since_ms"], at["readable_ms"]), ABSENT)
-        unmoved_ms = np.where(undated, 0, at["since_ms"])  # a coordinator's stamp of a time to come shows nothing
-        perhaps = since if self._past is None else np.where(since != ABSENT, np.maximum(unmoved_ms, appended.earliest_ms), ABSENT)
+        least_ms = np.where(undated, 0, at["since_ms"])  # a coordinator's stamp of a time to come shows nothing
+        perhaps = since if self._past is None else np.where(since != ABSENT, np.maximum(least_ms, appended.earliest_ms), ABSENT)
         earlier = (since != ABSENT) & ((perhaps < since) | ((since <= at["watched_ms"]) & np.bool_(self._past is None)))
         return GroupProgress(
             committed_ms=at["committed_ms"],
