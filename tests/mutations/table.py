@@ -62,11 +62,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-gains",
-        file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="faster = progress.rate - np.maximum(self._appended, 0.0)",
-        after="faster = progress.rate",
+        file="streaming/cluster/verdicts/group_catching_up.py",
+        before="reads: Flags = known & ~found.stopped & (rate > appended) & (rate >= needed)",
+        after="reads: Flags = known & ~found.stopped & (rate >= needed)",
         why="A group that hardly gains on its producers would not be said to lose records.",
-        tests=("tests/verdicts/test_group_findings.py",),
+        tests=("tests/verdicts/test_group_findings.py", "tests/consumers/test_catching_up.py"),
     ),
     Mutation(
         name="judge-keeps-up",
