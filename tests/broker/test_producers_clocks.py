@@ -48,13 +48,13 @@ class Truth:
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     moved: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)  # offset, before, after
 
-    def stands_ms(self, group: str, topic: str, asked_ms: int, told_ms: int) -> tuple[int, int]:
+    def stands_ms(self, group: str, topic: str, asked_ms: int, answered_ms: int) -> tuple[int, int]:
         """For how long a group has not moved though a record was there: at least, and at most; 0 if it has read everything."""
         offset, before, after = self.moved[group, topic]
         if offset >= len(self.appended[topic]):
             return 0, 0
         first, last = self.appended[topic][offset]
-        return asked_ms - max(after, last), told_ms - max(before, first)
+        return asked_ms - max(after, last), answered_ms - max(before, first)
 
 
 class Clients:
@@ -111,26 +111,26 @@ def partitions(groups: Sequence[GroupDetail]) -> Iterator[tuple[str, GroupPartit
     """Each partition of each group, with the verdicts about it."""
     for group in groups:
         for of in group.partitions:
-            said = [each.verdict for each in group.findings if (each.topic, each.partition) == (of.topic, of.partition)]
-            yield group.summary.group, of, said
+            verdicts = [each.verdict for each in group.findings if (each.topic, each.partition) == (of.topic, of.partition)]
+            yield group.summary.group, of, verdicts
 
 
 def wrong(source: str, groups: Sequence[GroupDetail], truth: Truth, asked_ms: int) -> list[str]:
     """What is said of groups that is not so."""
-    told_ms, found = now_ms(), []
-    for group, of, said in partitions(groups):
-        least, most = truth.stands_ms(group, of.topic, asked_ms, told_ms)
-        told = f"{source}: {group} in {of.topic}: {said}, it stood for {least} to {most} ms: {of}"
-        if "stopped" in said and (most < LIMIT_MS - _ROUNDED_MS or of.stopped_since_ms > told_ms):
-            found.append(told)
-        if "fine" in said and source == "log dirs" and least >= LIMIT_MS + _ROUNDED_MS:
-            found.append(told)
-        if {"held", "lost", "perhaps_lost"} & {*said} or of.lost_offsets or ("will_lose" in said and "stopped" not in said):
-            found.append(told)
-        if ("will_lose" in said) != (of.topic == "back") and "stopped" in said:
-            found.append(told)
-        if of.topic == "right" and "unknown" in said:
-            found.append(told)
+    answered_ms, found = now_ms(), []
+    for group, of, verdicts in partitions(groups):
+        least, most = truth.stands_ms(group, of.topic, asked_ms, answered_ms)
+        line = f"{source}: {group} in {of.topic}: {verdicts}, it stood for {least} to {most} ms: {of}"
+        if "stopped" in verdicts and (most < LIMIT_MS - _ROUNDED_MS or of.stopped_since_ms > answered_ms):
+            found.append(line)
+        if "fine" in verdicts and source == "log dirs" and least >= LIMIT_MS + _ROUNDED_MS:
+            found.append(line)
+        if {"held", "lost", "perhaps_lost"} & {*verdicts} or of.lost_offsets or ("will_lose" in verdicts and "stopped" not in verdicts):
+            found.append(line)
+        if ("will_lose" in verdicts) != (of.topic == "back") and "stopped" in verdicts:
+            found.append(line)
+        if of.topic == "right" and "unknown" in verdicts:
+            found.append(line)
     return found
 
 
@@ -152,8 +152,8 @@ def test_no_group_is_stopped_or_fine_or_loses_by_the_clocks_of_producers(kafka_t
         asked_ms = now_ms()
         job = reported_by_job(kafka.log_dirs, tmp_path / f"journal{number}", now_ms(), tracker)
         errors.extend(wrong("job", [*job.values()], clients.truth, asked_ms))
-        return {(group, of.topic) for group, of, said in partitions(disk) if "stopped" in said} & {
-            (group, of.topic) for group, of, said in partitions([*job.values()]) if "stopped" in said
+        return {(group, of.topic) for group, of, verdicts in partitions(disk) if "stopped" in verdicts} & {
+            (group, of.topic) for group, of, verdicts in partitions([*job.values()]) if "stopped" in verdicts
         }
 
     for number in range(ROUNDS):
@@ -178,24 +178,24 @@ def test_retention_goes_by_the_stamps_and_so_does_what_is_foretold(kafka_that_de
     appended_ms = now_ms()
     clients.commit("waits", [DUE], 3)
 
-    def told() -> dict[str, tuple[GroupPartition, list[str]]]:
-        return {of.topic: (of, said) for group, of, said in partitions(from_disk(kafka)) if group == "waits"}
+    def answers() -> dict[str, tuple[GroupPartition, list[str]]]:
+        return {of.topic: (of, verdicts) for group, of, verdicts in partitions(from_disk(kafka)) if group == "waits"}
 
     seen = []
     while not deletions(kafka.broker(1)).get(DUE):
-        of, said = told()[DUE]
+        of, verdicts = answers()[DUE]
         asked_ms = now_ms()
         if of.next_offset == 0:  # it is there still: a check deletes it at any moment
-            seen.append((of.loss_ms, said))
-            assert 0 <= of.loss_ms <= asked_ms, (of, said)
-            assert "fine" not in said, (of, said)
+            seen.append((of.loss_ms, verdicts))
+            assert 0 <= of.loss_ms <= asked_ms, (of, verdicts)
+            assert "fine" not in verdicts, (of, verdicts)
         assert asked_ms - appended_ms < 1000 * SECONDS
         time.sleep(0)
-    until("the loss is there", lambda: "lost" in told()[DUE][1] or "perhaps_lost" in told()[DUE][1], saw=told)
+    until("the loss is there", lambda: "lost" in answers()[DUE][1] or "perhaps_lost" in answers()[DUE][1], saw=answers)
     (deletion, *_) = deletions(kafka.broker(1))[DUE]
     assert deletion.by_retention
-    of, said = told()[KEPT]
+    of, verdicts = answers()[KEPT]
     assert of.loss_ms > now_ms() + DAY - CHECK_MS, "a stamp of tomorrow keeps the record until then"
     assert (of.log_start, of.lag) == (0, 3)
-    assert not {"will_lose", "lost", "stopped"} & {*said} or of.stopped_since_ms <= now_ms()
+    assert not {"will_lose", "lost", "stopped"} & {*verdicts} or of.stopped_since_ms <= now_ms()
     assert KEPT not in deletions(kafka.broker(1))

@@ -22,7 +22,7 @@ KEPT, SEGMENT, ROUND = 7_200, 60, 15
 
 NOW = 1_000_000
 
-SAID = 60
+FORETOLD = 60
 """Seconds before a loss by which it is told."""
 
 
@@ -193,29 +193,29 @@ def test_a_backlog_of_one_burst_that_is_read_in_time_is_no_danger() -> None:
     """It is through after ten minutes, and records are kept for fifteen: half of that time is over before."""
     log = Appended(burst(1200), 100)
     assert log.loss(2.0, NOW + 15, NOW + 2000) == -1
-    said = list(log.verdicts(2.0, NOW + 15, NOW + 1500))
-    assert {severity for _, _, severity in said[3:]} == {""}
-    assert "catching_up" in {verdict for _, verdict, _ in said}
+    verdicts = list(log.verdicts(2.0, NOW + 15, NOW + 1500))
+    assert {severity for _, _, severity in verdicts[3:]} == {""}
+    assert "catching_up" in {verdict for _, verdict, _ in verdicts}
 
 
 def test_a_backlog_of_one_burst_that_is_not_read_in_time_is_a_danger_long_before() -> None:
     log = Appended(burst(1200), 100)
     lost = log.loss(1.2, NOW + 15, NOW + 2000)
-    said = [now for now, _, severity in log.verdicts(1.2, NOW + 15, NOW + 2000) if severity == "critical"]
+    verdicts = [now for now, _, severity in log.verdicts(1.2, NOW + 15, NOW + 2000) if severity == "critical"]
     assert NOW + 900 < lost <= NOW + 930
-    assert min(said) <= NOW + 500
+    assert min(verdicts) <= NOW + 500
 
 
 def test_a_group_that_stops_in_a_burst_is_in_danger_when_its_rate_has_faded() -> None:
     """It has read a half in five minutes, and no more."""
     log = Appended(burst(600), 100)
-    said = [now for now, _, severity in log.verdicts(1.0, NOW + 15, NOW + 900, reads_until=NOW + 315) if severity == "critical"]
-    assert NOW + 450 < min(said) <= NOW + 600
-    assert said == list(range(min(said), NOW + 900, ROUND))
+    verdicts = [now for now, _, severity in log.verdicts(1.0, NOW + 15, NOW + 900, reads_until=NOW + 315) if severity == "critical"]
+    assert NOW + 450 < min(verdicts) <= NOW + 600
+    assert verdicts == list(range(min(verdicts), NOW + 900, ROUND))
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_every_loss_is_told_before_it_comes_and_who_is_fast_enough_is_in_no_danger(seed: int) -> None:
+def test_every_loss_is_foretold_before_it_comes_and_who_is_fast_enough_is_in_no_danger(seed: int) -> None:
     """After a burst, with or without steady appends, at whatever rate."""
     random = Random(seed)
     count, every = random.choice((300, 900)), random.choice((0, 1, 3))
@@ -223,8 +223,8 @@ def test_every_loss_is_told_before_it_comes_and_who_is_fast_enough_is_in_no_dang
     rate = random.choice((0.2, 0.4, 0.8, 1.0, 1.2, 1.5, 2.0)) * random.uniform(0.8, 1.2)
     begun = NOW + random.choice((15, 300, 600))
     lost = log.loss(rate, begun, NOW + 2000)
-    said = list(log.verdicts(rate, begun, NOW + 2000))
+    verdicts = list(log.verdicts(rate, begun, NOW + 2000))
     if lost >= 0:
-        assert all(severity == "critical" for now, _, severity in said if now > lost - SAID)
+        assert all(severity == "critical" for now, _, severity in verdicts if now > lost - FORETOLD)
     if log.loss(rate / 1.3, begun, NOW + 3900) < 0:
-        assert {severity for now, _, severity in said if now > begun + LASTING_MS // 1000} <= {"", "info"}
+        assert {severity for now, _, severity in verdicts if now > begun + LASTING_MS // 1000} <= {"", "info"}
