@@ -92,13 +92,19 @@ def expected(left: Left, arithmetic: Arithmetic, uncommitted: Container[str] = (
 def reported_by_job(url: str) -> dict[Key, Reported]:
     """What a running job answers about each of its groups; nothing before it has looked at them once."""
     base = url.removesuffix("/metrics")
+    page = fetched(f"{base}{GROUPS_PATH}?limit=1000")
+    groups = GroupPage.decode(page).rows if page else []
+    return by_key(GroupDetail.decode(_get(base + path_of(each.group))) for each in groups)
+
+
+def fetched(url: str) -> bytes:
+    """The answer at an address; nothing while the job knows nothing yet."""
     try:
-        groups = GroupPage.decode(_get(f"{base}{GROUPS_PATH}?limit=1000")).rows
+        return _get(url)
     except HTTPError as error:
         if error.code != HTTPStatus.SERVICE_UNAVAILABLE:
             raise
-        return {}
-    return by_key(GroupDetail.decode(_get(base + path_of(each.group))) for each in groups)
+        return b""
 
 
 def _get(url: str) -> bytes:
