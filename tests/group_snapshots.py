@@ -178,6 +178,7 @@ def _logs(logs: Sequence[tuple[str, int]], by_log: Mapping[tuple[str, int], Grou
         log_end=column("high_watermark"),
         high_watermark=column("high_watermark"),
         last_stable=column("last_stable_offset"),
+        read_ms=np.full(len(logs), -1),
         open_from=np.full(len(logs), -1),
         damaged=np.zeros(len(logs), np.bool_),
     )

@@ -149,7 +149,7 @@ def sums_by_page(page: Page) -> dict[tuple[str, str, str], int]:
         if series.name in _OF_TOPICS:
             found[labels["group"], labels["topic"], _field(_OF_TOPICS[series.name], labels)] = int(value)
         elif series.name == "segtail_group_lag_unknown_partitions":
-            assert labels["reason"] in ("beyond_end", "commit_newer"), labels  # the second of them for a round
+            assert labels["reason"] in ("beyond_end", "commit_newer"), labels  # the second of them for half a minute
             beyond = labels["group"], labels["topic"], "unknown"
             found[beyond] = found.get(beyond, 0) + int(value)
     return found

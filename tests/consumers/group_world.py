@@ -36,6 +36,8 @@ class GroupJob:
     now: float = 1_000.0
     ahead: float = 0.0  # of the clock of the table
     offsets: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    behind: dict[str, float] = field(default_factory=dict)  # for how many seconds nothing has come from an agent
+    down: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.board = GroupBoard(monotonic=lambda: self.now)
@@ -58,8 +60,10 @@ class GroupJob:
 
     def round(self, seconds: float = 0.0) -> GroupSnapshot:
         self.now += seconds
-        for agent in ("a1", "a2"):
-            self.table.mark_agent(agent, self.now)
+        read = {agent: self.now - self.behind.get(agent, 0.0) for agent in ("a1", "a2")}
+        for agent in read.keys() - self.down:
+            self.table.mark_agent(agent, read[agent])
+        self.table.set_reading({agent: at for agent, at in read.items() if agent not in self.down})
         with pytest.MonkeyPatch.context() as patch:  # a busy machine makes no answer a late or slow one
             for name in ("GROUPS_SECONDS", "RECORDS_SECONDS", "POSITIONS_SECONDS", "PLACES_SECONDS"):
                 patch.setattr(group_rounds, name, 600.0)

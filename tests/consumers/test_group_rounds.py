@@ -18,7 +18,7 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import UNREAD_MS
 from streaming.errors import AgentError
 from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
-from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
+from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, world
 from tests.exposition.reading import named
 from tests.tables import each_row
 
@@ -205,56 +205,6 @@ def test_a_topic_made_anew_is_reported_by_its_id() -> None:
     assert reasons(job.round()) == [str(LagReason.MADE_ANEW)]
     job.agents["a1"].commit(3, topic_id=TOPIC_ID)
     assert reasons(job.round(1)) == [""]
-
-
-def test_a_commit_beyond_the_end_has_no_lag_in_the_second_round() -> None:
-    job = world()
-    job.agents["a1"].commit(12)
-    assert reasons(job.round()) == [str(LagReason.NEWER)]
-    assert summary(job) == ("unknown", 0)
-    assert reasons(job.round(1)) == [str(LagReason.BEYOND)]
-    assert summary(job) == ("beyond_end", 1)
-    assert "group_lag_offsets{g,orders}" not in job.page()
-
-
-def summary(job: GroupJob) -> tuple[str, int]:
-    """The verdict about the group, and in how many partitions it is beyond the end."""
-    detail = job.detail()
-    assert detail is not None
-    return detail.summary.verdict, detail.summary.beyond_end
-
-
-def test_until_the_data_of_a_commit_is_there_the_commit_before_counts() -> None:
-    """The coordinator's agent may be ahead of the one of the log."""
-    job = world()
-    job.agents["a1"].commit(3)
-    assert job.round().found.lags.read_committed.tolist() == [7]
-    job.agents["a1"].commit(12)
-    ahead = job.round(1)
-    assert (ahead.rows.offset.tolist(), ahead.found.lags.read_committed.tolist(), summary(job)) == ([3], [7], ("fine", 0))
-    job.agents["a1"].logs["orders", 0].kinds += ["data"] * 4
-    job.put(end=14)
-    assert (job.round(1).found.lags.read_committed.tolist(), reasons(job.round(1))) == ([2], [""])
-
-
-def test_a_commit_that_stays_ahead_is_beyond_the_end_and_one_that_goes_on_there_is_not_known() -> None:
-    job = world()
-    job.agents["a1"].commit(3)
-    job.round()
-    found = []
-    for offset in (12, 12, 13, 13, 4):
-        job.agents["a1"].commit(offset)
-        found.append(reasons(job.round(1))[0])
-    assert found == ["", "beyond_end", "commit_newer", "beyond_end", ""]
-
-
-def test_a_log_that_is_cut_short_below_its_commits_has_not_been_read_to_the_end() -> None:
-    job = world()
-    job.agents["a1"].commit(9)
-    job.round()
-    del job.agents["a1"].logs["orders", 0].kinds[6:]
-    job.put(end=6)
-    assert [(reasons(job.round(1))[0], summary(job)[0]) for _ in range(2)] == [("commit_newer", "unknown"), ("beyond_end", "beyond_end")]
 
 
 def test_nothing_is_known_of_an_agent_that_does_not_answer_for_long() -> None:

@@ -28,6 +28,7 @@ from streaming.cluster.view.export import EVERYTHING
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
+from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.cluster.view.view import view
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
 from streaming.common.rows import pack_rows, unpack_rows
@@ -110,8 +111,10 @@ def reported_by_job(
         agents=lambda: {"a1": Client(agent, now_ms)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
     )
     rounds = GroupRounds(table, board, tracker or GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
-    for _ in range(2):  # what is beyond the end is so when it stays there
+    for read_ms in (now_ms, now_ms + READ_AFTER_MS):  # what is beyond the end is so when the agent has looked again
+        table.set_reading({"a1": read_ms / 1000})
         rounds.round()
+    table.set_reading({"a1": now_ms / 1000})
     groups = board.latest(now_ms)
     assert groups is not None
     snapshot = table.snapshot(now_ms / 1000)

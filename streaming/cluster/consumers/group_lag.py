@@ -124,7 +124,8 @@ class Places:
 class Committed:
     """What is known of partitions without their logs, one item for each.
 
-    ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it was beyond the log's end in the round before.
+    ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it is known to be
+    beyond the log's end if it is after the one that is known.
     ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``. ``start``: from where on there is something to read.
     ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
     ``done_least`` and ``done_most`` of these are before ``start``.

@@ -23,8 +23,9 @@ class GroupLogs:
     """The logs, one item for each, in the order of ``code``, which stands for topic and partition.
 
     ``of_row``: the log of each commit. ``item``: the index of its `current_replicas` among the observed logs, `ABSENT` if there is none.
-    ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``open_from``: the first one of the
-    oldest transaction without a marker, `ABSENT` if there is none. ``damaged``: as in `Ends`.
+    ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``read_ms``: up to when they are those of
+    the leader, Unix milliseconds; `ABSENT` where that is not known, as of a follower's. Where nothing shows who leads, it is the leader.
+    ``open_from``: the first one of the oldest transaction without a marker, `ABSENT` if there is none. ``damaged``: as in `Ends`.
     """
 
     code: Longs
@@ -40,6 +41,7 @@ class GroupLogs:
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs
+    read_ms: Longs
     open_from: Longs
     damaged: Flags
 
@@ -109,6 +111,7 @@ def group_logs(
     log_end = _taken(observed.columns["log_end_offset"], item)
     high_watermark, last_stable = (_taken(observed.replica_offsets[name], item) for name in ("high_watermark", "last_stable_offset"))
     gone = _gone(names, partition, cluster_topics) & ~there
+    leads = observed.roles.leads | (observed.roles.leader_epoch < 0)
     unheard = ~(there & answers & (high_watermark >= 0) & (last_stable >= 0))
     return GroupLogs(
         code=code,
@@ -124,6 +127,7 @@ def group_logs(
         log_end=log_end,
         high_watermark=high_watermark,
         last_stable=last_stable,
+        read_ms=_taken(np.where(leads, observed.read_ms, ABSENT), item),
         open_from=_open_from(observed, item, np.flatnonzero(there & (last_stable < log_end))),
         damaged=np.isin(item, [*damaged]),
     )

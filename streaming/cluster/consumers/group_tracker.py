@@ -79,7 +79,7 @@ class _Round:
     reason: Codes  # why each commit cannot count
     late: Collection[LogName]  # the coordinators' logs that are read too late
     moved: Flags  # whether the end of each log is another one than in the round before
-    was_beyond: Flags
+    beyond: Flags  # what is after the end of its log is known to be so
     reads_uncommitted: Flags
 
 
@@ -139,7 +139,8 @@ class GroupTracker:
         self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
-        rows, stays = self._newer.take(rows, logs.log_end[logs.of_row])
+        data_ms = np.where(logs.read_ms >= 0, logs.read_ms - view.now_ms + view.steady_ms, ABSENT)
+        rows, beyond = self._newer.take(rows, logs.log_end[logs.of_row], data_ms[logs.of_row], view.steady_ms)
         commits = replace(commits, rows=rows)
         self._memory.begin(rows, view.steady_ms)
         late = self._late(view)
@@ -151,7 +152,7 @@ class GroupTracker:
             reason=reason,
             late=late,
             moved=self._ends.moved.copy(),
-            was_beyond=stays | np.bool_(view.once),
+            beyond=beyond | np.bool_(view.once),
             reads_uncommitted=self._isolations.update(rows, logs, reason),
         )
         return list(about_ends(logs, self._ends.wanted(logs)))
@@ -223,7 +224,7 @@ class GroupTracker:
             offset=rows.offset,
             start=start,
             reason=self._round.reason,
-            beyond=self._round.was_beyond,
+            beyond=self._round.beyond,
             reads_uncommitted=self._round.reads_uncommitted,
             share=rows.share,
             delivered=rows.delivered,
