@@ -82,7 +82,8 @@ class RetentionRule:
 
         since = np.minimum(self._first_expiry, self._first_surplus)
         limited = passes.timed | (passes.bytes_limit >= 0)
-        overdue = np.where(deletable, np.maximum(now_ms - since, 0), 0)
+        due = np.maximum(now_ms - np.maximum(since, self._written(now_ms)), 0)
+        overdue = np.where(deletable, due, 0)
         if bound is not None:
             overdue = bound(first_known, deletable, overdue, self._check_interval)
         next_deletion = np.where((since < FAR) & passes.full[first] & ~(deletable & (since > now_ms)), since, ABSENT)
@@ -93,24 +94,33 @@ class RetentionRule:
             overdue=np.where(limited & first_known, overdue, ABSENT),
             reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),
             next_deletion=np.where(~passes.unknown[first], next_deletion, ABSENT),
-            blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, overdue), np.int8(ABSENT)),
+            blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
         )
 
-    def _blocked(self, now_ms: int, expired: Flags, deletable: Flags, lags: Flags, overdue: Longs) -> NDArray[np.int8]:
+    def _written(self, now_ms: int) -> Longs:
+        """When the first segment of each log was written last; 0 if its file says a time to come.
+
+        Records of a backfill are past their limit when they are appended. No check has passed them over before.
+        """
+        modified = self._logs.modified[self._logs.first]
+        return np.where(modified <= now_ms, modified, 0)
+
+    def _blocked(self, now_ms: int, expired: Flags, deletable: Flags, lags: Flags, due: Longs, overdue: Longs) -> NDArray[np.int8]:
         """The first reason that holds, or none for a segment that the next check deletes.
 
-        If that segment should have been deleted long ago, the reason is its missing copy in remote storage, which cannot be seen on this
-        disk.
+        The high watermark is always a little behind what is appended. It holds up a segment only if that has been ``due`` for more than
+        two checks. If a segment that can go is still there then, the reason is its missing copy in remote storage, which cannot be seen on
+        this disk.
         """
-        logs, first = self._logs, self._logs.first
+        logs, first, two_checks = self._logs, self._logs.first, 2 * self._check_interval
         expired_first = expired[first]
         after_first = ~logs.active.copy()
         after_first[first] = False
         holds = (
             ~deletable & (logs.recorded[first] > now_ms) & (lags | logs.any_of(expired)),
-            ~deletable & ~self._passes.replicated[first] & (expired_first | self._not_by_age),
-            deletable & self._remote & (overdue > self._check_interval),
+            ~deletable & ~self._passes.replicated[first] & (expired_first | self._not_by_age) & (due > two_checks),
+            deletable & self._remote & (overdue > two_checks),
             ~deletable & ~expired_first & logs.any_of(expired & after_first),
             ~deletable & ~expired_first & (first == logs.last) & lags,
         )

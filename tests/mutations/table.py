@@ -618,9 +618,17 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="rules-remote-copy",
         file="streaming/rules/retention_rule.py",
-        before="deletable & self._remote & (overdue > self._check_interval),",
-        after="deletable & self._remote & (overdue >= self._check_interval),",
+        before="deletable & self._remote & (overdue > two_checks),",
+        after="deletable & self._remote & (overdue >= two_checks),",
         why="A segment that the next check deletes would be said to wait for its copy.",
+        tests=("tests/rules/test_retention_rule.py",),
+    ),
+    Mutation(
+        name="rules-overdue-since-the-last-write",
+        file="streaming/rules/retention_rule.py",
+        before="due = np.maximum(now_ms - np.maximum(since, self._written(now_ms)), 0)",
+        after="due = np.maximum(now_ms - since, 0)",
+        why="A backfill would be blocked or overdue by hours as soon as it is appended.",
         tests=("tests/rules/test_retention_rule.py",),
     ),
     Mutation(

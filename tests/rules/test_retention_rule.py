@@ -11,6 +11,7 @@ from tests.rules.logs import TIMES, any_log, log_facts
 
 POLICIES = ("delete", "compact,delete", "compact", "")
 DAY = 86_400_000
+TWO_CHECKS = 600_000
 
 
 @dataclass
@@ -177,9 +178,28 @@ def test_the_time_of_a_file_is_no_future_timestamp():
 
 def test_the_high_watermark_blocks_a_first_segment_past_any_limit():
     segments = [(0, 10, 1000, 0), (10, 10, 2000, 0)]
-    assert blocked(5000, log_facts(segments, retention_ms=500, high_watermark=9)) == "high_watermark"
-    assert blocked(5000, log_facts(segments, retention_ms=-1, retention_bytes=5, high_watermark=9)) == "high_watermark"
-    assert blocked(5000, log_facts(segments, retention_ms=500, high_watermark=10)) == ""
+    now = 1501 + TWO_CHECKS
+    assert blocked(now, log_facts(segments, retention_ms=500, high_watermark=9)) == "high_watermark"
+    assert blocked(now - 1, log_facts(segments, retention_ms=500, high_watermark=9)) == ""
+    assert blocked(now, log_facts(segments, retention_ms=-1, retention_bytes=5, high_watermark=9)) == "high_watermark"
+    assert blocked(now, log_facts(segments, retention_ms=500, high_watermark=10)) == ""
+
+
+def test_what_was_past_its_limit_when_it_was_appended_is_due_since_then():
+    """A backfill, a day behind the clock: while it goes on, the high watermark is a record behind. The broker's next check deletes it."""
+    written = 2 * DAY
+    one = [(0, 10, DAY, written)]
+    assert at(written + 11_000, log_facts(one, retention_ms=500)).overdue[0] == 11_000
+    assert blocked(written + 11_000, log_facts(one, retention_ms=500, high_watermark=9)) == ""
+    assert blocked(written + TWO_CHECKS, log_facts(one, retention_ms=500, high_watermark=9)) == ""
+    assert blocked(written + TWO_CHECKS + 1, log_facts(one, retention_ms=500, high_watermark=9)) == "high_watermark"
+    closed = log_facts([*one, (10, 10, DAY, written + DAY)], retention_ms=500, high_watermark=9)
+    assert blocked(written + TWO_CHECKS + 1, closed) == "high_watermark"
+
+
+def test_a_file_written_in_the_future_shows_nothing_of_when_it_was_written():
+    log = log_facts([(0, 10, DAY, 9 * DAY)], retention_ms=500)
+    assert at(2 * DAY, log).overdue[0] == DAY - 500
 
 
 def test_a_high_watermark_behind_the_end_of_a_log_within_its_limits_blocks_nothing():
@@ -203,11 +223,11 @@ def test_old_records_in_a_closed_segment_are_late_and_blocked_by_nothing():
     assert blocked(5000, log) == ""
 
 
-def test_with_remote_storage_what_stays_for_longer_than_a_check_waits_for_its_copy():
+def test_with_remote_storage_what_stays_for_longer_than_two_checks_waits_for_its_copy():
     remote = {"remote_storage_enable": "true", "local_retention_ms": 500, "retention_ms": DAY}
     log = log_facts([(0, 10, 1000, 0), (10, 10, 900_000, 0)], **remote)
-    assert blocked(1501 + 300_000, log) == "remote_copy"
-    assert blocked(1500 + 300_000, log) == ""
+    assert blocked(1501 + TWO_CHECKS, log) == "remote_copy"
+    assert blocked(1500 + TWO_CHECKS, log) == ""
     assert at(900_000, log).reclaimable[0] == -1
 
 

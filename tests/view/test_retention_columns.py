@@ -188,6 +188,14 @@ def test_below_min_isr_everything_goes_by_the_leaders_checkpoint_since_kafka_3_7
     assert only(before, "min_in_sync_replicas") == 2
 
 
+def test_a_backfill_past_its_limit_is_blocked_only_when_two_checks_have_passed_since_it_was_written() -> None:
+    made, old = np.array([(0, 500, MS - 9_000_000, MS - 5000)], SEGMENTS), MS - 9_000_000
+    reported = Facts(segments=made, configs=BELOW, replicas=(1, 2, 3), isr=(1,), leader_metadata_version=15, oldest_timestamp=old).encode()
+    table = new_table(orders(reported, high_watermark=60))
+    blocked = [len(named(table, f"{P}retention_blocked", now=NOW + after)) for after in (0, 595, 596)]
+    assert blocked == [0, 0, 1]
+
+
 def test_fewer_replicas_than_min_isr_asks_for_are_enough_since_kafka_3_7() -> None:
     for version, expected in ((15, 1), (14, 2)):
         reported = facts((0, 500, 10), configs=BELOW, replicas=(1,), isr=(1,), leader_metadata_version=version)
