@@ -106,6 +106,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         loss_ms=column("loss_ms"),
         loss_pace=_paces(lags, column("loss_ms"), now_ms),
         assumed=column("limits_assumed") > 0,
+        holding_ms=np.full(len(parts), -1, np.int64),
         expiration_ms=column("expiration_ms"),
     )
     by_log = {(of.topic, of.partition): of for of in parts}

@@ -158,9 +158,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="judge-held-briefly",
-        file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="GroupVerdict.HELD: lags.held & ~self._waits_briefly,",
-        after="GroupVerdict.HELD: lags.held,",
+        file="streaming/cluster/verdicts/group_held.py",
+        before="certain=held & lasts & ~brief,",
+        after="certain=held,",
         why="Each transaction would hold healthy groups up.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),

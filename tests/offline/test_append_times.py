@@ -2,12 +2,18 @@
 
 import random
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_expiration import DEFAULT_MS
-from tests.builders import NOW, batch, commit
+from streaming.kafka.formats.names import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from streaming.simulator.batch_writer import Batch
+from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
+from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
+from tests.builders import NOW, batch, commit, partition
+from tests.elections import MetadataCopy
 from tests.file_times import written_at
 from tests.group_answers import verdicts
 from tests.offline.test_group_reading import HOUR, Cluster
@@ -116,6 +122,57 @@ def test_a_group_is_held_up_for_as_long_as_the_file_was_not_written(cluster: Clu
     group = only(cluster)
     assert (group.summary.verdict, group.summary.severity) == ("held", severity)
     assert group.summary.since_ms - (NOW - minutes * MINUTE) in range(1_000)
+
+
+def coordinated(cluster: Cluster, *transactions: StoredTransaction) -> None:
+    """The cluster has a coordinator of transactions, which has stored these, and is read to its end."""
+    ids = {OFFSETS_TOPIC: UUID(int=7), "orders": UUID(int=8), TRANSACTION_TOPIC: UUID(int=9)}
+    led = [ReplicaSet(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in ids.values()]
+    records = [topic_record(name, topic_id) for name, topic_id in ids.items()]
+    MetadataCopy(cluster.disk.path).write([*records, *map(partition_record, led)])
+    coordinator = partition(cluster.disk, TRANSACTION_TOPIC, topic_id=9)
+    for each in transactions:
+        coordinator.append(Batch(records=(transaction_record(each),)))
+
+
+def ongoing(start_ms: int) -> StoredTransaction:
+    return StoredTransaction(
+        transactional_id="loader",
+        producer_id=9,
+        epoch=0,
+        timeout_ms=HOUR,
+        state=IdState.ONGOING,
+        partitions=(("orders", 0),),
+        updated=start_ms,
+        started=start_ms,
+    )
+
+
+@pytest.mark.parametrize("stamped", [NOW - DAY, NOW - 2_000_000])
+@pytest.mark.parametrize("claims", ["nobody", "nobody knows", "minutes", "seconds"])
+def test_a_group_is_held_up_by_what_is_no_brief_transaction_whatever_its_records_are_stamped(
+    cluster: Cluster, stamped: int, claims: str
+) -> None:
+    """No coordinator knows the one of nobody, so it hangs; of others the coordinator has the start. Where coordinators are not read,
+    nothing shows how long it is open: other records are appended all the time.
+    """
+    written(cluster, NOW - 30 * MINUTE, stamped=NOW - 30 * MINUTE)
+    cluster.commit(2)
+    cluster.append(batch(2, timestamp=stamped, producer=9, transactional=True))
+    written(cluster, NOW - 500, stamped=NOW - 500)
+    if claims != "nobody knows":
+        coordinated(cluster, *{"minutes": [ongoing(NOW - 4 * MINUTE)], "seconds": [ongoing(NOW - 4_000)]}.get(claims, []))
+    group = only(cluster)
+    (of,), (finding, *_) = group.partitions, group.findings
+    assert (of.held, of.undated) == (True, True)
+    verdict = {"nobody": "held", "minutes": "held", "seconds": "fine", "nobody knows": "unknown"}[claims]
+    assert (group.summary.verdict, group.summary.severity, finding.verdict) == (verdict, "", verdict)
+    assert of.held_by is not None
+    if claims == "nobody":
+        assert (of.held_by.verdict, group.summary.since_ms) == ("hanging", -1)
+        assert "--start-offset 2" in finding.command
+    if verdict == "unknown":
+        assert "not known whether it is held up: 4 offsets from 2 on are behind a transaction of producer 9" in finding.text
 
 
 @pytest.mark.parametrize(("minutes", "verdict"), [(60, "unknown"), (5, "fine")])

@@ -601,7 +601,7 @@ def test_each_transaction_holds_readers_back_for_a_moment_and_that_is_nothing(ag
     found = only(replace(HELD, next_timestamp_ms=NOW - age_ms))
     assert found.verdict == verdict
     if verdict == "fine":
-        assert found.text == "nothing found: 50 offsets from 100 on are behind a transaction that is open since seconds"
+        assert found.text == "nothing found: 50 offsets from 100 on are behind an open transaction, for seconds until now"
 
 
 def test_a_group_at_the_tip_of_its_log_does_not_catch_up() -> None:

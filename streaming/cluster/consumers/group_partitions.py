@@ -112,10 +112,7 @@ class _Waits:
 
     def __init__(self, logs: View, topics: Sequence[str]) -> None:
         self._open = logs.logs.open
-        names = [topics[topic] for topic in logs.logs["topic"].tolist()]
-        self._logs: list[TopicPartition] = list(zip(names, logs.logs["partition"].tolist(), strict=True))
-        leading_last = np.argsort(logs.logs["leader"], kind="stable").tolist()
-        self._item = {self._logs[number]: number for number in leading_last}
+        self._item = _judged_logs(logs, topics)
 
     def added(self, partition: GroupPartition) -> GroupPartition:
         """The partition with what is known of the transactions that it waits for."""
@@ -138,6 +135,19 @@ class _Waits:
             verdict=late.verdict,
             deadline_ms=late.deadline_ms,
         )
+
+
+def open_since(logs: View, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """Since when the first open transaction of each log is open, Unix milliseconds, where that is certain."""
+    since_ms = logs.logs.open.first_since()
+    return {log: since_ms[item] for log, item in _judged_logs(logs, topics).items() if item in since_ms}
+
+
+def _judged_logs(logs: View, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """The item of each log among those whose transactions are judged: that of the leader if there are several."""
+    named = list(zip([topics[topic] for topic in logs.logs["topic"].tolist()], logs.logs["partition"].tolist(), strict=True))
+    leading_last = np.argsort(logs.logs["leader"], kind="stable").tolist()
+    return {named[number]: number for number in leading_last}
 
 
 def _holding(late: Late) -> HoldingTransaction:

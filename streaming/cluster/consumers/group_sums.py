@@ -28,6 +28,7 @@ class CommitFacts:
     ``appended``: when the next record was. ``perhaps_stopped``: whether it has stopped depends on when that was, and nothing shows it.
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
     perhaps none of these was a record. ``loss_pace``: as `Losses.pace`.
+    ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`.
     ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
     """
 
@@ -39,6 +40,7 @@ class CommitFacts:
     loss_doubtful: Flags
     loss_ms: Longs
     loss_pace: Rates
+    holding_ms: Longs
     assumed: Flags
     expiration_ms: Longs
 

@@ -8,14 +8,22 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes
+from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
 from streaming.cluster.consumers.group_deletions import with_deletions
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagReason, Lags, lags
-from streaming.cluster.consumers.group_logs import GroupLogs, LogNumbers, commit_reasons, current_replicas, group_logs, observed_rates
+from streaming.cluster.consumers.group_logs import (
+    GroupLogs,
+    LogNumbers,
+    TopicPartition,
+    commit_reasons,
+    current_replicas,
+    group_logs,
+    observed_rates,
+)
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory
 from streaming.cluster.consumers.group_newer import NewerCommits
@@ -54,7 +62,7 @@ class RoundView:
     ``retention``: its results. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the
     agents that answer; ``reading``: the coordinators' logs, by agent and broker, that they have not read to the end. ``cluster_topics``:
     how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``once``: there is no
-    round before it.
+    round before it. ``holding``: since when the first open transaction of logs is open, where that is certain.
     """
 
     observed: Observed
@@ -69,6 +77,7 @@ class RoundView:
     topic_names: Mapping[str, str] = field(default_factory=dict)
     damaged: Collection[int] = ()
     once: bool = False
+    holding: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -250,6 +259,7 @@ class GroupTracker:
             loss_doubtful=lost.doubtful,
             loss_ms=loss_ms,
             loss_pace=loss_pace,
+            holding_ms=believed(_holding(view, logs), view.now_ms)[logs.of_row],
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
         )
@@ -276,6 +286,12 @@ class GroupTracker:
             byte_rate=byte_rate,
             throwaway=self._throwaway,
         )
+
+
+def _holding(view: RoundView, logs: GroupLogs) -> Longs:
+    """Since when the first open transaction of each log is open, `ABSENT` where that is not certain."""
+    named = zip(logs.topics, logs.partition.tolist(), strict=True)
+    return np.array([view.holding.get(log, ABSENT) for log in named], np.int64)
 
 
 def currents(view: RoundView) -> dict[LogName, Current]:

@@ -14,6 +14,7 @@ from streaming.cluster.consumers.group_sums import earliest_of
 from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
 from streaming.cluster.verdicts.group_catching_up import outruns
 from streaming.cluster.verdicts.group_danger import endangered_losses
+from streaming.cluster.verdicts.group_held import held_up
 from streaming.cluster.verdicts.group_stands import stands_still
 from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Flags, Longs
@@ -79,7 +80,7 @@ class _Judge:
         self._pending_ms = _pending_ms(snapshot, pending)
         self._age, self._most_age = (np.where(ms >= 0, np.maximum(now_ms - ms, 0), ABSENT) for ms in (self._next_ms, appended.earliest_ms))
         waited_ms = now_ms - self._next_ms
-        self._waits_briefly = (self._next_ms >= 0) & (waited_ms >= 0) & (waited_ms < bounds.held_from_ms)
+        self._held = held_up(snapshot, now_ms, bounds.held_from_ms)
         self._keeps_up = (self._next_ms >= 0) & (waited_ms < bounds.slower_after_ms)
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
@@ -110,7 +111,7 @@ class _Judge:
             severity=severity,
             since_ms={
                 GroupVerdict.STOPPED: progress.stopped_since_ms,
-                GroupVerdict.HELD: progress.held_since_ms,
+                GroupVerdict.HELD: self._held.since_ms,
                 GroupVerdict.LOST: progress.lost_ms,
                 GroupVerdict.PENDING: self._pending_ms,
             },
@@ -126,7 +127,7 @@ class _Judge:
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(self._age),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
-            GroupVerdict.HELD: lags.held & ~self._waits_briefly,
+            GroupVerdict.HELD: self._held.certain,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
             GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
             GroupVerdict.STOPPED: found.stopped,
@@ -156,7 +157,9 @@ class _Judge:
         """The verdict about each commit if nothing is the matter with it."""
         lags, lag, rate = self._snapshot.found.lags, self._lag, self._snapshot.progress.rate
         gone = lags.reason == CODES[LagReason.TOPIC_GONE]
-        unknown = ~gone & ((lags.reason != KNOWN) | (lag < 0) | self._snapshot.found.perhaps_stopped | self._perhaps_loses())
+        unknown = ~gone & (
+            (lags.reason != KNOWN) | (lag < 0) | self._snapshot.found.perhaps_stopped | self._perhaps_loses() | self._held.perhaps
+        )
         markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share & ~lags.held
         catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate) & ~self._keeps_up
         between = ~gone & (lag > 0) & self._between

@@ -130,6 +130,8 @@ class GroupFindings:
         if partition.unknown == NOT_COMMITTED:
             return words.not_committed(partition)
         if verdict is GroupVerdict.UNKNOWN:
+            if partition.held:
+                return words.perhaps_held(partition)
             if partition.unknown or partition.records_left <= 0:
                 return words.unknown(partition)
             return words.undated(partition) if partition.undated else words.compacted(partition)

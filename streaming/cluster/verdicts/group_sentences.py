@@ -138,8 +138,23 @@ class Sentences:
 
     def waits_briefly(self, partition: GroupPartition) -> str:
         """An open transaction holds back what is left, as each does for a moment."""
+        return f"nothing found: {self._behind(partition)} an open transaction, for seconds until now"
+
+    def perhaps_held(self, partition: GroupPartition) -> str:
+        """An open transaction holds back what is left, and nothing shows since when."""
+        holding = partition.held_by
+        which = "an open transaction"
+        if holding is not None:
+            which = f"a transaction of producer {holding.producer_id}{_named(holding.transactional_id)}"
+        return (
+            f"not known whether it is held up: {self._behind(partition)} {which}, and since when is not on disk: the timestamps of its log "
+            "do not agree with the times of its files. Ask again in a while, or ask a job that watches the log"
+        )
+
+    @staticmethod
+    def _behind(partition: GroupPartition) -> str:
         left = format_count(max(0, partition.high_watermark - partition.last_stable_offset), "offset")
-        return f"nothing found: {left} from {partition.last_stable_offset} on are behind a transaction that is open since seconds"
+        return f"{left} from {partition.last_stable_offset} on are behind"
 
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""

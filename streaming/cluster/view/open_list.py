@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from streaming.cluster.view.replica_offsets import ABSENT
 from streaming.common.arrays import Flags, Longs
+from streaming.common.rows import StartSource
 from streaming.rules.coordinator_join import ONGOING, STATES, Coordinators
 from streaming.rules.transaction_verdicts import GRACE_MS, Claims, TransactionVerdict
 
@@ -56,8 +58,26 @@ class OpenList:
 
     def first_of(self, logs: Collection[int]) -> tuple[Late, ...]:
         """The first transaction of each of these logs, which holds its last stable offset."""
-        firsts = np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1])[: len(self.owner)])
+        firsts = self._firsts
         return self.take(firsts[np.isin(self.owner[firsts], [*logs])])
+
+    def first_since(self) -> dict[int, int]:
+        """Of each log since when its first transaction is open, Unix milliseconds, where its coordinator or its verdict shows it.
+
+        Where no coordinator knows it, only its producer's clock tells when it began. It is certain that it has been silent for long if it
+        hangs.
+        """
+        firsts, claims = self._firsts, self.claims
+        dated = claims.covered[firsts] & (claims.source[firsts] == StartSource.COORDINATOR)
+        hangs = self.verdict[firsts] == TransactionVerdict.HANGING
+        since_ms = np.where(dated, claims.start_ms[firsts], np.where(hangs, claims.last_ms[firsts], ABSENT))
+        some = np.flatnonzero(since_ms >= 0)
+        return dict(zip(self.owner[firsts[some]].tolist(), since_ms[some].tolist(), strict=True))
+
+    @property
+    def _firsts(self) -> Longs:
+        """The first transaction of each log that has one."""
+        return np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1])[: len(self.owner)])
 
     def of(self, logs: Collection[int], producer_ids: Collection[int]) -> tuple[Late, ...]:
         """The transactions of some producers in some logs."""

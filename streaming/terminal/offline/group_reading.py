@@ -26,7 +26,7 @@ from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_logs import TopicPartition
-from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_partitions import GroupPartitions, open_since
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
 from streaming.cluster.verdicts.commands import Commands
@@ -254,6 +254,7 @@ def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping
         topic_names={each: topic for each in cluster.topic_ids() or () if (topic := cluster.topic_name(each))},
         damaged=ragged,
         once=True,
+        holding=open_since(logs, snapshot.topic_names),
     )
 
 
