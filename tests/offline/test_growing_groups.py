@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.group_json import GroupPartition, ReadMoments
+from streaming.broker.protocol.group_json import GroupDetail, GroupPartition, ReadMoments
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -15,6 +15,7 @@ from streaming.terminal.offline import coordinator_logs
 from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading
 from streaming.terminal.offline.group_reading import LocalGroups, read_groups
 from tests.builders import NOW, batch, log_dir, partition
+from tests.clocks import Clock
 from tests.group_answers import detailed
 
 STEP = 500
@@ -105,6 +106,29 @@ def test_what_nobody_has_read_meanwhile_is_left(growing: Growing) -> None:
 def test_an_answer_has_the_moments_between_which_they_were_read(growing: Growing) -> None:
     _, read = growing.read(lambda _: None)
     assert NOW < read.commits_from_ms < read.commits_until_ms < read.ends_from_ms < read.ends_until_ms
+
+
+def test_it_is_judged_as_of_the_moment_at_which_the_ends_were_read(growing: Growing) -> None:
+    """Not as of when the command began: what came while logs were read is no record of a time to come, and what is due is due by then."""
+    clock = Clock(NOW / 1000)
+
+    def slowly(_: int) -> None:
+        clock.now += 60
+        growing.orders.append(batch(1, timestamp=int(clock.now * 1000)))
+        growing.disk.write_high_watermarks()
+
+    def read(now_ms: int | None) -> tuple[GroupDetail, ReadMoments | None]:
+        dirs = open_log_dirs([growing.disk.path])
+        reading = read_groups(dirs, (), SETTINGS, now_ms, clock=clock, sleep=clock.sleep, progress=slowly)
+        return detailed(reading).groups[0], reading.answers.read
+
+    group, moments = read(None)
+    (of,) = group.partitions
+    assert moments is not None
+    assert NOW + 60_000 <= of.next_timestamp_ms <= group.at_ms == moments.ends_until_ms
+    assert "ahead" not in group.findings[0].text
+    later, _ = read(NOW)
+    assert later.at_ms == NOW, "as of the time that is asked for"
 
 
 def test_where_only_a_checkpoint_shows_what_is_replicated_commits_are_of_its_time(growing: Growing) -> None:

@@ -1,17 +1,21 @@
 """A single look: what it reads, in which order, how fast, and that it leaves nothing behind."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from streaming.broker.disk.logdirs import Partition, open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.journal import Journal
+from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.watcher.scope import EVERYTHING, Scope
 from streaming.common.settings import Settings
+from streaming.kafka.scan.walk import walk
 from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.simulator.batch_writer import end_transaction
 from streaming.terminal.offline.offline_agent import OfflineAgent
@@ -142,21 +146,48 @@ def ended(cluster: Frozen, *, rolled: bool) -> Callable[[], None]:
     return end_it
 
 
-def hanging(cluster: Frozen, before_again: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    again = OfflineAgent.again
+def unended(cluster: Frozen, before_again: Callable[[], None], at: int, monkeypatch: pytest.MonkeyPatch) -> list[TransactionRow]:
+    """What is open if something happens before logs are read on for this time."""
+    again, calls = OfflineAgent.again, count()
 
     def later(self: OfflineAgent, directories: Collection[Path]) -> Any:
-        before_again()
+        if next(calls) == at:
+            before_again()
         return again(self, directories)
 
     monkeypatch.setattr(OfflineAgent, "again", later)
-    answer = opened(cluster.log_dirs, SETTINGS, cluster.frozen_ms + GRACE_MS)
-    return sorted((one.topic, one.partition) for one in answer.hanging)
+    rows = opened(cluster.log_dirs, SETTINGS, cluster.frozen_ms + GRACE_MS).transactions
+    assert next(calls) == 2, "everything is read on, and then the logs of what seems to be nobody's"
+    monkeypatch.undo()
+    return rows
+
+
+def hanging(rows: Iterable[TransactionRow]) -> list[tuple[str, int]]:
+    return sorted((one.topic, one.partition) for one in rows if one.verdict == "hanging")
 
 
 @pytest.mark.parametrize("rolled", [False, True])
 def test_what_ends_after_the_coordinators_were_read_does_not_hang(
     cluster: Frozen, monkeypatch: pytest.MonkeyPatch, *, rolled: bool
 ) -> None:
-    assert hanging(cluster, lambda: None, monkeypatch) == [("ghost", 0), ("ghost", 1), ("ghost", 2)]
-    assert hanging(cluster, ended(cluster, rolled=rolled), monkeypatch) == [("ghost", 0), ("ghost", 2)]
+    assert hanging(unended(cluster, lambda: None, 0, monkeypatch)) == [("ghost", 0), ("ghost", 1), ("ghost", 2)]
+    assert hanging(unended(cluster, ended(cluster, rolled=rolled), 1, monkeypatch)) == [("ghost", 0), ("ghost", 2)]
+
+
+@pytest.mark.parametrize("at", range(2))
+def test_what_begins_after_the_coordinators_were_read_is_not_known_to_be_nobodys(
+    cluster: Frozen, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """A producer that goes from one transaction to the next has one open whenever a log is read, whatever its records are stamped."""
+
+    def begin() -> None:
+        (directory,) = (path for each in cluster.log_dirs for path in each.glob("ghost-1"))
+        segment = list_segments(directory)[-1].path
+        data = segment.read_bytes()
+        end = int(columns(data[: walk(np.frombuffer(data, np.uint8), 0, len(data)).end]).last_offset[-1]) + 1
+        with segment.open("ab") as log:
+            log.write(written([batch(1, producer=55, transactional=True, timestamp=cluster.frozen_ms - GRACE_MS)], base_offset=end).data)
+
+    rows = unended(cluster, begin, at, monkeypatch)
+    assert [one.verdict for one in rows if one.producer_id == 55] == ["unknown"]
+    assert hanging(rows) == [("ghost", 0), ("ghost", 1), ("ghost", 2)]

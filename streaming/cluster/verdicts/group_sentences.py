@@ -138,7 +138,7 @@ class Sentences:
 
     def waits_briefly(self, partition: GroupPartition) -> str:
         """An open transaction holds back what is left, as each does for a moment."""
-        return f"nothing found: {self._behind(partition)} an open transaction, for seconds until now"
+        return f"nothing found: {self._waiting(partition)} an open transaction, for seconds until now"
 
     def perhaps_held(self, partition: GroupPartition) -> str:
         """An open transaction holds back what is left, and nothing shows since when."""
@@ -147,12 +147,12 @@ class Sentences:
         if holding is not None:
             which = f"a transaction of producer {holding.producer_id}{_named(holding.transactional_id)}"
         return (
-            f"not known whether it is held up: {self._behind(partition)} {which}, and since when is not on disk: the timestamps of its log "
-            "do not agree with the times of its files. Ask again in a while, or ask a job that watches the log"
+            f"not known whether it is held up: {self._waiting(partition)} {which}, and since when is not on disk: the timestamps of its "
+            "log do not agree with the times of its files. Ask again in a while, or ask a job that watches the log"
         )
 
     @staticmethod
-    def _behind(partition: GroupPartition) -> str:
+    def _waiting(partition: GroupPartition) -> str:
         left = format_count(max(0, partition.high_watermark - partition.last_stable_offset), "offset")
         return f"{left} from {partition.last_stable_offset} on are behind"
 

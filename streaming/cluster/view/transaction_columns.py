@@ -48,6 +48,10 @@ READ_WITHIN_MS = 60_000
 """This is long enough for micro-batches: they take seconds."""
 
 
+_OpenKey = tuple[str, int, int]
+"""The log, the producer and the first offset of an open transaction."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedTransactions:
     """What is exported about transactions at one moment. ``late``: those that are listed one by one; ``open``: all of them."""
@@ -191,6 +195,16 @@ class TransactionJudge:
         self._late_after_ms = late_after_ms
         self._late_limit = late_limit
         self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
+        self._open: frozenset[_OpenKey] = frozenset()  # in the last judgement
+        self._held_to: frozenset[_OpenKey] | None = None
+
+    def hold_to_what_was_open(self) -> None:
+        """From now on, of what was not open in the last judgement it is not known that nobody will end it.
+
+        Log dirs that are read once are read on after that, and data is read after the coordinators' logs: what has begun since may have
+        got its entry since.
+        """
+        self._held_to = self._open
 
     def judge(
         self, carried: Sequence[Carried], names: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
@@ -213,6 +227,8 @@ class TransactionJudge:
             last_ms=found["last_ms"],
         )
         claims = claims_of(transactions, view.coordinators)
+        if self.once:
+            claims = self._held(transactions, claims)
         claims = self._certain(claims, self._uncovered_ms(transactions, claims, now_ms), np.minimum(read_ms[owners], view.read_ms))
         verdict = verdicts(claims, now_ms, self._hanging_after_ms)
         stays = stuck(claims, verdict, now_ms, self._stuck_after_ms)
@@ -246,6 +262,14 @@ class TransactionJudge:
         since = np.full(len(claims.covered), now_ms, np.int64)
         since[uncovered] = [self._uncovered_since[key] for key in keys]
         return since
+
+    def _held(self, transactions: OpenTransactions, claims: Claims) -> Claims:
+        """The claims; what has begun since `hold_to_what_was_open` is not certain."""
+        keys = list(zip(transactions.partition, transactions.producer_id.tolist(), transactions.first_offset.tolist(), strict=True))
+        self._open = frozenset(keys)
+        if self._held_to is None:
+            return claims
+        return replace(claims, certain=claims.certain & np.array([key in self._held_to for key in keys], np.bool_))
 
     def _certain(self, claims: Claims, uncovered_ms: Longs, read_ms: Longs) -> Claims:
         """Mark the transactions for which it is certain that nobody will end them.

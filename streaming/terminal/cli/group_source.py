@@ -167,7 +167,7 @@ def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
 
     log_once()
     with ProgressLine.on_stderr() as progress:
-        return read_groups(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress=progress.add)
+        return read_groups(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
 
 
 def _doubts(page: GroupPage) -> Iterator[str]:

@@ -46,4 +46,4 @@ def _read(settings: Settings, wanted: ListRequest) -> "State":
 
     log_dirs = open_log_dirs(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
-        return read_retention(log_dirs, wanted.names, settings, wanted.now_ms, progress.add)
+        return read_retention(log_dirs, wanted.names, settings, wanted.at, progress.add)

@@ -1,7 +1,6 @@
 """``segtail top``: what is wrong, how fresh that is, and lists of problems, partitions, transactions, retention and groups."""
 
 import sys
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -88,7 +87,7 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSourc
     log_once()
 
     def read() -> "State":
-        return read_everything(open_log_dirs(settings.log_dirs), settings, time.time_ns() // 1_000_000 if at is None else at)
+        return read_everything(open_log_dirs(settings.log_dirs), settings, at)
 
     return DirSource(read)
 

@@ -57,7 +57,7 @@ def _read(settings: Settings, wanted: ListRequest) -> "State":
     log_once()
     log_dirs = open_log_dirs(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
-        return read_transactions(log_dirs, wanted.names, settings, wanted.now_ms, progress.add)
+        return read_transactions(log_dirs, wanted.names, settings, wanted.at, progress.add)
 
 
 def _hanging(page: TransactionPage) -> int:

@@ -22,13 +22,15 @@ from streaming.terminal.offline.single_reading import SingleReading
 def read_everything(
     log_dirs: LogDirs,
     settings: Settings,
-    now_ms: int,
+    now_ms: int | None,
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int], None] = lambda _: None,
 ) -> State:
-    """Read all logs once, and judge them as of ``now_ms``, Unix milliseconds. Nothing is open any more when it returns.
+    """Read all logs once, and judge them as of ``now_ms``, Unix milliseconds, None for when they were read.
+
+    Nothing is open any more when it returns.
 
     Args:
         progress: called with the number of bytes that were read, again and again.
@@ -46,7 +48,7 @@ def read_everything(
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
         shown, snapshot, ends = see_with_commits(reading, before)
-        groups = groups_in(reading, shown, snapshot, before, (), settings, now_ms, ends)
+        groups = groups_in(reading, shown, snapshot, before, (), settings, ends)
         agent = agent_of(reading)
         doubts = (
             *groups.doubts,
@@ -54,7 +56,7 @@ def read_everything(
             *chosen[0].doubts(),
             *_elsewhere(agent),
         )
-        found = judged(reading, shown, snapshot, settings, now_ms, groups=groups.answers, unknown=doubts, whole=True)
+        found = judged(reading, shown, snapshot, settings, groups=groups.answers, unknown=doubts, whole=True)
     return State.of_log_dirs(found)
 
 

@@ -104,13 +104,13 @@ def read_groups(
     log_dirs: LogDirs,
     names: Collection[str],
     settings: Settings,
-    now_ms: int,
+    now_ms: int | None,
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int], None] = lambda _: None,
 ) -> GroupReading:
-    """Read all groups, or those with these names, as of ``now_ms``, Unix milliseconds.
+    """Read all groups, or those with these names, as of ``now_ms``, Unix milliseconds, None for when the ends of logs were read.
 
     Args:
         progress: called with the number of bytes that were read, again and again.
@@ -127,7 +127,7 @@ def read_groups(
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
         seen, snapshot, read = see_with_commits(reading, before)
-        groups = groups_in(reading, seen, snapshot, before, names, settings, now_ms, read)
+        groups = groups_in(reading, seen, snapshot, before, names, settings, read)
         return replace(groups, doubts=(*groups.doubts, *chosen[0].doubts()))
 
 
@@ -179,7 +179,7 @@ def see_with_commits(reading: SingleReading, before: ReplayedGroups) -> tuple[Vi
     from_ms = reading.agent.now_ms
     reading.again()
     seen, snapshot = see_twice(reading)
-    return seen, snapshot, EndMoments(from_ms=from_ms, until_ms=reading.agent.now_ms)
+    return seen, snapshot, EndMoments(from_ms=from_ms, until_ms=reading.read_ms)
 
 
 def groups_in(
@@ -189,12 +189,12 @@ def groups_in(
     before: ReplayedGroups,
     names: Collection[str],
     settings: Settings,
-    now_ms: int,
     ends: EndMoments,
 ) -> GroupReading:
     """The groups, held against logs that were read after the coordinators' logs had been replayed."""
     tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
     directories = {key: tail.partition.path for key, tail in tails.items()}
+    now_ms = reading.now_ms
     view = _view(reading, logs, snapshot, tails, now_ms)
     replayed = [each for each in before.logs.replayed if _is_read(each.partition, directories)]
     current = currents(view)

@@ -23,19 +23,18 @@ def judged(
     view: View,
     snapshot: Snapshot,
     settings: Settings,
-    now_ms: int,
     *,
     groups: ListedGroups | None = None,
     unknown: Sequence[str] = (),
     whole: bool = False,
 ) -> JudgedLook:
-    """The reading, judged as of ``now_ms``, Unix milliseconds.
+    """The reading, judged as of its own time.
 
     Args:
         unknown: sentences about what cannot be told.
         whole: all logs were read, so what is out of sight is unknown, too.
     """
-    agent = agent_of(reading)
+    agent, now_ms = agent_of(reading), reading.now_ms
     return JudgedLook(
         look=Look(view, snapshot),
         circumstances=Circumstances(

@@ -1,5 +1,6 @@
 """Log dirs read once for one list: open transactions, or what is kept, of some topics or of all. The rows are those that a job has."""
 
+import time
 from collections.abc import Callable, Collection, Iterator
 
 from streaming.broker.agent.cluster_view import ClusterView
@@ -20,14 +21,24 @@ from streaming.terminal.offline.judged_reading import judged
 from streaming.terminal.offline.offline_agent import OfflineAgent
 from streaming.terminal.offline.single_reading import SingleReading, names_of, see_twice, tails_of
 
+Clock = Callable[[], float]
+"""The time at which files are read, Unix seconds."""
+
 Progress = Callable[[int], None]
 """Called with the number of bytes that were read, again and again."""
 
 
 def read_transactions(
-    log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int, progress: Progress = lambda _: None
+    log_dirs: LogDirs,
+    topics: Collection[str],
+    settings: Settings,
+    now_ms: int | None,
+    progress: Progress = lambda _: None,
+    *,
+    clock: Clock = time.time,
 ) -> State:
-    """Read the logs of topics and those of coordinators, and judge what is open as of ``now_ms``, Unix milliseconds.
+    """Read the logs of topics and those of coordinators, and judge what is open as of ``now_ms``, Unix milliseconds, None for when they
+    were read.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
@@ -37,29 +48,36 @@ def read_transactions(
     def unclaimed(_: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:
         names = names_of(view, snapshot)
         open_here = (each for each in view.logs.late if not topics or names[each.log] in topics)
-        if any(each.verdict == TransactionVerdict.UNKNOWN.label and now_ms - each.last_ms > silent_ms for each in open_here):
+        if any(each.verdict == TransactionVerdict.UNKNOWN.label and snapshot.now_ms - each.last_ms > silent_ms for each in open_here):
             yield missing_coordinators(view.observed.coordinators)
 
-    return _read(log_dirs, topics, settings, now_ms, progress, see_twice, unclaimed, needed=TRANSACTION_TOPIC)
+    return _read(log_dirs, topics, settings, now_ms, progress, clock, see_twice, unclaimed, needed=TRANSACTION_TOPIC)
 
 
 def read_retention(
-    log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int, progress: Progress = lambda _: None
+    log_dirs: LogDirs,
+    topics: Collection[str],
+    settings: Settings,
+    now_ms: int | None,
+    progress: Progress = lambda _: None,
+    *,
+    clock: Clock = time.time,
 ) -> State:
-    """Read the logs of topics, and judge what is kept of them as of ``now_ms``, Unix milliseconds.
+    """Read the logs of topics, and judge what is kept of them as of ``now_ms``, Unix milliseconds, None for when they were read.
 
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
-    return _read(log_dirs, topics, settings, now_ms, progress, SingleReading.see, _without_limits, compacted=True)
+    return _read(log_dirs, topics, settings, now_ms, progress, clock, SingleReading.see, _without_limits, compacted=True)
 
 
 def _read(
     log_dirs: LogDirs,
     topics: Collection[str],
     settings: Settings,
-    now_ms: int,
+    now_ms: int | None,
     progress: Progress,
+    clock: Clock,
     look: Callable[[SingleReading], tuple[View, Snapshot]],
     unknown: Callable[[OfflineAgent, View, Snapshot], Iterator[str]],
     *,
@@ -86,7 +104,7 @@ def _read(
         chosen.append(ClusterLogs(cluster, is_about, needed=needed.__eq__))
         return Scope(wants=chosen[0], opens=opens, once=True)
 
-    with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
+    with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, progress=progress) as reading:
         view, snapshot = look(reading)
         exported = [tail for tail in tails_of(reading, view, snapshot) if tail is not None]
         doubts = (
@@ -95,7 +113,7 @@ def _read(
             *chosen[0].doubts(),
             *unknown(reading.agent, view, snapshot),
         )
-        return State.of_log_dirs(judged(reading, view, snapshot, settings, now_ms, unknown=doubts))
+        return State.of_log_dirs(judged(reading, view, snapshot, settings, unknown=doubts))
 
 
 def _without_limits(agent: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:

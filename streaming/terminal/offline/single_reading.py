@@ -45,7 +45,7 @@ class SingleReading:
 
     Args:
         scope: which logs are read, decided from the metadata logs and the limits.
-        now_ms: the time at which everything is judged, Unix milliseconds.
+        at_ms: the time as of which everything is judged, Unix milliseconds; None for the moment at which it was last read.
         clock: the time at which files are read, Unix seconds.
         sleep, progress: as in `OfflineAgent`.
 
@@ -58,16 +58,18 @@ class SingleReading:
         log_dirs: LogDirs,
         settings: Settings,
         scope: Callable[[ClusterView, LimitsOf], Scope],
-        now_ms: int,
+        at_ms: int | None,
         *,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         progress: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._now_ms = now_ms
-        self._clock = clock
+        self._at_ms = at_ms
+        self.read_ms = 0
+        """When logs were last read, Unix milliseconds."""
         context = context_of(settings, once=True, list_all=True)
         limits_of = context.limiter.now()
+        self._transactions = context.transactions
         self._table = Table(replicas="leaders", stale_after_s=inf, series_limit=0, context=context)
         self.agent = OfflineAgent(
             log_dirs,
@@ -88,9 +90,18 @@ class SingleReading:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.agent.close()
 
+    @property
+    def now_ms(self) -> int:
+        """As of when everything is judged, Unix milliseconds: reading takes long, and what has come meanwhile was read, too."""
+        return self.read_ms if self._at_ms is None else self._at_ms
+
     def again(self) -> None:
         """Read on in all logs."""
         self._take(self.agent.again([tail.partition.path for tail in self.agent.watcher.tails()]))
+
+    def hold_to_what_was_open(self) -> None:
+        """See `streaming.cluster.view.transaction_columns.TransactionJudge.hold_to_what_was_open`."""
+        self._transactions.hold_to_what_was_open()
 
     def data_again(self, directories: Collection[Path]) -> None:
         """Read on in logs of data, and keep the coordinators' logs as they were read before.
@@ -123,8 +134,9 @@ class SingleReading:
         decided = self.agent.watcher.decided(())
         if decided is not None:
             self._table.take_catalog(NAME, decided.applied(NOTHING_DECIDED))
-        self._table.mark_agent(NAME, self._now_ms / 1000)
-        self._table.set_reading({NAME: self._clock()})
+        self.read_ms = self.agent.now_ms
+        self._table.mark_agent(NAME, self.now_ms / 1000)
+        self._table.set_reading({NAME: self.read_ms / 1000})
 
     def see(self) -> tuple[View, Snapshot]:
         """The view, and the snapshot that it was made from. The consumer groups that wait for hanging transactions are filled in."""
@@ -141,17 +153,29 @@ class SingleReading:
         return self._table.min_isr(broker)
 
     def _snapshot(self) -> Snapshot:
-        return self._table.snapshot(self._now_ms / 1000)
+        return self._table.snapshot(self.now_ms / 1000)
 
 
 def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
-    """The view; if transactions in it seem to be nobody's, that of after another reading of their logs."""
+    """The view; if transactions in it seem to be nobody's, that of after other readings: of everything, and then of their logs.
+
+    What was open before the coordinators' logs were read, and still is after that, had its entry there if it has one. What has begun
+    since may have one by now, as each of a producer that goes from one to the next.
+    """
     seen, snapshot = reading.see()
-    unended = {late.log for late in seen.logs.late if late.verdict in _UNENDED}
-    if unended:
+    if _unended(seen):
+        reading.hold_to_what_was_open()
+        reading.again()
+        seen, snapshot = reading.see()
+    if unended := _unended(seen):
         reading.data_again(_directories(reading, seen, snapshot, unended))
         seen, snapshot = reading.see()
     return seen, snapshot
+
+
+def _unended(shown: View) -> set[int]:
+    """The logs with transactions that seem to be nobody's."""
+    return {late.log for late in shown.logs.late if late.verdict in _UNENDED}
 
 
 def names_of(view: View, snapshot: Snapshot) -> list[str]:
