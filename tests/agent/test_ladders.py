@@ -19,6 +19,7 @@ from streaming.broker.agent.dir_threads import GONE_SECONDS
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
 from streaming.broker.agent.position_answers import find_positions
+from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.count_log import count_log
@@ -31,6 +32,7 @@ from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, Reader
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.scratch import scratch
+from tests.swaps import Swap
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 COUNTED = ("data", "aborted", "control", "bytes")
@@ -64,7 +66,8 @@ def all_offsets(log: PartitionLog) -> range:
 def check(agent: Agent, log: PartitionLog) -> None:
     """Every position is as a count of the whole log has it."""
     offsets = all_offsets(log)
-    wanted = count_log(list_segments(log.directory), 0, window()).positions(offsets, log.log_end_offset)
+    segments = without_replaced(list_segments(log.directory), window())
+    wanted = count_log(segments, 0, window()).positions(offsets, log.log_end_offset)
     found = answers(agent, log, offsets)
     assert {answer["state"] for answer in found} == {"known"}
     assert len({answer["edition"] for answer in found} - {""}) == 1
@@ -219,6 +222,28 @@ def test_a_compacted_segment_is_counted_again(tmp_path: Path, log: PartitionLog)
         agent.count()
         check(agent, log)
         assert answers(agent, log, [0])[0]["edition"] != before["edition"]
+
+
+@pytest.mark.parametrize("counted_before", [True, False])
+@pytest.mark.parametrize("steps", range(7))
+def test_a_broker_that_was_killed_in_mid_compaction_has_damaged_nothing(
+    tmp_path: Path, log: PartitionLog, steps: int, counted_before: bool
+) -> None:
+    """What the new segment replaces is there until the broker starts."""
+    with beside(tmp_path, log) as agent:
+        if counted_before:
+            agent.count()
+        swap = Swap(log, 2, {0, 6, 7, 13})
+        swap.upto(steps)
+        agent.look()
+        agent.count()
+        check(agent, log)
+        for step in swap.steps[steps:]:
+            step()
+        log.append(batch(1))
+        agent.look()
+        agent.count()
+        check(agent, log)
 
 
 def test_an_offset_that_the_watcher_has_read_and_the_ladder_lacks_is_not_beyond_the_end(tmp_path: Path, log: PartitionLog) -> None:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
@@ -50,7 +51,7 @@ class LadderedLog:
     The watcher's thread calls `note`. One other thread calls what reads: `begin`, `catch_up`, `fill`. Any thread may call the rest.
     """
 
-    __slots__ = ("_breaks", "_gap", "_identity", "_keys", "_ladder", "_listed", "_lock", "_lost", "_start", "_unsaved", "tail")
+    __slots__ = ("_breaks", "_compared", "_gap", "_identity", "_keys", "_ladder", "_listed", "_lock", "_lost", "_start", "_unsaved", "tail")
 
     def __init__(self, tail: Tail) -> None:
         self.tail = tail
@@ -61,7 +62,8 @@ class LadderedLog:
         self._gap = False  # the watcher has read a range that the ladder lacks; nothing is added before the gap is closed
         self._lost = False  # it is not known any more which data is aborted
         self._keys: dict[int, SegmentKey] = {}  # of the closed segments in the ladder
-        self._listed: tuple[Segment, ...] = ()  # that the ladder was last compared with
+        self._compared: tuple[Segment, ...] = ()  # the listing that the ladder was last compared with
+        self._listed: tuple[Segment, ...] = ()  # the same; once `fill` has looked, without what a compaction has replaced
         self._start: tuple[str, int, Counts] | None = None  # edition, log start, what lies before it
         self._lock = threading.Lock()  # protects the keys and the listing, together with the closed segments of the ladder
 
@@ -135,7 +137,7 @@ class LadderedLog:
         self._breaks, self._identity = breaks, segment.identity
         self._gap, self._lost = True, False  # the watcher may have read more by now
         with self._lock:
-            self._keys, self._listed = {}, ()
+            self._keys, self._listed, self._compared = {}, (), ()
             self._ladder = LogLadder(active)
         return True
 
@@ -190,6 +192,7 @@ class LadderedLog:
         Args:
             stored: the packed ladder of a segment, as it was stored by an earlier process.
         """
+        self._leave_out_replaced(buffer)
         ladder, segments = self._ladder, self._listed
         number = self._next(segments)
         if ladder is None or number is None:
@@ -209,6 +212,16 @@ class LadderedLog:
             self._keys[key.base_offset] = key
             if not kept and not found.damage:
                 self._unsaved[key] = packed
+
+    def _leave_out_replaced(self, buffer: Bytes) -> None:
+        """Go on without the segments that a compaction has replaced. If its broker was killed meanwhile, they are there until it starts."""
+        listed = self._listed
+        current = tuple(without_replaced(listed, buffer))
+        if len(current) == len(listed):
+            return
+        with self._lock:
+            if self._ladder is not None and self._listed is listed:
+                self._take_listing(self._ladder, current)
 
     @property
     def start_is_due(self) -> bool:
@@ -250,20 +263,26 @@ class LadderedLog:
         """Compare the ladder with the listing that the watcher has now; returns the segments that are not there any more."""
         with self._lock:
             ladder, segments = self._ladder, self.tail.segments
-            if ladder is None or segments is self._listed or not self.valid:
+            if ladder is None or segments is self._compared or not self.valid:
                 return set()
             self._follow_roll(ladder, 0)
             if ladder.active_offset not in {each.base_offset for each in segments}:
                 return set()
-            listed = {each.base_offset: SegmentKey.of(each) for each in segments}
-            self._note_rolled(ladder, listed)
             before = dict(self._keys)
-            ladder.drop_below(segments[0].base_offset)
-            ladder.forget(lambda one: self._keys.get(one.base_offset) != listed.get(one.base_offset, ()))
-            begin = ladder.begin_offset
-            self._keys = {base: key for base, key in before.items() if base >= begin}
-            self._listed = segments
+            listed = self._take_listing(ladder, segments)
+            self._compared = segments
             return {key for base, key in before.items() if listed.get(base) != key}
+
+    def _take_listing(self, ladder: LogLadder, segments: tuple[Segment, ...]) -> Mapping[int, SegmentKey]:
+        """Forget what is counted of segments that are not in a listing; returns the keys of those that are."""
+        listed = {each.base_offset: SegmentKey.of(each) for each in segments}
+        self._note_rolled(ladder, listed)
+        ladder.drop_below(segments[0].base_offset)
+        ladder.forget(lambda one: self._keys.get(one.base_offset) != listed.get(one.base_offset, ()))
+        begin = ladder.begin_offset
+        self._keys = {base: key for base, key in self._keys.items() if base >= begin}
+        self._listed = segments
+        return listed
 
     def _note_rolled(self, ladder: LogLadder, listed: Mapping[int, SegmentKey]) -> None:
         """Name segments that have been closed since the last comparison, and store their ladders."""
