@@ -18,6 +18,8 @@ from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import Following, KnownLog
+from streaming.kafka.groups.commit_store import CommitStore
+from streaming.kafka.groups.commit_table import Current
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.cleaner import clean
@@ -348,6 +350,44 @@ def test_a_log_dir_that_does_not_answer_holds_up_its_own_groups_alone(tmp_path: 
             released.set()
             stop.set()
             agent.following.join(WAIT)
+
+
+def test_what_a_truncation_has_cut_off_is_taken_back_from_a_job_that_knew_it(tmp_path: Path) -> None:
+    """As after an unclean election: what was committed before it counts again, and a group that was new is gone."""
+    log, store = offsets_log(tmp_path), CommitStore()
+
+    def reported(agent: Beside) -> dict[str, int]:
+        agent.settle()
+        edition, version = store.version("a", (OFFSETS, 0))
+        known = KnownLog(broker=1, topic=OFFSETS, topic_id=TOPIC_ID, coordinator=0, edition=edition, version=version)
+        for each in agent.following.changes([known]):
+            assert isinstance(each, GroupChanges)
+            store.take("a", each)
+        rows = store.table({(OFFSETS, 0): Current("a", log.log_end_offset)}).rows
+        return dict(zip((rows.group_names[group] for group in rows.group.tolist()), rows.offset.tolist(), strict=True))
+
+    log.append(committed("g", 5))
+    with beside(tmp_path, log.directory.parent) as agent:
+        log.append(committed("h", 7), committed("g", 6), committed("t", 1, producer=4), commit(4))
+        assert reported(agent) == {"g": 6, "h": 7, "t": 1}
+        log.truncate(1)
+        assert reported(agent) == {"g": 5}
+        log.append(*(committed("i", offset) for offset in range(4)), leader_epoch=1)
+        assert reported(agent) == {"g": 5, "i": 3}
+
+
+@pytest.mark.parametrize("tail", ["zeros", "half", "other"])
+def test_what_is_no_batch_at_the_end_takes_nothing_away_of_what_is_before_it(tmp_path: Path, tail: str) -> None:
+    log = offsets_log(tmp_path)
+    log.append(committed("g", 5), committed("h", 7))
+    path = log.active.path("log")
+    whole = path.read_bytes()
+    with beside(tmp_path, log.directory.parent) as agent:
+        agent.settle()
+        path.write_bytes(whole + {"zeros": bytes(4096), "half": whole[: len(whole) // 4], "other": b"\1" * 4096}[tail])
+        agent.settle()
+        job = Job().ask(agent.following)
+        assert (job.following, job.commits) == ({(1, 0): Following.READ}, {(1, 0): {("g", 0): 5, ("h", 0): 7}})
 
 
 def test_the_state_of_share_groups_is_followed_too(tmp_path: Path) -> None:
