@@ -98,7 +98,9 @@ def test_a_group_can_be_named_by_an_option_and_a_text_leaves_the_groups_that_hol
         assert (none.returncode, none.stdout.strip()) == (4, "")  # without the metadata log not all is known
     some = on_disk(disk, "groups", "--filter", "D", "--json")
     assert {row["group"] for row in json.loads(some.stdout)["rows"]} == {"held", "beyond", short_name(LONG)}
-    assert on_disk(disk, "groups", "--filter", "nothing").stdout == "no group of 5 is one that was asked for\n"
+    for command in ("groups", "why"):
+        nothing = on_disk(disk, command, "--filter", "nothing")
+        assert (nothing.stdout, nothing.stderr.splitlines()[-1]) == ("", "segtail: no group of 5 is one that was asked for")
     why = on_disk(disk, "why", "--filter", "he")
     assert why.stdout == on_disk(disk, "why", "held").stdout
 
@@ -120,12 +122,15 @@ def test_a_text_means_the_same_to_a_job() -> None:
         named = run_command("groups", "late", "fine", "--filter", "LAT", "--json", "--job", url)
         why = run_command("why", "--filter", " b", "--job", url)
         gone = run_command("why", "nobody", "--filter", "late", "--job", url)
-        nothing = run_command("why", "--filter", "zzz", "--job", url)
+        nothing = [run_command(*some, "--filter", "zzz", "--job", url) for some in (("groups",), ("groups", "late"), ("why",))]
+        listed = run_command("groups", "--filter", "zzz", "--json", "--job", url)
     assert [re.split("  +", line)[1] for line in table.stdout.splitlines()[1:]] == ["will_lose", "held"]
     assert GroupDetailPage.decode(named.stdout.encode()).rows == [GROUPS[0]]
     assert why.stdout.splitlines()[0].startswith('"a b": ')
     assert (gone.returncode, gone.stderr) == (2, "segtail: error: there is no group nobody\n")
-    assert (nothing.returncode, nothing.stderr) == (2, "segtail: error: there is no group whose name holds zzz\n")
+    line = f"segtail: no group of {len(GROUPS)} is one that was asked for\n"
+    assert [(each.returncode, each.stdout, each.stderr) for each in nothing] == [(0, "", line)] * 3
+    assert (listed.returncode, GroupPage.decode(listed.stdout.encode()).rows, listed.stderr) == (0, [], line)
 
 
 def test_with_names_the_table_has_a_line_for_each_partition(disk: Path) -> None:
@@ -191,7 +196,7 @@ def test_what_cannot_be_read_is_stated_once(disk: Path, command: str) -> None:
 
 def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
     done = on_disk(disk, "why", "nobody")
-    assert (done.returncode, done.stdout) == (4, "\n")  # without the metadata log nobody knows how many coordinators there are
+    assert (done.returncode, done.stdout) == (4, "")  # without the metadata log nobody knows how many coordinators there are
     assert "segtail: no group nobody is known here" in done.stderr
     assert run_command("why", "nobody").returncode == 2
     assert run_command("why").returncode == 2

@@ -18,15 +18,9 @@ _MOST_LINES = 100
 _MOST_NAMES = 5
 
 
-def no_groups(coordinators: int | None, total: int = 0) -> str:
-    """The sentence instead of a table without a line.
-
-    Args:
-        coordinators: how many logs of coordinators were read, None if that is not known.
-        total: how many groups there are, though none with the text or the use that was asked for.
-    """
-    if total:
-        return f"no group of {total:,} is one that was asked for"
+def no_groups(coordinators: int | None) -> str:
+    """The sentence instead of a table, where there is no group. ``coordinators``: how many logs of theirs were read, None if that is not
+    known."""
     if coordinators is None:
         return "no consumer groups are known"
     if not coordinators:

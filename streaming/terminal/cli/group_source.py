@@ -42,10 +42,12 @@ class GroupList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedGroups:
-    """Some groups with their partitions, and the names of those that are not there."""
+    """Some groups with their partitions, and the names of those that are not there. ``total``: of so many groups they were chosen, 0 if
+    each was named."""
 
     groups: GroupDetailPage
     missing: tuple[str, ...]
+    total: int
 
 
 class GroupSource:
@@ -79,7 +81,7 @@ class GroupSource:
         """The groups with the names that are asked for, or all if there is none; of them those that hold the text.
 
         Raises:
-            UsageError: as for `all`; or none of the groups is there.
+            UsageError: as for `all`; or none of the groups that are named is there.
         """
         wanted = self._wanted
         page = self._page() if wanted.text or self._chosen or not wanted.names else None
@@ -89,12 +91,12 @@ class GroupSource:
         missing = tuple(name for name, group in details.items() if group is None) if wanted.names else ()
         groups = [group for group in details.values() if group is not None and (holding is None or group.summary.group in holding)]
         doubts = self._doubts(page, groups, missing)
-        if not groups and not doubts and (missing or wanted.text):
-            raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{_hint(missing)}" if missing else _none(wanted.text))
+        if missing and not groups and not doubts:
+            raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{_hint(missing)}")
         at_ms = max((each.at_ms for each in groups), default=wanted.now_ms)
         groups.sort(key=lambda each: each.summary.group)
         named = GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups, read=self.read)
-        return NamedGroups(groups=named, missing=missing)
+        return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total)
 
     def _page(self, most: int = ALL_ROWS) -> GroupPage:
         return self._list.page(GROUPS_PATH, GroupPage, most, **self._judged_by, **self._chosen)
@@ -142,19 +144,21 @@ def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListR
     return decorate
 
 
-def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collection[str] = ()) -> int:
-    """Print what is not known to stderr, and return the exit status.
+def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collection[str] = (), *, total: int) -> int:
+    """Print what is not known to stderr, and return the exit status. That nothing is chosen is said too, and is no error.
 
     Args:
         verdicts: about the groups.
         missing: names of groups that are not there.
+        total: of so many groups they were chosen.
     """
     from streaming.broker.protocol.group_verdicts import FINDINGS
     from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
 
     every = [*(f"no group {format_name(name)} is known here{_hint([name])}" for name in missing), *doubts]
-    for doubt in every:
-        click.echo(f"segtail: {doubt}", err=True)
+    chosen_none = [f"no group of {total:,} is one that was asked for"] if total and not verdicts else []
+    for line in (*every, *chosen_none):
+        click.echo(f"segtail: {line}", err=True)
     if not FINDINGS.isdisjoint(verdicts):
         return FOUND
     return NOT_KNOWN if every or not UNKNOWN_VERDICTS.isdisjoint(verdicts) else NOTHING_FOUND
@@ -184,7 +188,3 @@ def _unread(coordinators: int) -> Iterator[str]:
 def _hint(names: Collection[str]) -> str:
     """What to do about names that are pasted as a table shows them."""
     return _HINT if any(name.startswith('"') or "\\" in name or "...(" in name for name in names) else ""
-
-
-def _none(text: str) -> str:
-    return f"there is no group whose name holds {format_name(text)}"

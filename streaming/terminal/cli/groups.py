@@ -25,14 +25,15 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     if wanted.names:
         named = source.named()
         lines = [*partition_tables(named.groups.rows), *assumed(named.groups.rows), *read_between(source.read)]
-        click.echo(named.groups.encode_readable() if wanted.form == "json" else "\n".join(lines))
-        return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing)
+        if wanted.form == "json" or named.groups.rows:
+            click.echo(named.groups.encode_readable() if wanted.form == "json" else "\n".join(lines))
+        return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
     every = source.all()
     if wanted.form == "json":
         click.echo(every.page.encode_readable())
-    elif not every.page.rows:
-        click.echo(no_groups(every.coordinators, every.page.total))
-    else:
+    elif not every.page.total:
+        click.echo(no_groups(every.coordinators))
+    elif every.page.rows:
         table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms))
         click.echo("\n".join([*table, *assumed_groups(every.page.rows), *read_between(source.read)]))
-    return ended([each.verdict for each in every.page.rows], every.doubts)
+    return ended([each.verdict for each in every.page.rows], every.doubts, total=every.page.total)

@@ -22,7 +22,7 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     named = source.named()
     if wanted.form == "json":
         click.echo(named.groups.encode_readable())
-    else:
+    elif named.groups.rows:
         paragraphs = ["\n".join(reasons(each)) for each in named.groups.rows]
         click.echo("\n".join(["\n\n".join(paragraphs), *assumed(named.groups.rows), *read_between(source.read)]))
-    return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing)
+    return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
