@@ -270,6 +270,19 @@ def test_an_agent_that_is_behind_with_the_coordinator_s_log_is_reported_after_a_
     assert job.page()["group_coordinators_unread{__consumer_offsets}"] == 1
 
 
+def test_a_coordinator_s_log_that_has_lost_its_end_is_reported_after_a_while() -> None:
+    """Its broker has noted a higher one: it writes that anew within seconds, unless it is gone."""
+    job = world()
+    job.put("__consumer_offsets", end=900, high_watermark=1000)
+    job.agents["a1"].commit(3)
+    job.agents["a1"].upto = 900
+    assert reasons(job.round()) == [""]
+    assert reasons(job.round(UNREAD_MS / 1000 + 1)) == [str(LagReason.UNREAD)]
+    assert job.page()["group_coordinators_unread{__consumer_offsets}"] == 1
+    job.put("__consumer_offsets", end=900, high_watermark=900)
+    assert reasons(job.round(1)) == [""]
+
+
 def test_an_agent_that_follows_a_coordinator_s_log_which_grows_all_the_time_is_not_behind() -> None:
     job = world()
     job.agents["a1"].commit(3)

@@ -528,6 +528,20 @@ def test_what_the_coordinator_knows_of_a_group_is_in_its_summary(cluster: Cluste
     assert (sorted(group.clients), group.hosts) == (["client-1", "client-2"], ["/127.0.0.1"] * 2)
 
 
+@pytest.mark.parametrize(("generation", "use"), [(4, "unattended"), (None, "in_use")])
+def test_an_offset_that_is_set_by_hand_makes_no_empty_group_used(cluster: Cluster, generation: int | None, use: str) -> None:
+    """As by `kafka-consumer-groups --reset-offsets`; consumers that assign partitions to themselves commit without members, too."""
+    cluster.append(old(10))
+    for minutes in range(40, 30, -1):
+        cluster.commit(4, at=NOW - minutes * 60_000)
+    if generation is not None:
+        left = classic_group_record(GROUP, generation, "orders", [], NOW - 30 * 60_000)
+        cluster.append(Batch(records=(left,)), to=cluster.coordinator)
+    cluster.commit(2, at=NOW - 30_000)
+    (group,) = cluster.read().groups
+    assert (group.summary.members, group.summary.use) == (0, use)
+
+
 def test_groups_that_are_left_out_are_a_doubt(cluster: Cluster) -> None:
     cluster.append(old(10))
     for name in ("a", "b", "c"):

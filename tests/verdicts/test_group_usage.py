@@ -75,6 +75,11 @@ def committed(ago_ms: int, facts: Facts, name: str = "billing", **values: int) -
         (9 * DAY, LEFT | {"state_ms": NOW - HOUR}, "unattended", False),  # its members left an hour ago
         (9 * DAY, LEFT | {"state_ms": NOW - 2 * DAY}, "abandoned", False),
         (NOW + 1, EMPTY, "unknown", False),  # nothing shows when
+        (5_000, LEFT | {"interval_ms": MINUTE, "state_ms": NOW - 30 * MINUTE}, "unattended", False),  # somebody has reset it
+        (5_000, LEFT | {"interval_ms": MINUTE, "state_ms": NOW - 2 * DAY}, "abandoned", False),
+        (5_000, LEFT | {"interval_ms": HOUR, "state_ms": NOW - 30 * MINUTE}, "in_use", True),
+        (5_000, EMPTY | {"interval_ms": MINUTE, "state_ms": NOW - 30 * MINUTE}, "in_use", False),  # it never had members
+        (5_000, LEFT | {"interval_ms": MINUTE}, "in_use", False),  # since when it has none is not known
     ],
 )
 def test_who_uses_a_group(ago_ms: int, facts: Facts, use: str, between: bool) -> None:

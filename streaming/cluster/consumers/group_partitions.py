@@ -58,7 +58,7 @@ class GroupPartitions:
                     high_watermark=each.high_watermark,
                     last_stable_offset=each.last_stable,
                     uncommitted_records=each.records,
-                    unknown=NOT_COMMITTED,
+                    unknown=NOT_COMMITTED if each.reason is None else str(each.reason),
                     pending=_pending_offsets(waiting, each.topic, each.partition),
                 )
             )

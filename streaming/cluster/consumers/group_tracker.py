@@ -61,8 +61,10 @@ class RoundView:
 
     ``retention``: its results. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the
     agents that answer; ``reading``: the coordinators' logs, by agent and broker, that they have not read to the end. ``cluster_topics``:
-    how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``once``: there is no
-    round before it. ``holding``: since when the first open transaction of logs is open, where that is certain.
+    how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``cut``: the
+    coordinators' logs that have certainly lost their ends. ``coordinators``: the partitions of `__consumer_offsets` that are asked about,
+    None for all. ``once``: there is no round before it. ``holding``: since when the first open transaction of logs is open, where that is
+    certain.
     """
 
     observed: Observed
@@ -76,6 +78,8 @@ class RoundView:
     cluster_topics: Mapping[str, int] | None = None
     topic_names: Mapping[str, str] = field(default_factory=dict)
     damaged: Collection[int] = ()
+    cut: Collection[LogName] = ()
+    coordinators: Collection[int] | None = None
     once: bool = False
     holding: Mapping[TopicPartition, int] = field(default_factory=dict)
 
@@ -86,7 +90,6 @@ class _Round:
     commits: Commits
     logs: GroupLogs
     reason: Codes  # why each commit cannot count
-    late: Collection[LogName]  # the coordinators' logs that are read too late
     moved: Flags  # whether the end of each log is another one than in the round before
     beyond: Flags  # what is after the end of its log is known to be so
     reads_uncommitted: Flags
@@ -143,23 +146,21 @@ class GroupTracker:
             damaged=view.damaged,
         )
         self._unread = {
-            (log.topic, log.partition): self._wait_for(log, view.steady_ms) for log in commits.logs if log.upto < log.high_watermark
+            (log.topic, log.partition): self._wait_for(log, view.steady_ms) for log in commits.logs if log.upto < log.replicated
         }
         self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
         data_ms = np.where(logs.read_ms >= 0, logs.read_ms - view.now_ms + view.steady_ms, ABSENT)
         rows, beyond = self._newer.take(rows, logs.log_end[logs.of_row], data_ms[logs.of_row], view.steady_ms)
-        commits = replace(commits, rows=rows)
+        commits = _with_late(replace(commits, rows=rows), self._late(view))
         self._memory.begin(rows, view.steady_ms)
-        late = self._late(view)
-        reason = _commit_reasons(commits, logs, late)
+        reason = _commit_reasons(commits, logs)
         self._round = _Round(
             view=view,
             commits=commits,
             logs=logs,
             reason=reason,
-            late=late,
             moved=self._ends.moved.copy(),
             beyond=beyond | np.bool_(view.once),
             reads_uncommitted=self._isolations.update(rows, logs, reason),
@@ -203,12 +204,15 @@ class GroupTracker:
         """What is waited for of a coordinator's log: the high watermark of the round in which it was last read so far."""
         before = self._unread.get((log.topic, log.partition))
         if before is None or log.upto >= before.high_watermark:
-            return _Unread(log.high_watermark, steady_ms)
+            return _Unread(log.replicated, steady_ms)
         return before
 
     def _late(self, view: RoundView) -> set[LogName]:
-        """The coordinators' logs of which a high watermark of long ago is not read yet. One that grows all the time is never read whole."""
-        return {log for log, unread in self._unread.items() if view.steady_ms - unread.since_ms > UNREAD_MS}
+        """The coordinators' logs of which a high watermark of long ago is not read yet. One that grows all the time is never read whole.
+
+        A log that has lost its end is one of them: its high watermark is what its broker has noted before.
+        """
+        return {log for log, unread in self._unread.items() if view.steady_ms - unread.since_ms > UNREAD_MS} | {*view.cut}
 
     def refuse(self, question: Question) -> None:
         """The agent is of a version that cannot answer."""
@@ -278,8 +282,8 @@ class GroupTracker:
             counters=self._memory.counters,
             groups=_as_of(_with_waiting(commits), view.now_ms),
             pending=self._pending.update(commits.pending, view.now_ms),
-            uncommitted=with_logs(without, view.observed, view.topic_ids),
-            unread=_unread(view, commits.logs, self._round.late),
+            uncommitted=with_logs(without, view.observed, view.topic_ids, _reasons_of_groups(commits)),
+            unread=_unread(view, commits.logs),
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
@@ -303,14 +307,34 @@ def currents(view: RoundView) -> dict[LogName, Current]:
         log = (observed.names[item], partition)
         broker = int(observed.columns["broker"][item])
         if agent in view.heard and high_watermark >= 0 and (agent, broker, *log) not in view.reading:
-            found[log] = Current(agent, high_watermark, broker)
+            found[log] = Current(agent, high_watermark, broker, int(observed.replica_offsets["high_watermark_checkpoint"][item]))
     return found
 
 
-def _commit_reasons(commits: Commits, logs: GroupLogs, late: Collection[LogName]) -> Codes:
+def _with_late(commits: Commits, late: Collection[LogName]) -> Commits:
+    """The same, with these logs marked as late."""
+    if not late:
+        return commits
+    return replace(commits, logs=tuple(replace(log, late=(log.topic, log.partition) in late) for log in commits.logs))
+
+
+def _reasons_of_groups(commits: Commits) -> dict[str, LagReason]:
+    """Why it is not known what groups have committed, of those whose coordinator's log is not read to its end."""
+    reasons = {
+        log.partition: LagReason.UNREAD if log.observed else LagReason.NOT_OBSERVED
+        for log in commits.logs
+        if log.topic == OFFSETS_TOPIC and not log.is_current
+    }
+    coordinators = {each.group: each.coordinator for each in commits.pending} | {
+        name: facts.coordinator for name, facts in commits.groups.items()
+    }
+    return {name: reasons[of] for name, of in coordinators.items() if of in reasons} if reasons else {}
+
+
+def _commit_reasons(commits: Commits, logs: GroupLogs) -> Codes:
     """The code of why each commit cannot count."""
     observed = np.array([log.observed for log in commits.logs], np.bool_)
-    unread = np.array([(log.topic, log.partition) in late for log in commits.logs], np.bool_)
+    unread = np.array([log.late for log in commits.logs], np.bool_)
     return commit_reasons(commits.rows, logs, observed, unread)
 
 
@@ -331,9 +355,9 @@ def _topics(logs: Collection[CoordinatorLog]) -> list[str]:
     return sorted({log.topic for log in logs})
 
 
-def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[LogName]) -> dict[str, int]:
+def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]:
     """By topic of the coordinators, how many partitions are not read to the high watermark from a current replica."""
-    read = {(log.topic, log.partition) for log in logs if log.observed} - {*late}
+    read = {(log.topic, log.partition) for log in logs if log.is_current}
     columns, known = view.observed.columns, view.cluster_topics or {}
     there = {
         (name, partition)
@@ -341,6 +365,8 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog], late: Collection[
         if name in COORDINATORS
     }
     there |= {(topic, partition) for topic in COORDINATORS for partition in range(known.get(topic, 0))}
+    if view.coordinators is not None:
+        there = {(name, partition) for name, partition in there if name != OFFSETS_TOPIC or partition in view.coordinators}
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 

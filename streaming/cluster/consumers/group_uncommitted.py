@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.cluster.consumers.group_lag import ABSENT, LagReason
 from streaming.cluster.consumers.group_logs import GroupLogs, TopicPartition, current_replicas
 from streaming.cluster.consumers.group_sums import pair_starts
 from streaming.cluster.view.exported import Observed
@@ -24,7 +24,10 @@ MOST_LISTED = 10_000
 
 
 class Uncommitted(NamedTuple):
-    """A partition without a commit, and its log as it is observed, `ABSENT` where it is not."""
+    """A partition without a commit, and its log as it is observed, `ABSENT` where it is not.
+
+    ``reason``: why it is not known whether it has none, None if it is.
+    """
 
     topic: str
     partition: int
@@ -33,6 +36,7 @@ class Uncommitted(NamedTuple):
     log_start: int = ABSENT
     high_watermark: int = ABSENT
     last_stable: int = ABSENT
+    reason: LagReason | None = None
 
     @property
     def records(self) -> int:
@@ -84,16 +88,18 @@ class UncommittedFinder:
         return self._found
 
 
-def with_logs(missing: Mapping[str, list[TopicPartition]], observed: Observed, topic_ids: Sequence[str]) -> dict[str, list[Uncommitted]]:
-    """The partitions with their logs as they are now."""
+def with_logs(
+    missing: Mapping[str, list[TopicPartition]], observed: Observed, topic_ids: Sequence[str], reasons: Mapping[str, LagReason]
+) -> dict[str, list[Uncommitted]]:
+    """The partitions with their logs as they are now. ``reasons``: why commits of a group are not known."""
     if not missing:
         return {}
     replicas, columns, offsets = current_replicas(observed), observed.columns, observed.replica_offsets
 
-    def of(topic: str, partition: int) -> Uncommitted:
+    def of(group: str, topic: str, partition: int) -> Uncommitted:
         item = replicas.get((topic, partition))
         if item is None:
-            return Uncommitted(topic, partition)
+            return Uncommitted(topic, partition, reason=reasons.get(group))
         return Uncommitted(
             topic,
             partition,
@@ -102,9 +108,10 @@ def with_logs(missing: Mapping[str, list[TopicPartition]], observed: Observed, t
             int(columns["log_start_offset"][item]),
             int(offsets["high_watermark"][item]),
             int(offsets["last_stable_offset"][item]),
+            reasons.get(group),
         )
 
-    return {group: [of(*each) for each in partitions] for group, partitions in missing.items()}
+    return {group: [of(group, *each) for each in partitions] for group, partitions in missing.items()}
 
 
 def _missing(

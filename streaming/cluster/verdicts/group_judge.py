@@ -16,6 +16,7 @@ from streaming.cluster.verdicts.commit_verdicts import CommitVerdicts, FirstPend
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds
 from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.common.arrays import Longs
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.group_states import GroupState
 
@@ -101,7 +102,7 @@ class JudgedGroups:
 
 def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEFAULT_BOUNDS) -> JudgedGroups:
     """Judge all groups."""
-    rows, pending = snapshot.rows, _first_pending(snapshot.pending)
+    rows, pending = snapshot.rows, _first_pending(_waiting_now(snapshot))
     usage = usages(snapshot, now_ms, bounds)
     deserted = frozenset(name for name, facts in snapshot.groups.items() if _had_members(facts) and not usage[name].between)
     commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
@@ -135,6 +136,12 @@ def _worst(snapshot: GroupSnapshot, commits: CommitVerdicts) -> Worst:
     some = np.flatnonzero((code == worst[rows.group]) & (since >= 0))
     np.minimum.at(first, rows.group[some], since[some])
     return Worst(code=worst, since_ms=np.where(first == _FAR, ABSENT, first))
+
+
+def _waiting_now(snapshot: GroupSnapshot) -> Iterator[PendingCommit]:
+    """The commits that wait, but not where the marker of their transaction may be in what is not read."""
+    stale = {log.partition for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and not log.is_current}
+    return (each for each in snapshot.pending if each.coordinator not in stale)
 
 
 def _first_pending(pending: Iterable[PendingCommit]) -> FirstPending:
@@ -171,9 +178,10 @@ def _uncommitted(
 
 def _unread(partition: Uncommitted) -> Judgement:
     """What its consumers have read is on no disk, unless there is no record that they may have to read."""
-    if partition.records == 0:
+    if partition.reason is None and partition.records == 0:
         return FINE
-    return Judgement(CALM, GroupVerdict.UNKNOWN if partition.records == ABSENT else GroupVerdict.NOT_COMMITTED)
+    unknown = partition.reason is not None or partition.records == ABSENT
+    return Judgement(CALM, GroupVerdict.UNKNOWN if unknown else GroupVerdict.NOT_COMMITTED)
 
 
 def _waiting(since_ms: int, use: GroupUse, *, severe: bool) -> Judgement:

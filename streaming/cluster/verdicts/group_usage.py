@@ -17,6 +17,8 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.common.arrays import Flags
 from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.kafka.groups.group_rows import GroupFacts
+from streaming.kafka.groups.group_states import GroupState
 from streaming.kafka.groups.rhythm import SHORT_MS
 
 _THROW_AWAY = re.compile(
@@ -55,9 +57,8 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
     found = {}
     for name, interval in zip(names, intervals.tolist(), strict=True):
         facts = groups.get(name)
-        alive_ms, since_ms = committed_ms.get(name, ABSENT), ABSENT if facts is None else facts.state_ms
         members = (ABSENT if name in share else 0) if facts is None else facts.members
-        alive_ms = max(alive_ms, since_ms) if members == 0 else alive_ms
+        alive_ms = _alive_ms(facts, committed_ms.get(name, ABSENT))
         idle_ms = now_ms - alive_ms
         use = GroupUse.UNATTENDED
         if _THROW_AWAY.fullmatch(name) or (snapshot.throwaway.pattern and snapshot.throwaway.fullmatch(name)):
@@ -77,10 +78,19 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
     return found
 
 
+def _alive_ms(facts: GroupFacts | None, committed_ms: int) -> int:
+    """When a group was last seen to be used. An offset that is committed after its last member has left is set by hand, for a group that
+    has ever had any: consumers that assign partitions to themselves are no members, and their group never has one.
+    """
+    if facts is None or facts.members != 0 or facts.state_ms < 0:
+        return committed_ms
+    return facts.state_ms if facts.epoch > 0 and facts.state == GroupState.EMPTY else max(committed_ms, facts.state_ms)
+
+
 def _stale(snapshot: GroupSnapshot) -> frozenset[str]:
     """The groups of which only what was known earlier is known: no agent has read their coordinator's log to its end."""
     stale = np.isin(snapshot.found.lags.reason, _STALE) & ~snapshot.rows.share
-    unread = {log.partition for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and not log.observed}
+    unread = {log.partition for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and not log.is_current}
     return frozenset(_names_of(snapshot, stale)) | {name for name, facts in snapshot.groups.items() if facts.coordinator in unread}
 
 

@@ -146,6 +146,7 @@ def _log(key: _Key, replica: CoordinatorReplica, currents: Mapping[LogName, Curr
     agent, _, topic, partition = key
     current = currents.get((topic, partition))
     observed = _is_current(key, currents)
+    high_watermark = current.high_watermark if current is not None and observed else -1
     return CoordinatorLog(
         topic=topic,
         partition=partition,
@@ -153,9 +154,10 @@ def _log(key: _Key, replica: CoordinatorReplica, currents: Mapping[LogName, Curr
         broker=replica.broker,
         edition=replica.edition,
         upto=replica.upto,
-        high_watermark=current.high_watermark if current is not None and observed else -1,
+        high_watermark=high_watermark,
         observed=observed,
         waiting=replica.commits.waiting,
         unreadable=replica.unreadable,
         omitted=replica.omitted,
+        replicated=max(high_watermark, current.checkpoint) if current is not None and observed else -1,
     )

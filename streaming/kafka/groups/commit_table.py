@@ -18,12 +18,14 @@ LogName = tuple[str, int]
 class Current:
     """The replica of a coordinator's log that counts: that of an agent, and its high watermark.
 
-    ``broker``: whose it is, for an agent that reads the log dirs of several; -1: the only one that the agent has.
+    ``broker``: whose it is, for an agent that reads the log dirs of several; -1: the only one that the agent has. ``checkpoint``: the high
+    watermark that its broker has noted; it is beyond the other one where the log was not read so far, or has lost its end.
     """
 
     agent: str
     high_watermark: int
     broker: int = -1
+    checkpoint: int = -1
 
     def is_of(self, agent: str, broker: int) -> bool:
         """Whether it is the replica of that broker which this agent has."""
@@ -34,7 +36,9 @@ class Current:
 class CoordinatorLog:
     """One of the logs that rows are of. ``observed``: the agent's replica is the current one; else ``high_watermark`` is -1.
 
-    ``upto``: the offset up to which the agent has replayed it. ``waiting``: the commits above the high watermark.
+    ``upto``: the offset up to which the agent has replayed it; ``replicated``: up to which it has to, -1 if that is not known. ``late``: it
+    has not for long, or the log has lost its end, so that what counts is as of an earlier time. ``waiting``: the commits above the high
+    watermark.
     """
 
     topic: str
@@ -48,6 +52,13 @@ class CoordinatorLog:
     waiting: int
     unreadable: int
     omitted: int
+    replicated: int = -1
+    late: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what counts of it is what counts now, give or take the seconds that an agent needs."""
+        return self.observed and not self.late
 
     @property
     def complete(self) -> bool:

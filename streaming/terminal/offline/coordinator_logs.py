@@ -139,7 +139,7 @@ def _take(replayed: Replayed, segments: Sequence[Segment], begin: int, reading: 
         replayed.anchor, read = batches.anchor(-1), read + size
         replayed.read_ms = reading.clock_ms()
         reading.paced(size)
-    replayed.read_ms = reading.clock_ms()
+    replayed.end, replayed.read_ms = max((each.base_offset for each in segments), default=0), reading.clock_ms()
     return read
 
 

@@ -45,7 +45,8 @@ class Replayed:
     That is the one from before anything was read, also when the log is read on: the high watermark that counts in the end is never lower.
 
     ``checkpoint_ms``: when that was written, Unix milliseconds, -1 if it is not known. ``upto``: the end of the log when it was read last;
-    ``anchor``: the header of the batch before it. ``begun_ms``, ``read_ms``: when that reading began and ended.
+    ``anchor``: the header of the batch before it. ``end``: at least its end, where what was last was removed. ``begun_ms``, ``read_ms``:
+    when that reading began and ended.
     """
 
     partition: Partition
@@ -53,6 +54,7 @@ class Replayed:
     checkpoint_ms: int
     begun_ms: int
     upto: int = 0
+    end: int = 0
     anchor: bytes = b""
     read_ms: int = -1
     replay: Replay
@@ -67,6 +69,11 @@ class Replayed:
             below += [self._later.popleft() for _ in range(len(self._later) - MOST_KEPT)]
         self._apply(below, self._later[0].record_offset if self._later else min(upto, max(self.replicated, 0)), unreadable)
         self.upto = upto
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log has lost its end: it did not reach the high watermark that its broker had noted before it was read."""
+        return max(self.upto, self.end) < self.replicated
 
     def as_of_ms(self, high_watermark: int) -> int:
         """The moment of which the commits below a high watermark are at least."""

@@ -7,7 +7,7 @@ from the smallest committed offset on.
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -43,7 +43,7 @@ from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.kafka.groups.assignments import existing
-from streaming.kafka.groups.commit_table import Commits, Current, LogName
+from streaming.kafka.groups.commit_table import CoordinatorLog, Current, LogName
 from streaming.kafka.groups.offset_ranges import pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
@@ -198,6 +198,8 @@ def groups_in(
     view = _view(reading, logs, snapshot, tails, now_ms)
     replayed = [each for each in before.logs.replayed if _is_read(each.partition, directories)]
     current = currents(view)
+    cut = [name for name, each in _named(replayed) if each.is_cut and name in current and _counts(each, current[name])]
+    view = replace(view, cut=cut, coordinators=before.coordinators)
     high_watermarks = [_high_watermark(each, current) for each in replayed]
     as_of = [each.as_of(upto) for each, upto in zip(replayed, high_watermarks, strict=True)]
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
@@ -207,13 +209,12 @@ def groups_in(
         for changes in each.changes:
             tracker.store.take(NAME, changes)
     groups = _tracked(tracker, view, agent)
-    commits = tracker.store.table(current)
     observed = {(key.topic, key.partition) for key in tails}
     reads = partial(_reads, before.needed, before.coordinators)
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
     doubts = [*before.logs.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += silent(agent_of(reading), now_ms)
-    doubts += _unread_coordinators(commits, before.cluster, before.coordinators)
+    doubts += _unread_coordinators(groups.coordinators, before.cluster, before.coordinators)
     answers = ListedGroups(
         judged=judge_groups(groups, now_ms),
         results=GroupResults(groups, _any),
@@ -227,7 +228,7 @@ def groups_in(
         answers=answers,
         missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
         doubts=tuple(doubts),
-        coordinators=sum(log.observed for log in commits.logs),
+        coordinators=sum(log.observed for log in groups.coordinators),
     )
 
 
@@ -285,6 +286,15 @@ def _is_read(log: Partition, directories: Mapping[LogKey, Path]) -> bool:
     return directories.get(log_id(log), log.path) == log.path
 
 
+def _named(replayed: Iterable[Replayed]) -> Iterator[tuple[LogName, Replayed]]:
+    return (((each.partition.topic, each.partition.partition), each) for each in replayed)
+
+
+def _counts(replayed: Replayed, current: Current) -> bool:
+    """Whether it is the replica that counts."""
+    return current.is_of(NAME, replayed.partition.log_dir.broker)
+
+
 def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> int:
     """That of a coordinator's log, by the current replica, else by its own checkpoint."""
     log = replayed.partition
@@ -321,12 +331,12 @@ def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | N
     return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or (topic, partition) in needed)
 
 
-def _unread_coordinators(commits: Commits, cluster: ClusterView, partitions: Collection[int] | None) -> Iterator[str]:
-    """Which coordinators' logs are missing, and what of the others was not understood."""
+def _unread_coordinators(logs: Sequence[CoordinatorLog], cluster: ClusterView, partitions: Collection[int] | None) -> Iterator[str]:
+    """Which coordinators' logs are missing or have lost their ends, and what of the others was not understood."""
     if partitions is None and not cluster.known:
         yield f"no metadata log can be read here, so nothing shows how many partitions {OFFSETS_TOPIC} has"
     for topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC):
-        read = {log.partition for log in commits.logs if log.topic == topic and log.observed}
+        read = {log.partition for log in logs if log.topic == topic and log.observed}
         wanted = partitions if topic == OFFSETS_TOPIC and partitions is not None else range(cluster.partition_count(topic) or 0)
         missing = sorted(set(wanted) - read)
         if missing:
@@ -336,10 +346,23 @@ def _unread_coordinators(commits: Commits, cluster: ClusterView, partitions: Col
                 f"Groups of {'this coordinator' if len(missing) == 1 else 'these coordinators'} are missing, or not known as they are now; "
                 f"{name_leaders(len(missing))}"
             )
-    for log in commits.logs:
+    yield from _cut(logs)
+    for log in logs:
         if log.observed and log.unreadable:
             count, be = format_count(log.unreadable, "record"), format_be(log.unreadable)
             yield f"{count} of {log.topic}-{log.partition} {be} damaged or of a later version of Kafka"
         if log.observed and log.omitted:
             count, be = format_count(log.omitted, "group"), format_be(log.omitted)
             yield f"{count} of {log.topic}-{log.partition} {be} left out: groups_limit is lower"
+
+
+def _cut(logs: Iterable[CoordinatorLog]) -> Iterator[str]:
+    """The coordinators' logs that have lost their ends."""
+    cut = [f"{log.topic}-{log.partition}" for log in logs if log.observed and log.late]
+    if cut:
+        one = len(cut) == 1
+        yield (
+            f"{format_count(len(cut), 'log')} of coordinators {'ends' if one else 'end'} below the high watermark of "
+            f"{'its' if one else 'their'} own checkpoint: {format_list(cut, 10)}. The newest commits are missing, so what "
+            f"{'its' if one else 'their'} groups have committed is not known, and groups may be missing"
+        )
