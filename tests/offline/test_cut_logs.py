@@ -69,7 +69,7 @@ def cut_off(log: PartitionLog, share: float = 0.6) -> None:
     os.truncate(path, int(path.stat().st_size * share))
 
 
-def said(groups: Groups) -> dict[str, tuple[str, str]]:
+def verdicts_of(groups: Groups) -> dict[str, tuple[str, str]]:
     return {group.summary.group: (group.summary.verdict, one(group)) for group in groups.groups}
 
 
@@ -90,11 +90,11 @@ FINE, NOT_KNOWN = ("fine", ""), ("unknown", "coordinator_behind")
 
 
 def test_a_log_that_ends_below_its_own_high_watermark_is_not_current(cluster: Cluster) -> None:
-    assert (said(cluster.read()), cluster.read().doubts) == (dict.fromkeys(GROUPS, FINE), ())
+    assert (verdicts_of(cluster.read()), cluster.read().doubts) == (dict.fromkeys(GROUPS, FINE), ())
     for log in cluster.coordinators[:2]:
         cut_off(log)
     groups = cluster.read()
-    assert said(groups) == dict(zip(GROUPS, (NOT_KNOWN, NOT_KNOWN, FINE), strict=True))
+    assert verdicts_of(groups) == dict(zip(GROUPS, (NOT_KNOWN, NOT_KNOWN, FINE), strict=True))
     (doubt,) = cut_doubts(groups)
     assert doubt.startswith(f"2 logs of coordinators end {CUT} their own checkpoint: {OFFSETS}-0, {OFFSETS}-1. ")
     assert [group.unread for group in groups.groups] == [2, 2, 2]
@@ -126,10 +126,10 @@ def test_a_replica_that_lacks_its_newest_segment_is_not_current(tmp_path: Path) 
     log.roll()
     commits(log, GROUPS[1], 10)
     cluster.disk.write_high_watermarks()
-    assert said(cluster.read())[GROUPS[1]] == FINE
+    assert verdicts_of(cluster.read())[GROUPS[1]] == FINE
     file_of(log).unlink()
     groups = cluster.read()
-    assert (said(groups)[GROUPS[1]], len(cut_doubts(groups))) == (NOT_KNOWN, 1)
+    assert (verdicts_of(groups)[GROUPS[1]], len(cut_doubts(groups))) == (NOT_KNOWN, 1)
 
 
 def test_a_log_of_which_all_was_removed_has_not_lost_its_end(cluster: Cluster) -> None:
@@ -140,7 +140,7 @@ def test_a_log_of_which_all_was_removed_has_not_lost_its_end(cluster: Cluster) -
     cluster.disk.write_high_watermarks()
     cluster.disk.write_log_starts()
     groups = cluster.read()
-    assert (set(said(groups)), cut_doubts(groups), [group.unread for group in groups.groups]) == ({GROUPS[0], GROUPS[2]}, [], [0, 0])
+    assert (set(verdicts_of(groups)), cut_doubts(groups), [group.unread for group in groups.groups]) == ({GROUPS[0], GROUPS[2]}, [], [0, 0])
 
 
 def checkpointed(cluster: Cluster, offset: int | None) -> None:
@@ -153,7 +153,7 @@ def checkpointed(cluster: Cluster, offset: int | None) -> None:
 def test_a_high_watermark_below_the_end_is_no_doubt_where_all_replicas_in_sync_are_read(cluster: Cluster, offset: int | None) -> None:
     checkpointed(cluster, offset)
     groups = cluster.read()
-    assert (said(groups)[GROUPS[1]], groups.doubts) == (FINE, ())
+    assert (verdicts_of(groups)[GROUPS[1]], groups.doubts) == (FINE, ())
 
 
 def test_a_checkpoint_that_cannot_be_read_is_said(cluster: Cluster) -> None:
@@ -172,9 +172,9 @@ def test_what_waits_and_what_was_never_committed_is_not_known_of_a_cut_log(clust
     log.append(commit(5))
     commits(log, "begins", 10)
     cluster.disk.write_high_watermarks()
-    assert {name: said(cluster.read())[name] for name in ("waits", "begins")} == {"waits": FINE, "begins": FINE}
+    assert {name: verdicts_of(cluster.read())[name] for name in ("waits", "begins")} == {"waits": FINE, "begins": FINE}
     os.truncate(file_of(log), size)
-    groups = said(cluster.read(now=NOW + 3_600_000))
+    groups = verdicts_of(cluster.read(now=NOW + 3_600_000))
     assert (groups["begins"], groups["waits"]) == (NOT_KNOWN, NOT_KNOWN)
 
 
@@ -194,7 +194,7 @@ def test_zeros_where_commits_were_are_a_lost_end(cluster: Cluster) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: 2 * len(whole) // 3] + bytes(len(whole) // 3))
     groups = cluster.read()
-    assert (said(groups)[GROUPS[1]], len(cut_doubts(groups))) == (NOT_KNOWN, 1)
+    assert (verdicts_of(groups)[GROUPS[1]], len(cut_doubts(groups))) == (NOT_KNOWN, 1)
 
 
 @pytest.mark.parametrize("tail", ["zeros", "half", "other"])
@@ -206,6 +206,6 @@ def test_what_is_no_batch_at_the_end_of_a_quiet_log_is_named_and_answers_before_
     path.write_bytes(whole + {"zeros": bytes(4096), "half": whole[: len(whole) // 6], "other": b"\1" * 4096}[tail])
     written_at(log, NOW - 3_600_000)
     groups = cluster.read()
-    assert said(groups)[GROUPS[1]] == FINE
+    assert verdicts_of(groups)[GROUPS[1]] == FINE
     named = [doubt for doubt in groups.doubts if str(log.directory) in doubt]
     assert [("from offset 3 on" in doubt) for doubt in named] == [] if tail == "zeros" else [True], groups.doubts

@@ -173,9 +173,9 @@ def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
     return seen, snapshot
 
 
-def _unended(shown: View) -> set[int]:
+def _unended(view: View) -> set[int]:
     """The logs with transactions that seem to be nobody's."""
-    return {late.log for late in shown.logs.late if late.verdict in _UNENDED}
+    return {late.log for late in view.logs.late if late.verdict in _UNENDED}
 
 
 def names_of(view: View, snapshot: Snapshot) -> list[str]:
