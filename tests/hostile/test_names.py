@@ -236,7 +236,7 @@ def test_a_page_is_bounded_also_where_an_earlier_agent_sends_long_names(caplog: 
     dropped = len(samples(whole)) - len(samples(bounded))
     assert values(page(job.table, observer, now=job.now, groups=job.board), "label_bytes") == [2 * dropped]  # at every page
     assert [each.message for each in caplog.records].count("more bytes of labels than label_limit: whole metrics are left out") == 1
-    assert "segtail_group_lag_records{" in bounded  # it wakes people up
+    assert "segtail_group_unread_records{" in bounded  # alerts look at it
     assert "segtail_group_lag_bytes{" not in bounded
 
 

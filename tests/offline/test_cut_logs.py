@@ -156,7 +156,7 @@ def test_a_high_watermark_below_the_end_is_no_doubt_where_all_replicas_in_sync_a
     assert (verdicts_of(groups)[GROUPS[1]], groups.doubts) == (FINE, ())
 
 
-def test_a_checkpoint_that_cannot_be_read_is_said(cluster: Cluster) -> None:
+def test_a_checkpoint_that_cannot_be_read_is_a_doubt(cluster: Cluster) -> None:
     (cluster.disk.path / "replication-offset-checkpoint").write_text("what?")
     groups = cluster.read()
     assert any("the offsets in it are not known" in doubt for doubt in groups.doubts)

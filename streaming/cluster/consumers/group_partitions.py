@@ -177,6 +177,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
     log, code = int(logs.of_row[row]), int(lags.reason[row])
     topic, partition = logs.topics[log], int(rows.partition[row])
     stopped, lately = bool(snapshot.found.stopped[row]), snapshot.progress.lost_lately
+    undated_commit = bool(snapshot.progress.committed_ms[row] == ABSENT)
     return GroupPartition(
         topic=topic,
         partition=partition,
@@ -208,7 +209,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         limits_assumed=bool(snapshot.found.assumed[row]),
         stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,
         stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),
-        undated=bool(snapshot.found.appended.undated[row] or snapshot.found.perhaps_stopped[row]),
+        undated=bool(snapshot.found.appended.undated[row] or (snapshot.found.perhaps_stopped[row] and undated_commit)),
         held=bool(lags.held[row]),
         isolation=READ_UNCOMMITTED if lags.reads_uncommitted[row] else "",
         consumed_rate=float(snapshot.progress.rate[row]),
