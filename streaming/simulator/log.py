@@ -1,5 +1,6 @@
 """One partition on disk: appends, rolls, retention, truncation (`UnifiedLog`, `LocalLog`)."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -60,7 +61,7 @@ class PartitionLog:
         (directory / names.LEADER_EPOCH_CHECKPOINT).touch()
         self._add_segment(base_offset).open_indexes()
         if topic_id is not None:
-            replace_file(directory / "partition.metadata", encode_partition_metadata(topic_id))
+            replace_file(directory / names.PARTITION_METADATA, encode_partition_metadata(topic_id))
 
     @property
     def active(self) -> WrittenSegment:
@@ -122,6 +123,10 @@ class PartitionLog:
         """Let the files look as old as what was appended to them up to ``now``; see `WrittenSegment.date`."""
         for segment in self.segments:
             segment.date(now)
+        path, first = self.directory / names.PARTITION_METADATA, self.segments[0].entries
+        if path.exists() and first:  # it was made when the log was
+            made = min(first[0].max_timestamp, now)
+            os.utime(path, ns=(made * 1_000_000, made * 1_000_000))
 
     def roll(self) -> None:
         """Close the active segment and begin the next at the end of the log; an empty one stays."""
