@@ -45,12 +45,13 @@ def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: B
         return
     current = without_replaced(segments, buffer)
     boundary = find_offset(current, begin, buffer)
+    cursors = {segment: cursor for cursor, segment in enumerate(segments)}
     there = [segment for segment in current if boundary.segment.base_offset <= segment.base_offset < end]
     with ExitStack() as opened:
         files = [_opened(segment, opened) for segment in there[:_MOST_OPEN]]
         for number, segment in enumerate(there):
             at = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
-            cursor, file = segments.index(segment), files[number] if number < len(files) else _opened(segment, opened)
+            cursor, file = cursors[segment], files[number] if number < len(files) else _opened(segment, opened)
             for batches, whole in _batches_in(file, at, end, buffer, last=segment is segments[-1]):
                 if len(batches):
                     yield batches, cursor

@@ -17,18 +17,6 @@ Codes = NDArray[np.int8]
 ABSENT = -1
 """A number that is not known, or a time that does not exist."""
 
-_OF_NEXT = (
-    "next_offset",
-    "next_timestamp_ms",
-    "next_append_ms",
-    "next_batch_bytes",
-    "next_segment",
-    "next_position",
-    "next_earliest_ms",
-    "next_latest_ms",
-)
-"""The columns of `Places` about the next record."""
-
 
 class LagReason(StrEnum):
     """Why the lag of a partition is not known; the first one that applies is shown."""
@@ -120,12 +108,16 @@ class Places:
         return self.data - self.aborted
 
 
+_OF_NEXT = tuple(name for name in Places.__slots__ if name.startswith("next_"))
+"""The columns of `Places` about the next record."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Committed:
     """What is known of partitions without their logs, one item for each.
 
-    ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: it is known to be
-    beyond the log's end if it is after the one that is known.
+    ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: if it is after
+    the end of the log that is known, it is known to be beyond the end.
     ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``. ``start``: from where on there is something to read.
     ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
     ``done_least`` and ``done_most`` of these are before ``start``.

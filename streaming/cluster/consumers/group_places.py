@@ -11,23 +11,7 @@ import numpy as np
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, Ends, LagReason, Places
 from streaming.common.arrays import Flags, Longs
 
-NUMBERS = (
-    "data",
-    "aborted",
-    "control",
-    "bytes",
-    "next_offset",
-    "next_timestamp_ms",
-    "next_append_ms",
-    "next_batch_bytes",
-    "next_segment",
-    "next_position",
-    "reads_uncommitted",
-    "deleted_least",
-    "deleted_most",
-    "next_earliest_ms",
-    "next_latest_ms",
-)
+NUMBERS = tuple(name for name in Places.__slots__ if name not in ("reason", "offset", "edition"))
 """The columns of `Places` that an answer has by these names."""
 
 RETRIED_ROUNDS = 4

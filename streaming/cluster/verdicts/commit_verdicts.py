@@ -91,6 +91,8 @@ class _Judge:
             stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
         )
         self._outruns = outruns(snapshot, usage)
+        self._left_ms = snapshot.found.loss_ms - now_ms
+        self._goes_soon = (snapshot.found.loss_ms >= 0) & (self._left_ms <= bounds.loss_within_ms)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
 
@@ -168,10 +170,8 @@ class _Judge:
 
     def _perhaps_loses(self) -> Flags:
         """Whether that depends on when the next record was appended, and nothing shows it."""
-        found = self._snapshot.found
-        soon = (found.loss_ms >= 0) & (found.loss_ms - self._now_ms <= self._bounds.loss_within_ms)
-        perhaps = self._will_lose(self._most_age) | (soon & self._perhaps_stands & ~self._outruns)
-        return perhaps & ~self._will_lose(self._age) & found.appended.undated
+        perhaps = self._will_lose(self._most_age) | (self._goes_soon & self._perhaps_stands & ~self._outruns)
+        return perhaps & ~self._will_lose(self._age) & self._snapshot.found.appended.undated
 
     def _will_lose(self, age: Longs) -> Flags:
         """Whether the next unread record, of that age, is deleted soon, and nothing shows that it is read before.
@@ -179,12 +179,9 @@ class _Judge:
         A consumer that keeps up also has a next record, which retention will delete one day: more time is left then than the record is
         old. A group that stands still reads nothing before, whatever its age. What is in danger is among these.
         """
-        found = self._snapshot.found
-        left = found.loss_ms - self._now_ms
-        soon = (found.loss_ms >= 0) & (left <= self._bounds.loss_within_ms)
-        stands = self._deserted | found.stopped | self._stands
-        keeps_up = (age >= 0) & (age < left)
-        return soon & (stands | ~keeps_up) & ~self._outruns
+        stands = self._deserted | self._snapshot.found.stopped | self._stands
+        keeps_up = (age >= 0) & (age < self._left_ms)
+        return self._goes_soon & (stands | ~keeps_up) & ~self._outruns
 
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds
