@@ -8,6 +8,7 @@ import pytest
 from tests.broker.archive_training import make_archive
 from tests.broker.install import UnavailableError
 from tests.broker.kafka import Kafka
+from tests.broker.running import running
 from tests.tools import missing
 
 _HERE = Path(__file__).parent
@@ -32,18 +33,10 @@ def kafka_jars() -> None:
 @pytest.fixture(scope="module")
 def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """One broker for the tests of one module: each uses topics of its own and leaves the broker up."""
-    yield from _running(Kafka(tmp_path_factory.mktemp("kafka")))
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka")))
 
 
 @pytest.fixture(scope="module")
 def kafka_cluster(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """Three brokers, every topic replicated on all: for the tests of one module, which may kill them."""
-    yield from _running(Kafka(tmp_path_factory.mktemp("kafka-cluster"), nodes=3))
-
-
-def _running(kafka: Kafka) -> Iterator[Kafka]:
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka-cluster"), nodes=3))

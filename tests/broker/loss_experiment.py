@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -197,13 +197,14 @@ def writing(writer: Writer) -> Iterator[None]:
         writes.result()
 
 
-def _commit(kafka: Kafka) -> None:
-    client = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": _GROUP})
+def commit(kafka: Kafka, group: str, topics: Iterable[str], offset: int) -> None:
+    """A group without members, which stands still after that."""
+    client = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group})
     refused: list[KafkaException] = []
 
     def committed() -> bool:
         try:
-            client.commit(offsets=[Partition(topic, 0, 0) for topic in TOPICS], asynchronous=False)
+            client.commit(offsets=[Partition(topic, 0, offset) for topic in topics], asynchronous=False)
         except KafkaException as error:  # the first commit has the coordinators' topic made
             refused.append(error)
             return False
@@ -268,7 +269,7 @@ def experiment(kafka: Kafka, enough: Callable[[Outcome], bool]) -> Outcome:
     """Foretell until enough of it has come true, or not."""
     for topic, each in TOPICS.items():
         create_topic(kafka.bootstrap, topic, config=dict(each.limits))
-    _commit(kafka)
+    commit(kafka, _GROUP, TOPICS, 0)
     writer = Writer(kafka)
     writer.fill()
     forecasts: list[Forecast] = []

@@ -1,8 +1,7 @@
 """Java clients for groups that move, in a process of their own: what coordinators answer, and what Python's clients cannot do."""
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 from tests.broker.install import compiled, java_command
@@ -20,11 +19,6 @@ class MovingClients(Lab):
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=written, text=True)
 
 
-@contextmanager
-def moving_clients(bootstrap: str, stderr: Path) -> Iterator[MovingClients]:
+def moving_clients(bootstrap: str, stderr: Path) -> closing[MovingClients]:
     """Those of one process, which does not outlive the block."""
-    started = MovingClients(bootstrap, stderr)
-    try:
-        yield started
-    finally:
-        started.close()
+    return closing(MovingClients(bootstrap, stderr))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
@@ -20,7 +20,9 @@ from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic
 from tests.broker.group_comparing import Reported, reported_from_disk
 from tests.broker.kafka import Kafka
+from tests.broker.loss_experiment import commit
 from tests.broker.retention_checks import LOGGER, disproved
+from tests.broker.running import running
 from tests.group_answers import detailed, verdicts
 from tests.limits import SECONDS
 from tests.processes import until
@@ -40,12 +42,7 @@ _COMMITTED = 75
 
 @pytest.fixture(scope="module")
 def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    kafka = Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, loggers=[LOGGER])
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, loggers=[LOGGER]))
 
 
 @dataclass(slots=True)
@@ -106,23 +103,6 @@ def appending(kafka: Kafka) -> Iterator[Appender]:
 def ends(admin: AdminClient, which: OffsetSpec) -> dict[str, int]:
     asked = {Partition(topic, 0): which for topic in TOPICS}
     return {partition.topic: answer.result(SECONDS).offset for partition, answer in admin.list_offsets(asked).items()}  # type: ignore[no-untyped-call]
-
-
-def commit(kafka: Kafka, offset: int) -> None:
-    """A group without members, which stands still after that."""
-    client = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": _GROUP})
-    refused: list[KafkaException] = []
-
-    def committed() -> bool:
-        try:
-            client.commit(offsets=[Partition(topic, 0, offset) for topic in TOPICS], asynchronous=False)
-        except KafkaException as error:  # the first commit has the coordinators' topic made
-            refused.append(error)
-            return False
-        return True
-
-    until("the coordinator takes the commit", committed, saw=lambda: refused[-1:])
-    client.close()
 
 
 def bases(kafka: Kafka, topic: str) -> list[int]:
@@ -202,10 +182,10 @@ def test_the_first_unread_record_is_deleted_by_the_check_after_the_time_that_is_
     create_topics(kafka)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     until("the broker knows the topics", lambda: admin.list_topics(timeout=SECONDS).topics.keys() >= set(TOPICS))
-    commit(kafka, 0)  # what is appended has no time to wait for a coordinator
+    commit(kafka, _GROUP, TOPICS, 0)  # what is appended has no time to wait for a coordinator
     with appending(kafka) as appender:
         until("the second segments are closed", lambda: min(ends(admin, OffsetSpec.latest()).values()) > 3 * _COMMITTED)
-        commit(kafka, _COMMITTED)
+        commit(kafka, _GROUP, TOPICS, _COMMITTED)
 
         def predicted() -> dict[str, Reported]:
             with appender.turn:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.broker.kafka import Kafka
 from tests.broker.loss_experiment import BROKER, LOGGERS, TOPICS, Outcome, experiment
+from tests.broker.running import running
 
 _FORECASTS = 100
 _STILL = ("size-still",)
@@ -14,12 +15,7 @@ _STILL = ("size-still",)
 
 @pytest.fixture(scope="module")
 def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    kafka = Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=BROKER, loggers=LOGGERS)
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=BROKER, loggers=LOGGERS))
 
 
 def test_no_record_goes_before_it_was_foretold_and_each_goes_at_the_first_check_after_it(kafka_that_deletes: Kafka) -> None:

@@ -21,6 +21,7 @@ from tests.broker.clients import create_topic
 from tests.broker.coordinator_answers import WINDOW
 from tests.broker.kafka import Kafka, Node
 from tests.broker.lab import Lab, lab
+from tests.broker.running import running
 from tests.broker.test_group_types import now_ms, records
 from tests.consumers.test_groups_of_a_job_and_of_log_dirs import STOPPED_AFTER_MS, reported_by_job
 from tests.group_answers import detailed
@@ -51,12 +52,7 @@ Offsets = dict[tuple[str, int], int]
 @pytest.fixture(scope="module")
 def forgetting(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """One broker that keeps the offsets of groups without members for a minute."""
-    kafka = Kafka(tmp_path_factory.mktemp("expiring"), settings=_BROKER, loggers=[_LOGGER])
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path_factory.mktemp("expiring"), settings=_BROKER, loggers=[_LOGGER]))
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.loss_experiment import BROKER, CHECK_MS, LOGGERS, deletions, now_ms
+from tests.broker.running import running
 from tests.consumers.test_groups_of_a_job_and_of_log_dirs import reported_by_job
 from tests.group_answers import detailed
 from tests.limits import SECONDS
@@ -94,12 +95,7 @@ class Clients:
 
 @pytest.fixture(scope="module")
 def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    kafka = Kafka(tmp_path_factory.mktemp("kafka-clocks"), settings=BROKER, loggers=LOGGERS)
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka-clocks"), settings=BROKER, loggers=LOGGERS))
 
 
 def from_disk(kafka: Kafka) -> list[GroupDetail]:

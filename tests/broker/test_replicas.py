@@ -18,6 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.broker.clients import create_topic, delete_topic, producer, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import log_sizes
+from tests.broker.running import running
 from tests.limits import SECONDS
 from tests.processes import Page, segtail, until
 
@@ -175,12 +176,7 @@ def fenced(page: Page) -> set[str]:
 
 @pytest.fixture
 def three(kafka_jars: None, tmp_path: Path) -> Iterator[Kafka]:
-    kafka = Kafka(tmp_path / "kafka", nodes=3, settings={"log.retention.hours": 48})
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path / "kafka", nodes=3, settings={"log.retention.hours": 48}))
 
 
 def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_return(three: Kafka, tmp_path: Path) -> None:

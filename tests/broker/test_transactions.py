@@ -19,6 +19,7 @@ from streaming.common.settings import Settings
 from tests.broker.clients import create_topic, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import TopicPartition, run_tool
+from tests.broker.running import running
 from tests.broker.transactions import Markers, Reported, Topics, Writer, find_hanging, load, markers, opened, reported_by
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
 from tests.limits import SECONDS
@@ -43,12 +44,7 @@ def kafka_with_ghosts(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory
         "transaction.partition.verification.enable": "false",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
     }
-    kafka = Kafka(tmp_path_factory.mktemp("kafka-with-ghosts"), settings=settings)
-    try:
-        kafka.start()
-        yield kafka
-    finally:
-        kafka.kill()
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka-with-ghosts"), settings=settings))
 
 
 @dataclass(frozen=True)
