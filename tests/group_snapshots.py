@@ -108,6 +108,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         assumed=column("limits_assumed") > 0,
         holding_ms=np.full(len(parts), -1, np.int64),
         expiration_ms=column("expiration_ms"),
+        data_age_ms=np.zeros(len(parts), np.int64),
     )
     by_log = {(of.topic, of.partition): of for of in parts}
     group_logs = _logs(logs, by_log, np.array([logs.index((of.topic, of.partition)) for of in parts], np.int64))

@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from streaming.broker.protocol.group_doubts import OLD_DATA_MS
 from streaming.broker.protocol.group_json import (
     GROUPS_PATH,
     GroupDetail,
@@ -219,7 +221,8 @@ def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", p
         every = [group.summary for group in groups if query.get("filter", [""])[0].casefold() in group.summary.group]
         rows = every[offset : offset + 2]
         total, matched = len(groups), len(every)
-        return GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", omitted=omitted)
+        facts = {"omitted": omitted, "data_age_ms": max((group.data_age_ms for group in groups), default=0)}
+        return GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", **facts)
 
     with answering(answer) as url:
         yield url
@@ -255,6 +258,14 @@ def test_what_a_job_does_not_know_is_reported() -> None:
     with job(GROUPS[2:], omitted=3) as url:
         done = run_command("groups", "--job", url)
     assert (done.returncode, done.stderr) == (4, "segtail: 3 groups are left out, because groups_limit is lower\n")
+
+
+@pytest.mark.parametrize(("data_age_ms", "status"), [(OLD_DATA_MS, 0), (OLD_DATA_MS + 13_000, 4)])
+def test_that_a_job_s_data_is_old_is_a_doubt(data_age_ms: int, status: int) -> None:
+    with job([replace(GROUPS[2], data_age_ms=data_age_ms)]) as url:
+        done, named = run_command("groups", "--job", url), run_command("why", GROUPS[2].summary.group, "--job", url)
+    doubt = "segtail: what the job knows is up to 43s old: it is behind its agents, or one of them stands still or is away\n"
+    assert [(each.returncode, each.stderr) for each in (done, named)] == 2 * [(status, doubt if status else "")]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "file:///etc/passwd", "127.0.0.1:9"])

@@ -27,9 +27,14 @@ FORETOLD = 60
 
 
 class Deleting:
-    """A log to which a record is appended every ten seconds, and of which retention deletes what is older than two hours."""
+    """A log to which a record is appended every ten seconds, and of which retention deletes what is older than two hours.
 
-    def __init__(self) -> None:
+    Args:
+        behind: by so many seconds the job is behind its agent.
+    """
+
+    def __init__(self, kept: int = KEPT, segment: int = SEGMENT, behind: int = 0) -> None:
+        self.kept, self.segment, self.behind = kept, segment, behind
         self.agent = FakeAgent(logs={("orders", 0): Records([])}, groups_=[GROUP])
         self.job = GroupJob(new_table(), {"a1": self.agent}, now=float(NOW))
         self.job.put("__consumer_offsets", end=1000)
@@ -39,14 +44,19 @@ class Deleting:
         self._log()
 
     @property
+    def clock(self) -> int:
+        """As of when the log is told."""
+        return int(self.job.now) - self.behind
+
+    @property
     def start(self) -> int:
         """The first record of the first segment that has one young enough."""
-        oldest = -(-(int(self.job.now) - KEPT) // EVERY) - NOW // EVERY + 10_000
-        return max(oldest // SEGMENT * SEGMENT, 0)
+        oldest = -(-(self.clock - self.kept) // EVERY) - NOW // EVERY + 10_000
+        return max(oldest // self.segment * self.segment, 0)
 
     @property
     def end(self) -> int:
-        return (int(self.job.now) - NOW) // EVERY + 10_000
+        return (self.clock - NOW) // EVERY + 10_000
 
     def at(self, offset: int) -> int:
         """When a record was appended."""
@@ -57,9 +67,10 @@ class Deleting:
         for offset in range(len(records.kinds), self.end):
             records.kinds.append("data")
             records.times[offset] = self.at(offset)
-        bases = range(self.start, self.end, SEGMENT)
-        rows = [(base, 100 * SEGMENT, self.at(last), self.at(last)) for base in bases for last in [min(base + SEGMENT, self.end) - 1]]
-        facts = Facts(segments=np.array(rows, SEGMENTS), configs=json.dumps({"topic": {"retention.ms": str(1000 * KEPT)}}))
+        bases = range(self.start, self.end, self.segment)
+        lasts = [min(base + self.segment, self.end) - 1 for base in bases]
+        rows = [(base, 100 * self.segment, self.at(last), self.at(last)) for base, last in zip(bases, lasts, strict=True)]
+        facts = Facts(segments=np.array(rows, SEGMENTS), configs=json.dumps({"topic": {"retention.ms": str(1000 * self.kept)}}))
         self.job.put(end=self.end, log_start_offset=self.start, facts=facts.encode(), active_segment=bases[-1], active_position=100)
 
     def read(self, rate: float, rounds: int) -> Iterator[tuple[str, str]]:
@@ -67,7 +78,8 @@ class Deleting:
         for _ in range(rounds):
             self.committed = max(self.committed, float(self.start)) if self.committed < 0 else self.committed
             self.lost |= self.committed < self.start
-            self.agent.commit(min(int(self.committed), self.end), commit_ms=round(1000 * self.job.now))
+            self.agent.commit(min(int(self.committed), self.end), commit_ms=1000 * self.clock)
+            self.job.behind["a1"] = float(self.behind)
             self.job.round(ROUND)
             detail = self.job.detail()
             assert detail is not None

@@ -151,7 +151,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-stands",
         file="streaming/cluster/verdicts/group_stands.py",
-        before="stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - now_ms)",
+        before="stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - as_of_ms)",
         after="stands: Flags = overdue & (loss_ms != ABSENT)",
         why="A pause of minutes would be a loss where hours are left.",
         tests=("tests/verdicts/test_group_stands.py",),

@@ -106,12 +106,14 @@ class GroupPage(ListPage):
 
     ``unread``: partitions of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may
     be missing. ``read``: when log dirs were read; None for a job, as of another time (``--at``), and if no log of a coordinator was read.
+    ``data_age_ms``: what a job knows of groups is older than ``at_ms`` by so much, of the group of which it is the oldest.
     """
 
     rows: list[GroupSummary]
     omitted: int = 0
     unread: int = 0
     read: ReadMoments | None = None
+    data_age_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +291,7 @@ class GroupFinding(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetail(PublicMessage):
-    """One group. ``at_ms``: as of when. ``unread``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
+    """One group. ``at_ms``: as of when. ``unread``, ``data_age_ms``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
 
     ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``findings``: what is to
     be said of them and of the group, the worst first. Every partition that is there has at least one.
@@ -301,6 +303,7 @@ class GroupDetail(PublicMessage):
     findings: list[GroupFinding] = field(default_factory=list)
     omitted: int = 0
     unread: int = 0
+    data_age_ms: int = 0
     clients: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
 

@@ -239,6 +239,7 @@ class GroupRounds:
             steady_ms=round(steady * 1000),
             reading=self._changes.reading,
             cluster_topics=self._around.cluster_topics(),
+            read_ms={agent: at for agent, at in zip(snapshot.agents, snapshot.read_ms.tolist(), strict=True) if at >= 0},
         )
 
 

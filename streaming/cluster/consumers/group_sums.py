@@ -29,7 +29,8 @@ class CommitFacts:
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
     perhaps none of these was a record. ``loss_pace``: as `Losses.pace`.
     ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`.
-    ``assumed``: something is unread, and the limits by which retention deletes it are assumed.
+    ``assumed``: something is unread, and the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than
+    the round by so much: how long something lasts is told as of then.
     """
 
     lags: Lags
@@ -43,6 +44,7 @@ class CommitFacts:
     holding_ms: Longs
     assumed: Flags
     expiration_ms: Longs
+    data_age_ms: Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
+from streaming.cluster.consumers.data_ages import DataAges
 from streaming.cluster.consumers.group_deletions import with_deletions
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
@@ -64,7 +65,7 @@ class RoundView:
     how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``cut``: the
     coordinators' logs that have certainly lost their ends. ``coordinators``: the partitions of `__consumer_offsets` that are asked about,
     None for all. ``once``: there is no round before it. ``holding``: since when the first open transaction of logs is open, where that is
-    certain.
+    certain. ``read_ms``: up to when what each agent says is processed, by the clock of ``now_ms``; only of those of which that is known.
     """
 
     observed: Observed
@@ -82,6 +83,7 @@ class RoundView:
     coordinators: Collection[int] | None = None
     once: bool = False
     holding: Mapping[TopicPartition, int] = field(default_factory=dict)
+    read_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,7 +126,7 @@ class GroupTracker:
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
         self._past = past
         self._ends, self._memory = EndMemory(), GroupMemory(past)
-        self._newer = NewerCommits()
+        self._newer, self._ages = NewerCommits(), DataAges()
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
         self._isolations = Isolations()
         self._unread: dict[LogName, _Unread] = {}
@@ -148,6 +150,7 @@ class GroupTracker:
         self._unread = {
             (log.topic, log.partition): self._wait_for(log, view.steady_ms) for log in commits.logs if log.upto < log.replicated
         }
+        self._ages.read(view.read_ms, view.now_ms, view.steady_ms)
         self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
@@ -250,7 +253,9 @@ class GroupTracker:
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
         progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
-        stopped = (since >= 0) & (view.now_ms - since >= after_ms)
+        data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)
+        as_of_ms = view.now_ms - data_age_ms
+        stopped = (since >= 0) & (as_of_ms - since >= after_ms)
         byte_rate = self._ends.byte_rates(view.steady_ms)
         loss_ms, loss_pace = _losses(view, logs, lag, byte_rate)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
@@ -258,7 +263,7 @@ class GroupTracker:
             lags=lag,
             appended=appended,
             stopped=stopped,
-            perhaps_stopped=~stopped & (perhaps >= 0) & (view.now_ms - perhaps >= after_ms),
+            perhaps_stopped=~stopped & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
             loss_ms=loss_ms,
@@ -266,6 +271,7 @@ class GroupTracker:
             holding_ms=believed(_holding(view, logs), view.now_ms)[logs.of_row],
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
+            data_age_ms=data_age_ms,
         )
         pairs = pair_sums(rows, found)
         topics = ExistingTopics.known_to(view.observed, view.topic_ids, view.cluster_topics, view.topic_names)

@@ -78,10 +78,12 @@ class _Judge:
         appended = snapshot.found.appended
         self._next_ms = appended.latest_ms
         self._pending_ms = _pending_ms(snapshot, pending)
-        self._age, self._most_age = (np.where(ms >= 0, np.maximum(now_ms - ms, 0), ABSENT) for ms in (self._next_ms, appended.earliest_ms))
-        waited_ms = now_ms - self._next_ms
+        as_of_ms = now_ms - snapshot.found.data_age_ms
+        self._age, self._most_age = (
+            np.where(ms >= 0, np.maximum(as_of_ms - ms, 0), ABSENT) for ms in (self._next_ms, appended.earliest_ms)
+        )
         self._held = held_up(snapshot, now_ms, bounds.held_from_ms)
-        self._keeps_up = (self._next_ms >= 0) & (waited_ms < bounds.slower_after_ms)
+        self._keeps_up = (self._next_ms >= 0) & (self._age < bounds.slower_after_ms)
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
@@ -91,8 +93,8 @@ class _Judge:
             stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
         )
         self._outruns = outruns(snapshot, usage)
-        self._left_ms = snapshot.found.loss_ms - now_ms
-        self._goes_soon = (snapshot.found.loss_ms >= 0) & (self._left_ms <= bounds.loss_within_ms)
+        self._left_ms = snapshot.found.loss_ms - as_of_ms
+        self._goes_soon = (snapshot.found.loss_ms >= 0) & (snapshot.found.loss_ms - now_ms <= bounds.loss_within_ms)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
 

@@ -26,8 +26,9 @@ def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_m
     """
     found = snapshot.found
     loss_ms, next_ms = certain_losses(found), found.appended.latest_ms
-    age = np.where(next_ms >= 0, np.maximum(now_ms - next_ms, 0), 0)
-    endangered = (loss_ms >= 0) & ((loss_ms - now_ms < age) | found.stopped) & ~outruns(snapshot, usage)
+    as_of_ms = now_ms - found.data_age_ms
+    age = np.where(next_ms >= 0, np.maximum(as_of_ms - next_ms, 0), 0)
+    endangered = (loss_ms >= 0) & ((loss_ms - as_of_ms < age) | found.stopped) & ~outruns(snapshot, usage)
     return np.where(endangered, loss_ms, ABSENT)
 
 

@@ -26,11 +26,11 @@ def held_up(snapshot: GroupSnapshot, now_ms: int, from_ms: int) -> HeldUp:
     """What waits for a transaction for ``from_ms`` or longer. It was appended after its transaction had begun, and between its bounds."""
     held, appended = snapshot.found.lags.held, snapshot.found.appended
     since_ms, open_ms = snapshot.progress.held_since_ms, snapshot.found.holding_ms
-    begun_ms = np.maximum(open_ms, appended.earliest_ms)
-    watched = (since_ms >= 0) & (now_ms - since_ms >= from_ms)
-    brief = ~watched & (begun_ms >= 0) & (now_ms - begun_ms < from_ms) & (appended.latest_ms <= now_ms) & ~is_ahead(begun_ms, now_ms)
+    begun_ms, as_of_ms = np.maximum(open_ms, appended.earliest_ms), now_ms - snapshot.found.data_age_ms
+    watched = (since_ms >= 0) & (as_of_ms - since_ms >= from_ms)
+    brief = ~watched & (begun_ms >= 0) & (as_of_ms - begun_ms < from_ms) & (appended.latest_ms <= now_ms) & ~is_ahead(begun_ms, now_ms)
     waits = (appended.latest_ms < 0) | (appended.latest_ms > now_ms) | watched
-    lasts = waits | ((open_ms >= 0) & (now_ms - open_ms >= from_ms))
+    lasts = waits | ((open_ms >= 0) & (as_of_ms - open_ms >= from_ms))
     return HeldUp(
         certain=held & lasts & ~brief,
         perhaps=held & ~lasts & ~brief,

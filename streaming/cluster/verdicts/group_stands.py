@@ -23,9 +23,9 @@ def stands_still(snapshot: GroupSnapshot, usage: Mapping[str, Usage], since_ms: 
     Args:
         since_ms: since when each stands although a record is readable, `ABSENT` for those that do not.
     """
-    loss_ms = snapshot.found.loss_ms
+    loss_ms, as_of_ms = snapshot.found.loss_ms, now_ms - snapshot.found.data_age_ms
     interval_ms = np.array([usage[name].interval_ms for name in snapshot.rows.group_names], np.int64)[snapshot.rows.group]
-    stood_ms = np.where(since_ms != ABSENT, now_ms - since_ms, ABSENT)
+    stood_ms = np.where(since_ms != ABSENT, as_of_ms - since_ms, ABSENT)
     overdue = (interval_ms != ABSENT) & (stood_ms > WITHIN_TIMES * interval_ms)
-    stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - now_ms)
+    stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - as_of_ms)
     return stands

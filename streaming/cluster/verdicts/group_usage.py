@@ -52,14 +52,14 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
     for each in snapshot.pending:
         committed_ms[each.group] = max(committed_ms.get(each.group, ABSENT), each.commit_ms)
     names = list(committed_ms.keys() | groups.keys())
-    intervals = usual_intervals(names, groups)
+    intervals, data_age_ms = usual_intervals(names, groups), _data_ages(snapshot)
     stale, gone, share = _stale(snapshot), _expire_first(snapshot, now_ms, bounds), {*_names_of(snapshot, rows.share)}
     found = {}
     for name, interval in zip(names, intervals.tolist(), strict=True):
         facts = groups.get(name)
         members = (ABSENT if name in share else 0) if facts is None else facts.members
         alive_ms = _alive_ms(facts, committed_ms.get(name, ABSENT))
-        idle_ms = now_ms - alive_ms
+        idle_ms = now_ms - data_age_ms.get(name, 0) - alive_ms
         use = GroupUse.UNATTENDED
         if _THROW_AWAY.fullmatch(name) or (snapshot.throwaway.pattern and snapshot.throwaway.fullmatch(name)):
             use = GroupUse.THROW_AWAY
@@ -76,6 +76,14 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
             interval_ms=interval,
         )
     return found
+
+
+def _data_ages(snapshot: GroupSnapshot) -> dict[str, int]:
+    """How old the oldest is of what is known of each group."""
+    rows = snapshot.rows
+    most = np.zeros(len(rows.group_names), np.int64)
+    np.maximum.at(most, rows.group, snapshot.found.data_age_ms)
+    return dict(zip(rows.group_names, most.tolist(), strict=True))
 
 
 def _alive_ms(facts: GroupFacts | None, committed_ms: int) -> int:

@@ -131,8 +131,10 @@ class ListedGroups:
         """Some groups. By ``verdict`` the worst come first; of those the next loss, or else the largest lag."""
         some = cut(self._sheet, request)
         rows = [self.summary(item) for item in some.items]
-        unread = sum(self.snapshot.unread.values())
-        return some.page(GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread, read=self.read)
+        unread, data_age_ms = sum(self.snapshot.unread.values()), int(self.snapshot.found.data_age_ms.max(initial=0))
+        return some.page(
+            GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread, read=self.read, data_age_ms=data_age_ms
+        )
 
     @cached_property
     def _sheet(self) -> Sheet:
@@ -173,6 +175,7 @@ class ListedGroups:
             findings=findings,
             omitted=max(len(snapshot.rows_of(name)) - MOST_PARTITIONS, 0),
             unread=sum(snapshot.unread.values()),
+            data_age_ms=int(snapshot.found.data_age_ms[snapshot.rows_of(name)].max(initial=0)),
             clients=[] if facts is None else list(facts.clients),
             hosts=[] if facts is None else list(facts.hosts),
         )

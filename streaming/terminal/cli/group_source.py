@@ -1,6 +1,6 @@
 """What the commands about consumer groups have in common: their options, the groups they ask for, and their exit status."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 import click
 
 from streaming import __version__
+from streaming.broker.protocol.group_doubts import doubts_of_groups, doubts_of_page
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, ReadMoments, path_of
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.listing_json import ALL_ROWS
-from streaming.common.formatting import format_be, format_count, format_name
+from streaming.common.formatting import format_name
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
@@ -74,7 +75,7 @@ class GroupSource:
         """
         page = self._page()
         if self._reading is None:
-            return GroupList(page=page, doubts=tuple(_doubts(page)), coordinators=None)
+            return GroupList(page=page, doubts=tuple(doubts_of_page(page)), coordinators=None)
         return GroupList(page=replace(page, read=self.read), doubts=self._reading.doubts, coordinators=self._reading.coordinators)
 
     def named(self) -> NamedGroups:
@@ -108,10 +109,9 @@ class GroupSource:
     def _doubts(self, page: GroupPage | None, groups: Collection[GroupDetail], missing: Collection[str]) -> list[str]:
         if self._reading is not None:
             return [*self._reading.doubts]
-        unread = max((each.unread for each in groups), default=0)
         if missing and page is None:  # another server has no such group, either, and a job may not have read all coordinators' logs yet
             page = self._page(1)
-        return list(_unread(unread if page is None else max(unread, page.unread)))
+        return list(doubts_of_groups(groups, page))
 
 
 def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R]]:
@@ -172,17 +172,6 @@ def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
     log_once()
     with ProgressLine.on_stderr() as progress:
         return read_groups(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
-
-
-def _doubts(page: GroupPage) -> Iterator[str]:
-    yield from _unread(page.unread)
-    if page.omitted:
-        yield f"{format_count(page.omitted, 'group')} {format_be(page.omitted)} left out, because groups_limit is lower"
-
-
-def _unread(coordinators: int) -> Iterator[str]:
-    if coordinators:
-        yield f"{coordinators} coordinators' logs are not read to their end from a current replica: groups of theirs may be missing"
 
 
 def _hint(names: Collection[str]) -> str:

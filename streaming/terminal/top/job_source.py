@@ -1,9 +1,10 @@
 """Answers from a job: its lists and details, sorted, filtered and cut to pages by the job."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
+from streaming.broker.protocol.group_doubts import doubts_of_page
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import (
@@ -121,14 +122,7 @@ class JobSource:
                 descending=question.descending,
                 notes=(f"{error}.",),
             )
-        return _rows(question, page, tuple(page.rows), tuple(_left_out(page)))
-
-
-def _left_out(page: GroupPage) -> Iterator[str]:
-    if page.unread:
-        yield f"{page.unread} coordinators' logs are not read to their end from a current replica: groups of theirs may be missing."
-    if page.omitted:
-        yield f"{page.omitted:,} more groups are left out, because groups_limit is lower."
+        return _rows(question, page, tuple(page.rows), tuple(f"{doubt}." for doubt in doubts_of_page(page)))
 
 
 def _query(question: ListQuestion) -> str:

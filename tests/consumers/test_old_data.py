@@ -1,0 +1,91 @@
+"""A job whose data is old, because it is behind its agents or they stand still: groups are judged as of what is known of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from streaming.broker.protocol.group_use import GroupUse
+from streaming.cluster.consumers.group_memory import LASTING_MS
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.verdicts.group_judge import judge_groups
+from tests.consumers.group_agents import GROUP, FakeAgent, Records
+from tests.consumers.group_world import STOPPED_MS, GroupJob
+from tests.consumers.test_catching_up import ROUND, Deleting
+from tests.tables import each_row
+from tests.view.rows import new_table
+
+OLD = 40
+"""Seconds by which a job is behind."""
+
+KEPT = 60
+"""Seconds that records are kept where that is a minute."""
+
+ROUNDS = LASTING_MS // 1000 // ROUND + 6
+"""Until rates are known."""
+
+
+@pytest.mark.parametrize("behind", [0, OLD])
+def test_a_group_that_keeps_up_is_in_no_danger_where_a_minute_is_kept(behind: int) -> None:
+    """Its next record is ten seconds old as of the data, and fifty are left. By the clock it is fifty old, and ten are left."""
+    log = Deleting(kept=KEPT, segment=1, behind=behind)
+    log.committed = log.end - 1.0
+    assert set(list(log.read(0.1, ROUNDS))[1:]) == {("fine", "")}
+    assert not [name for name in log.job.page() if name.startswith("group_endangered")]
+
+
+@pytest.mark.parametrize("behind", [0, OLD])
+def test_one_that_stands_is_in_danger_all_the_same(behind: int) -> None:
+    log = Deleting(kept=10 * KEPT, segment=1, behind=behind)
+    log.committed = log.end - 30.0
+    assert {verdict for verdict, _ in list(log.read(0.0, ROUNDS))[3:]} == {"will_lose"}
+
+
+def two_agents() -> GroupJob:
+    """The coordinator's log is of one agent, and the log that is read of the other; its last record is of this second."""
+    records = Records(["data"] * 10, times={9: 1_000_000})
+    agents = {"a1": FakeAgent(), "a2": FakeAgent(logs={("orders", 0): records}, coordinator=None)}
+    job = GroupJob(new_table(), agents)
+    job.put("__consumer_offsets", end=1000)
+    job.put("orders", agent="a2", end=10)
+    for agent in agents:
+        job.reach(agent)
+    agents["a1"].commit(9, commit_ms=1_000_000)
+    return job
+
+
+@each_row(("behind", "name"), [("a1", "the coordinator's agent stands still"), ("a2", "the log's agent stands still")])
+def test_a_partition_has_not_stopped_while_its_data_does_not_show_it(behind: str, name: str) -> None:
+    """It stands for as long as both are read. The half that stands still may hide a commit, or that nothing is there to be read."""
+    job, stopped = two_agents(), []
+    job.round()
+    for seconds in range(60, 2 * STOPPED_MS // 1000, 60):
+        job.behind[behind] = max(seconds - STOPPED_MS // 2000, 0)
+        stopped.append(bool(job.round(60).found.stopped[0]))
+    assert not any(stopped), name
+    job.behind.clear()
+    assert job.round(1).found.stopped.tolist() == [True], name
+
+
+def test_the_older_half_of_what_is_known_is_the_age_of_the_data() -> None:
+    job = two_agents()
+    job.behind = {"a1": 25.0, "a2": OLD}
+    snapshot = job.round(45)
+    assert snapshot.found.data_age_ms.tolist() == [1000 * OLD]
+    detail = job.detail()
+    assert detail is not None
+    assert (detail.data_age_ms, detail.at_ms) == (1000 * OLD, snapshot.at_ms)
+    job.down.add("a2")
+    assert job.round(10).found.data_age_ms.tolist() == [1000 * (OLD + 10)], "what was read before it went away is no newer by that"
+
+
+def test_a_group_without_members_is_in_its_rhythm_as_of_the_data() -> None:
+    job = two_agents()
+    job.agents["a1"].groups_ = [GROUP | {"members": 0, "state": "Empty", "epoch": 0, "interval_ms": 15_000}]
+    job.behind = {"a1": 0.0, "a2": OLD}
+    snapshot = job.round(OLD)
+    use = [judge_groups(each, each.at_ms).usage["g"].use for each in (snapshot, _as_new(snapshot))]
+    assert use == [GroupUse.IN_USE, GroupUse.UNATTENDED]
+
+
+def _as_new(snapshot: GroupSnapshot) -> GroupSnapshot:
+    return replace(snapshot, found=replace(snapshot.found, data_age_ms=0 * snapshot.found.data_age_ms))
