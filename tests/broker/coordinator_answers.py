@@ -103,7 +103,10 @@ def _is_whole(answers: Sequence[_Asked], since: float, until: float) -> bool:
 _ANSWERED = frozenset({"", "not_committed"})
 """Reasons without an offset that are answers: there is no committed offset."""
 
-_ELSEWHERE = frozenset({"doubt", "coordinator_not_observed", "coordinator_behind"})
+OLD_DATA = "old data"
+"""A job says by itself that what it knows is too old to be compared."""
+
+_ELSEWHERE = frozenset({"doubt", "coordinator_not_observed", "coordinator_behind", OLD_DATA})
 """Reasons of which the log of the coordinator is not current here."""
 
 

@@ -16,7 +16,7 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
-from tests.broker.coordinator_answers import NONE, WINDOW, Answers, Counts, Key
+from tests.broker.coordinator_answers import NONE, OLD_DATA, WINDOW, Answers, Counts, Key
 from tests.broker.kafka import Kafka, Node
 from tests.group_answers import detailed
 from tests.limits import SECONDS
@@ -25,6 +25,9 @@ from tests.processes import Segtail, segtail, until
 
 WITHOUT_SPARK = (sys.executable, "-m", "tests.job_without_spark")
 _OPTIONS = ("--from", "latest", "--trigger", "1s", "--set", "state_shards=4")
+
+_LOOKING = 2.0
+"""An agent that is not behind publishes what it has found after so many seconds at most."""
 
 JOB, LOG_DIRS = "job", "log dirs"
 Source = tuple[str, int]
@@ -117,14 +120,15 @@ class Comparison:
         assert page is not None
         details = [each for each in (_detail(job, row.group) for row in page.rows) if each is not None]
         doubts = [*page.doubts, *([f"{page.unread} coordinators' logs are not read"] if page.unread else [])]
-        self._add((JOB, len(job.agents)), f"the job of {job.agents}", began, stated(details), doubts)
+        self._add((JOB, len(job.agents)), f"the job of {job.agents}", began, stated(details, time.time_ns() // 1_000_000), doubts)
 
     def _compare_log_dirs(self, some: tuple[Node, ...]) -> None:
         began = time.monotonic()
         log_dirs = [each for node in some for each in node.log_dirs]
-        answer = detailed(read_groups(open_log_dirs(log_dirs), (), Settings(), time.time_ns() // 1_000_000))
+        now_ms = time.time_ns() // 1_000_000
+        answer = detailed(read_groups(open_log_dirs(log_dirs), (), Settings(), now_ms))
         who = f"brokers {[node.node_id for node in some]}"
-        self._add((LOG_DIRS, len(some)), who, began, stated(answer.groups), answer.doubts)
+        self._add((LOG_DIRS, len(some)), who, began, stated(answer.groups, now_ms), answer.doubts)
 
     def _add(self, source: Source, who: str, began: float, reported: Mapping[Key, tuple[int, str]], doubts: Iterable[str]) -> None:
         self.answers.until_asked(time.monotonic())
@@ -132,10 +136,15 @@ class Comparison:
         self.counts.setdefault(source, Counts()).add(who, reported, given, doubts)
 
 
-def stated(groups: Iterable[GroupDetail]) -> dict[Key, tuple[int, str]]:
-    """Committed offsets, and why something of them is not known."""
-    partitions = [(group.summary.group, each) for group in groups for each in group.partitions]
-    return {(group, each.topic, each.partition): (max(each.committed, NONE), each.unknown) for group, each in partitions}
+def stated(groups: Iterable[GroupDetail], now_ms: int) -> dict[Key, tuple[int, str]]:
+    """Committed offsets, and why something of them is not known, or not known of the last seconds."""
+    found: dict[Key, tuple[int, str]] = {}
+    for group in groups:
+        is_old = now_ms - group.at_ms + group.data_age_ms > 1000 * (WINDOW - _LOOKING)
+        for each in group.partitions:
+            key = group.summary.group, each.topic, each.partition
+            found[key] = max(each.committed, NONE), each.unknown or (OLD_DATA if is_old else "")
+    return found
 
 
 def _detail(job: Job, group: str) -> GroupDetail | None:

@@ -14,7 +14,9 @@ from tests.processes import until
 _SEED = 1
 _ROUNDS = 3
 _COMPARED = 500
-_ANSWERED = 0.97  # a minute holds more groups that have just begun than an hour, of which the soak asks 0.99
+_ANSWERED, _ANSWERED_OF_A_PART = 0.99, 0.95
+"""What some of the brokers show is as of a checkpoint: groups that have begun since then are not known, and in a minute in which a broker
+ends and starts, many begin."""
 _AGENTS = ((1,), (1, 2), (1, 2, 3))
 
 
@@ -45,4 +47,6 @@ def test_every_answer_is_one_that_the_coordinator_gave_in_the_last_seconds(kafka
     total = comparison.total
     assert total.differ == []
     assert total.compared > _COMPARED
-    assert total.answered >= _ANSWERED, comparison.counts
+    for (kind, brokers), counts in comparison.counts.items():
+        least = _ANSWERED if brokers == len(kafka.brokers) else _ANSWERED_OF_A_PART
+        assert counts.answered >= least, (kind, brokers, counts)
