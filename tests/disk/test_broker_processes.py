@@ -17,7 +17,7 @@ HOUR = 3_600_000
 
 @dataclass
 class Machine:
-    """A directory like /proc, and a log dir of broker 1."""
+    """A directory like /proc, and a log dir of each of three brokers: `d0` is that of broker 1, `d2` and `d3` are those of the others."""
 
     path: Path
     now: float = 0.0
@@ -26,7 +26,7 @@ class Machine:
         self.proc = self.path / "proc"
         self.proc.mkdir()
         (self.proc / "self").mkdir()
-        self.log_dirs = open_log_dirs([log_dir(self.path).path])
+        self.log_dirs = open_log_dirs([log_dir(self.path).path, *(log_dir(self.path, f"d{node}", broker=node).path for node in (2, 3))])
         self.brokers = RunningBrokers(self.proc, lambda: self.now)
 
     def properties(self, name: str = "server.properties", *, node: int = 1, dirs: str = "", hours: int = 2) -> Path:
@@ -41,9 +41,9 @@ class Machine:
         (directory / "root").symlink_to("/")
         (directory / "cwd").symlink_to(self.path)
 
-    def retention_ms(self) -> int:
+    def retention_ms(self, node: int = 1) -> int:
         """What is found of the broker, -1 for nothing."""
-        found = self.brokers.configs(1, self.log_dirs.of(1))
+        found = self.brokers.configs(node, self.log_dirs.of(node))
         if found is None:
             return -1
         limits = effective_limits("t", topic_configs([]).over(found))
@@ -90,12 +90,63 @@ def test_a_process_of_a_stranger_is_not_asked(machine: Machine, monkeypatch: pyt
     assert machine.retention_ms() == -1
 
 
+def complaints(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+    """Of which broker nothing was used, and what not."""
+    lines = [record for record in caplog.records if "--server-properties" in record.message]
+    return [(line.__dict__["broker"], line.__dict__["not_used"]) for line in lines]
+
+
 def test_a_file_that_cannot_be_read_is_logged_once(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
     machine.run(machine.path)  # no regular file
     for machine.now in (0.0, LOOKED_SECONDS):
         assert machine.retention_ms() == -1
-    (line,) = [record for record in caplog.records if "server.properties" in record.message]
-    assert str(machine.path) in line.__dict__["error"]
+    ((broker, file),) = complaints(caplog)
+    assert (broker, file.partition(": ")[0]) == (1, str(machine.path))
+
+
+def test_each_of_three_brokers_has_its_own_file_and_none_is_blamed_for_another_ones(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of the second cannot be read: only of it something is not known, and the other files are not its own."""
+    machine.run(machine.path, number=2)
+    for node, directory in ((1, "d0"), (3, "d3")):
+        machine.run(machine.properties(f"{node}.properties", node=node, dirs=str(machine.path / directory), hours=node), number=10 - node)
+    assert [machine.retention_ms(node) for node in (1, 2, 3)] == [HOUR, -1, 3 * HOUR]
+    ((broker, file),) = complaints(caplog)
+    assert (broker, file.partition(": ")[0]) == (2, str(machine.path))
+
+
+def test_a_file_counts_by_its_node_id_and_its_log_dirs_together(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
+    """Two clusters on one machine both have a node 1; and a broker does not start on log dirs of another node."""
+    elsewhere = machine.path / "elsewhere"
+    elsewhere.mkdir()
+    other, wrong = machine.properties("other", dirs=str(elsewhere)), machine.properties("wrong", node=7)
+    machine.run(other, number=1)
+    machine.run(wrong, number=2)
+    machine.run(machine.properties("third", node=3, dirs=str(machine.path / "d3")), number=3)
+    assert machine.retention_ms() == -1
+    (complaint,) = complaints(caplog)
+    files = complaint[1].split("; ")
+    assert (complaint[0], sorted(files)) == (1, [f"{other}: node 1, other log dirs", f"{wrong}: node 7, these log dirs"])
+
+
+def test_the_same_path_in_a_container_is_another_log_dir(machine: Machine) -> None:
+    """Its file has the node id and the path of the log dir here, which is a directory of its own there."""
+    file = machine.properties()
+    inside = machine.path / "container"
+    (inside / str(machine.path / "d0")[1:]).mkdir(parents=True)
+    (inside / str(file)[1:]).write_text(file.read_text())
+    machine.run(file)
+    root = machine.proc / "77" / "root"
+    root.unlink()
+    root.symlink_to(inside)
+    assert machine.retention_ms() == -1
+
+
+def test_a_log_dir_that_is_gone_is_no_matter_of_a_file(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
+    machine.run(machine.properties())
+    (machine.path / "d0").rename(machine.path / "away")
+    assert (machine.retention_ms(), complaints(caplog)) == (-1, [])
 
 
 def test_processes_are_looked_at_again_and_what_was_found_outlives_them(machine: Machine) -> None:

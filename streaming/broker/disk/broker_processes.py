@@ -89,27 +89,45 @@ class RunningBrokers:
             processes = list(broker_processes(self._proc))
         except OSError:  # no such directory on this system
             return None
+        dirs, refused = list(log_dirs), []
         for process in processes:
+            if not (owned := [log_dir for log_dir in dirs if _may_own(process, log_dir)]):
+                continue
             try:
-                owned = [log_dir for log_dir in log_dirs if process.user in (_ROOT_USER, log_dir.path.stat().st_uid)]
-                properties = _properties_of(process) if owned else None
+                properties, every = _properties_of(process)
             except OSError as error:
-                self._log_once(broker, f"{process.file}: {error.strerror}")
+                refused.append(f"{process.file}: {error.strerror}")
                 continue
             except FormatError as error:
-                self._log_once(broker, f"{process.file}: {error}")
+                refused.append(f"{process.file}: {error}")
                 continue
-            if properties is not None and properties[0].node_id == broker and _names_one(process, properties[1], owned):
-                return broker_configs(properties[0].configs, ValueSource.STATIC)
+            is_named = _names_one(process, every, owned)
+            if is_named and properties.node_id == broker:
+                return broker_configs(properties.configs, ValueSource.STATIC)
+            if is_named or properties.node_id == broker:
+                refused.append(f"{process.file}: node {properties.node_id}, {'these' if is_named else 'other'} log dirs")
+        if broker not in self._found:
+            self._log_once(broker, refused)
         return None
 
-    def _log_once(self, broker: int, reason: str) -> None:
-        if (broker, reason) not in self._logged:
-            self._logged.add((broker, reason))
+    def _log_once(self, broker: int, refused: Iterable[str]) -> None:
+        """Say which files were not used. Which of them is the broker's is not known: one that cannot be read may be that of any broker."""
+        new = [each for each in refused if (broker, each) not in self._logged]
+        if new:
+            self._logged.update((broker, each) for each in new)
             log.warning(
-                "server.properties of a broker that runs here cannot be read: name it, or let segtail's user read it",
-                extra={"broker": broker, "error": reason},
+                "no server.properties of the brokers that run here is known to be of this one, so none is used: give it by "
+                "--server-properties, or let segtail's user read it",
+                extra={"broker": broker, "not_used": "; ".join(new)},
             )
+
+
+def _may_own(process: BrokerProcess, log_dir: LogDir) -> bool:
+    """Whether the process may be the log dir's broker, by its user."""
+    try:
+        return process.user in (_ROOT_USER, log_dir.path.stat().st_uid)
+    except OSError:  # the log dir is gone: that is no matter of the process
+        return False
 
 
 def _properties_of(process: BrokerProcess) -> tuple[ServerProperties, Mapping[str, str]]:
@@ -133,11 +151,14 @@ def _names_one(process: BrokerProcess, properties: Mapping[str, str], log_dirs: 
 
 
 def _is_same(process: BrokerProcess, path: str, log_dir: LogDir) -> bool:
-    inside = process.directory / ("root" if path.startswith("/") else "cwd") / path.lstrip("/")
-    for place in (inside, Path(path)):
-        try:
-            if place.samefile(log_dir.path):
-                return True
-        except OSError:
-            continue
-    return False
+    """Whether a path of a process is the log dir. The same path may be another directory for it: where that can be seen, it decides."""
+    try:
+        return (process.directory / ("root" if path.startswith("/") else "cwd") / path.lstrip("/")).samefile(log_dir.path)
+    except PermissionError:  # of another user's process; mostly the paths are the same
+        pass
+    except OSError:
+        return False
+    try:
+        return path.startswith("/") and Path(path).samefile(log_dir.path)
+    except OSError:
+        return False
