@@ -64,14 +64,15 @@ class FakeJob:
             rows, found = _page(self.retention, asked, "retention_overdue_ms")
             return RetentionPage(at_ms=self.status.at_ms, rows=rows, **found)
         if parts.path == GROUPS_PATH:
-            rows, found = _page(self.groups, asked, "verdict")
+            rows, found = _page(self.groups, asked, "verdict", use=asked.get("use", ""))
             return GroupPage(at_ms=self.status.at_ms, rows=rows, **found)
         return self.details.get(unquote(parts.path))
 
 
-def _page(rows: Sequence[Any], asked: dict[str, str], sort: str = "") -> tuple[list[Any], dict[str, Any]]:
+def _page(rows: Sequence[Any], asked: dict[str, str], sort: str = "", use: str = "") -> tuple[list[Any], dict[str, Any]]:
     sort, descending = asked.get("sort", sort), asked.get("order", "desc") == "desc"
     matching = [row for row in rows if asked.get("filter", "") in json.dumps(asdict(row), ensure_ascii=False)]
+    matching = [row for row in matching if not use or row.use in use.split(",")]
     if sort:
         matching.sort(key=lambda row: getattr(row, sort), reverse=descending)
     offset, limit = int(asked.get("offset", 0)), int(asked.get("limit", 50))

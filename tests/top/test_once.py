@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.broker.protocol.listing_json import TransactionPage
+from streaming.errors import UsageError
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.top.questions import VIEWS
 from tests.tables import each_row
@@ -142,3 +143,24 @@ def test_no_spark_and_no_pandas_is_imported(url: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, "top", "--job", url], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def used(job: FakeJob) -> None:
+    """Groups that are used in each way that is tried here."""
+    job.groups = [replace(job.groups[0], group=f"of-{use}", use=use) for use in ("in_use", "abandoned", "throw_away")]
+
+
+def test_groups_are_chosen_by_who_uses_them_as_segtail_groups_does(job: FakeJob, url: str) -> None:
+    used(job)
+    out = run(url, "--use", "abandoned,throw_away").stdout.splitlines()
+    assert out[2] == "groups: 2"
+    assert sorted(line.partition(",")[0] for line in out[3:]) == ["group: of-abandoned", "group: of-throw_away"]
+    assert json.loads(run(url, "--view", "groups", "--use", "in_use", "--json").stdout)["matched"] == 1
+    table = run(url, "--use", "unknown", "--format", "table").stdout
+    assert "Nothing of 3 is unknown" in table
+
+
+def test_other_lists_have_no_use_to_choose_by(url: str) -> None:
+    refused = run(url, "--view", "partitions", "--use", "in_use").exception
+    assert isinstance(refused, UsageError)
+    assert "--use chooses groups" in str(refused)

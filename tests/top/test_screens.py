@@ -10,9 +10,9 @@ from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.terminal.top.arriving import ticked
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.pressing import pressed
-from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListQuestion
+from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListName, ListQuestion
 from streaming.terminal.top.scrolling import resized
-from streaming.terminal.top.top_state import ScreenState, question
+from streaming.terminal.top.top_state import Place, ScreenState, question
 from streaming.terminal.top.view_columns import COLUMNS, keyed
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
@@ -239,3 +239,15 @@ def test_the_help_names_every_key_that_does_something() -> None:
     for key in ("enter", "esc", "/", "shift", "c ", "t ", "p ", "+, -", "r ", "q", "PgUp"):
         assert key in screen
     assert "[1 problems]" in text(shown(troubled(), "?", "?"))
+
+
+def test_a_use_stays_visible_beside_a_filter_and_esc_clears_both() -> None:
+    job = troubled()
+    job.groups = [replace(job.groups[0], group=name, use=use) for name, use in (("g1", "in_use"), ("g2", "in_use"), ("h", "abandoned"))]
+    start = ScreenState(source="the job", view=ListName.GROUPS, width=100).with_place(Place(use="in_use"))
+    state = shown(job, start=start)
+    assert "use: in_use (2 of 3)" in text(state)
+    state = shown(job, "/", *"g2", "enter", start=state)
+    assert "use: in_use  filter: g2 (1 of 3)" in text(state)
+    state = shown(job, "esc", start=state)
+    assert (state.place, "use:" in text(state), state.rows and state.rows.matched) == (Place(), False, 3)

@@ -11,7 +11,6 @@ import click
 from streaming import __version__
 from streaming.broker.protocol.group_doubts import doubts_of_groups, doubts_of_page
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, ReadMoments, path_of
-from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.formatting import format_name
 from streaming.common.settings import Settings
@@ -21,7 +20,7 @@ from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, with_wa
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
-from streaming.terminal.cli.words import Words
+from streaming.terminal.cli.uses import with_use
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.terminal.offline.group_reading import GroupReading
@@ -132,14 +131,7 @@ def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListR
         option = click.option(
             "--fetch-bytes", type=Size(), default="1MiB", show_default=True, help="max.partition.fetch.bytes of the consumers."
         )
-        uses = click.option(
-            "--use",
-            type=Words(*GroupUse),
-            default=(),
-            metavar="USE,...",
-            help=f"Only groups that are used like this: {', '.join(GroupUse)}.",
-        )
-        return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(option(uses(run)))
+        return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(option(with_use(run)))
 
     return decorate
 

@@ -8,9 +8,11 @@ import click
 from click.core import ParameterSource
 
 from streaming.common.settings import Settings
+from streaming.errors import UsageError
 from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.uses import with_use
 
 if TYPE_CHECKING:  # not for --help
     from rich.console import Console
@@ -27,8 +29,9 @@ _JOB_SECONDS = 10.0
 @click.command("top", epilog=f"{EXIT_STATUS} Without --once: 0 after q, 130 after Ctrl-C.")
 @with_source(*_OF_LOG_DIRS)
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
-@click.option("--view", type=click.Choice(_VIEWS), default="problems", show_default=True, help="The list to begin with, or to print.")
+@click.option("--view", type=click.Choice(_VIEWS), help="The list to begin with, or to print.  [default: problems; groups with --use]")
 @click.option("--filter", "text", default="", metavar="TEXT", help="Only rows that hold this text.")
+@with_use
 @click.option(
     "--every", type=click.FloatRange(min=0.5), metavar="SECONDS", help="Ask so often.  [default: 2; log dirs only when r is pressed]"
 )
@@ -40,8 +43,9 @@ def command(
     settings: Settings,
     job: str | None,
     form: str,
-    view: str,
+    view: str | None,
     text: str,
+    use: tuple[str, ...],
     every: float | None,
     once: bool,
     plain: bool,
@@ -61,11 +65,14 @@ def command(
     from streaming.terminal.top.watching import watch
 
     check_source(settings, job, *_OF_LOG_DIRS, at=at)
+    if use and view not in (None, "groups"):
+        raise UsageError(f"--use chooses groups: give --view groups, or none, and not --view {view}")
     source = _source(settings, job, at)
     console = Console(highlight=False)
     interval = every if every is not None else 2.0 if job is not None else 0.0
-    state = ScreenState(source=source.name, view=ListName(view), every=interval, relative=not absolute, width=console.width)
-    state = state.with_place(Place(filter=text))
+    begin = ListName(view or ("groups" if use else "problems"))
+    state = ScreenState(source=source.name, view=begin, every=interval, relative=not absolute, width=console.width)
+    state = state.with_place(Place(filter=text, use=",".join(use)))
     asked_for = click.get_current_context().get_parameter_source("form") is ParameterSource.COMMANDLINE
     plain = plain or (not asked_for and (not console.is_terminal or console.is_dumb_terminal))
     if once or plain or asked_for or form == "json" or not (console.is_terminal and sys.stdin.isatty()):

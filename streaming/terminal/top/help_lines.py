@@ -6,7 +6,7 @@ _KEYS = (
     ("1 to 5, tab", "problems, partitions, transactions, retention, groups"),
     ("up, down, j, k", "the next row; PgUp, PgDn, Home, End by pages"),
     ("enter", "open the row: a problem with its command, a partition with its segments, a group with its verdicts"),
-    ("esc", "back; in a list it clears the filter"),
+    ("esc", "back; in a list it clears the filter, and --use"),
     ("/", "filter: rows that hold the text; enter keeps it, esc clears it"),
     ("shift and letter", "sort by the column whose heading has that letter as a capital, underlined; again: the other way"),
     ("c", "copy the command of the row to the clipboard (OSC 52), and show it"),

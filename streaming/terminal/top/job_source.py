@@ -127,7 +127,7 @@ class JobSource:
 
 def _query(question: ListQuestion) -> str:
     order = {"sort": question.sort, "order": "desc" if question.descending else "asc"} if question.sort else {}
-    words = {"filter": question.filter} if question.filter else {}
+    words = {name: word for name, word in (("filter", question.filter), ("use", question.use)) if word}
     return urlencode({**order, **words, "offset": question.offset, "limit": question.limit})
 
 

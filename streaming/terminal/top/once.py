@@ -37,7 +37,7 @@ def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     yield from (Text(f"not known: {plain(text)}") for text in status.doubts)
     yield Text("")
     state = replace(state, status=replace(status, doubts=[]), content=rows, answered=state.now).with_place(
-        Place(cursor=-1, filter=rows.question.filter)
+        Place(cursor=-1, filter=rows.question.filter, use=rows.question.use)
     )
     yield from table_lines(state, max(1, len(rows.rows)))
     if (rest := rows.matched - rows.offset - len(rows.rows)) > 0:

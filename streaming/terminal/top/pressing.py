@@ -96,12 +96,12 @@ def _next_view(state: ScreenState, step: int) -> ScreenState:
 
 
 def _back(state: ScreenState) -> ScreenState:
-    """Close what is on top; at last the filter."""
+    """Close what is on top; at last what leaves rows out."""
     if state.helping:
         return replace(state, helping=False, line=0)
     if state.opened:
         return replace(state, opened=state.opened[:-1], line=0)
-    return _filtered(state, "")
+    return state.all_of()
 
 
 def _open(state: ScreenState) -> ScreenState:

@@ -30,12 +30,16 @@ VIEWS = tuple(ListName)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuestion:
-    """Some rows of a view. ``sort``: a field of the rows, "" for the order that whoever answers chooses."""
+    """Some rows of a view. ``sort``: a field of the rows, "" for the order that whoever answers chooses.
+
+    ``use``: of groups alone, words of `GroupUse` with commas between them; "" for all.
+    """
 
     view: ListName
     sort: str = ""
     descending: bool = False
     filter: str = ""
+    use: str = ""
     offset: int = 0
     limit: int = 50
 

@@ -88,9 +88,12 @@ def _tabs(state: ScreenState) -> Text:
 def _conditions(state: ScreenState) -> str:
     """What makes the screen another one than usual: the filter, the breadcrumbs of a detail, another pace."""
     place, rows, parts = state.place, state.rows, []
+    chosen = [f"use: {place.use}"] if place.use else []
     if state.typing or place.filter:
+        chosen.append(f"filter: {plain(place.filter)}{'_' if state.typing else ''}")
+    if chosen:
         found = f" ({rows.matched:,} of {rows.total:,})" if rows and not state.waits and not state.typing else ""
-        parts.append(f"filter: {plain(place.filter)}{'_' if state.typing else ''}{found}")
+        parts.append(f"{'  '.join(chosen)}{found}")
     if state.opened:
         parts.append("esc goes back")
     if state.every != 2.0:

@@ -84,8 +84,10 @@ def _headings(columns: Sequence[Field], widths: Sequence[int], rows: Rows, *, ke
 
 
 def _none_lines(state: ScreenState, rows: Rows) -> list[str]:
-    if state.place.filter:
-        return [f"Nothing of {rows.total:,} holds {plain(state.place.filter)}: esc clears the filter.", *rows.notes]
+    filtered, use = state.place.filter, state.place.use
+    if filtered or use:
+        what = " and ".join([*([f"holds {plain(filtered)}"] if filtered else []), *([f"is {use}"] if use else [])])
+        return [f"Nothing of {rows.total:,} {what}: esc clears the filter.", *rows.notes]
     return [f"No {state.view}.", *rows.notes]
 
 

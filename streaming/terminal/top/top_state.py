@@ -20,10 +20,12 @@ _LATE_ANSWERS, _LATE_SECONDS = 3, 5.0
 class Place:
     """Where the user is in one view. ``first``: the first visible row; ``cursor``: the chosen one, counted from 0 over all that match.
 
-    ``held``: the key of the chosen row. The cursor stays with it when the order changes; "" stays at the top.
+    ``held``: the key of the chosen row. The cursor stays with it when the order changes; "" stays at the top. ``use``: as for
+    `ListQuestion`.
     """
 
     filter: str = ""
+    use: str = ""
     sort: str = ""
     descending: bool = False
     cursor: int = 0
@@ -81,6 +83,11 @@ class ScreenState:
         index = VIEWS.index(self.view)
         return replace(self, places=(*self.places[:index], place, *self.places[index + 1 :]))
 
+    def all_of(self) -> "ScreenState":
+        """The same without what leaves rows of the present view out."""
+        place = self.place
+        return self.with_place(replace(place, filter="", use="", cursor=0, first=0, held="")) if place.filter or place.use else self
+
     @property
     def rows(self) -> Rows | None:
         """The rows of the present view, None if they are not there (yet)."""
@@ -122,6 +129,7 @@ def question(state: ScreenState) -> Question:
         sort=place.sort,
         descending=place.descending,
         filter=place.filter,
+        use=place.use,
         offset=max(0, place.first - _MARGIN) // _MARGIN * _MARGIN,
         limit=min(1000, state.height + 3 * _MARGIN),
     )
