@@ -70,6 +70,17 @@ _SPARK_KAFKA_MODULE = """\
 </ivy-module>
 """
 
+# What an application of Kafka Streams needs beside Kafka's class path. RocksDB is for stores, and is left out: it has 70 MB.
+_STREAMS_MODULE = """\
+<ivy-module version="2.0">
+  <info organisation="tests" module="streams"/>
+  <configurations><conf name="run"/></configurations>
+  <dependencies>
+    <dependency org="org.apache.kafka" name="kafka-streams" rev="VERSION" conf="run->default" transitive="false"/>
+  </dependencies>
+</ivy-module>
+"""
+
 LOG4J = """\
 status = error
 rootLogger.level = WARN
@@ -114,8 +125,8 @@ def class_path(version: str = KAFKA_VERSION) -> str:
 
 
 @cache
-def compiled(sources: Path) -> Path:
-    """The folder with the compiled classes of a folder of Java that uses Kafka's, made anew when a source changes."""
+def compiled(sources: Path, *libraries: Path) -> Path:
+    """The folder with the compiled classes of a folder of Java that uses Kafka's and these, made anew when a source changes."""
     files = sorted(sources.glob("*.java"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     classes = cache_dir() / "classes" / digest
@@ -124,7 +135,7 @@ def compiled(sources: Path) -> Path:
         classes.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=classes.parent) as scratch:  # appears whole or not at all
             staged = Path(scratch, "classes")
-            options = ("-17", "-nowarn", "-proc:none", "-cp", class_path(), "-d", str(staged))
+            options = ("-17", "-nowarn", "-proc:none", "-cp", os.pathsep.join([class_path(), *map(str, libraries)]), "-d", str(staged))
             subprocess.run([java(), "-jar", str(compiler), *options, *map(str, files)], check=True)
             with suppress(OSError):  # another process was faster
                 staged.rename(classes)
@@ -135,6 +146,13 @@ def compiled(sources: Path) -> Path:
 def spark_kafka_jars() -> tuple[Path, ...]:
     """The jars of Spark's own Kafka source, fetched once a machine."""
     return _jars("spark-kafka-4.2.0", _SPARK_KAFKA_MODULE)
+
+
+@cache
+def streams_jar() -> Path:
+    """That of Kafka Streams, of the version of the Java client, fetched once a machine."""
+    (jar,) = _jars(f"kafka-streams-{KAFKA_VERSION}", _STREAMS_MODULE.replace("VERSION", KAFKA_VERSION))
+    return jar
 
 
 def _jars(name: str, module: str) -> tuple[Path, ...]:
@@ -155,8 +173,9 @@ def java_command(
     heap_mb: int = 256,
     classes: Path | None = None,
     version: str = KAFKA_VERSION,
+    libraries: tuple[Path, ...] = (),
 ) -> list[str]:
-    """A command line that runs a class of Kafka, or one of `classes` that uses Kafka's, in a small JVM."""
+    """A command line that runs a class of Kafka, or one of `classes` that uses Kafka's and those of `libraries`, in a small JVM."""
     log4j = cache_dir() / "log4j2.properties"
     if not log4j.exists():
         log4j.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +183,8 @@ def java_command(
     kafka = class_path(version)
     archive = class_archive.options(java(), kafka, archives()) if set(FAST_START) <= set(options) else ()
     jvm = [f"-Xmx{heap_mb}m", f"-Dlog4j2.configurationFile={log4j}", *archive, *options]
-    path = f"{kafka}{os.pathsep}{classes}" if classes else kafka  # the archive holds for what begins with Kafka's own path
+    more = (*([classes] if classes else []), *libraries)
+    path = os.pathsep.join([kafka, *map(str, more)])  # the archive holds for what begins with Kafka's own path
     return [java(), *jvm, "-cp", path, main_class, *arguments]
 
 
