@@ -9,6 +9,7 @@ import pytest
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.errors import AgentError
+from streaming.pages.api.paging import PageRequest
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import GroupJob, world
 from tests.tables import each_row
@@ -46,6 +47,28 @@ def about(job: GroupJob) -> GroupDetail:
     found = job.detail()
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize("stamp_ms", [NOW_MS - DAY, NOW_MS + DAY, -1])
+def test_transactions_that_follow_each_other_hold_a_healthy_group_for_no_face(stamp_ms: int) -> None:
+    """Each holds it for a moment, at every round; the next one that stays holds it in the metric, the list and the verdict at once."""
+    job = now()
+
+    def faces() -> tuple[float, float | None, int, str, int]:
+        page, (row,) = job.page(), job.answers().page(PageRequest(sort="held", order="desc")).rows
+        return page["group_held_partitions{g,orders}"], page.get(HELD_SINCE), row.held, row.verdict, row.since_ms
+
+    for first in range(4, 8):
+        now_ms = round(job.now * 1000)
+        job.put(end=10, transactional=True, transactions=held_from(first, now_ms - 2_000))
+        stamped(job, stamp_ms, earliest_ms=now_ms - 2_000, latest_ms=now_ms - 1_000)
+        job.agents["a1"].commit(first)
+        assert job.round().found.lags.held.tolist() == [True]
+        assert faces() == (0, None, 0, "fine", -1), "a wait of a moment"
+        job.now += 15
+    begun_ms = now_ms - 1_000
+    job.round()
+    assert faces() == (1, begun_ms / 1000, 1, "held", begun_ms)
 
 
 @pytest.mark.parametrize("stamp_ms", [NOW_MS - DAY, NOW_MS + DAY, -1])

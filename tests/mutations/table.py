@@ -165,6 +165,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/verdicts/test_group_findings.py",),
     ),
     Mutation(
+        name="metric-held-briefly",
+        file="streaming/pages/exposition/group_families.py",
+        before="yield group_metrics.HELD, count_of(certain, first)",
+        after="yield group_metrics.HELD, count_of(snapshot.found.lags.held, first)",
+        why="The metric would count every healthy group that reads what is written in transactions.",
+        tests=("tests/consumers/test_producers_clocks.py",),
+    ),
+    Mutation(
         name="tracker-newer",
         file="streaming/cluster/consumers/group_newer.py",
         before="same = after & (self._newest == rows.offset)",

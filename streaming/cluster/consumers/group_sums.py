@@ -73,7 +73,6 @@ class PairSums:
     expiration_ms: Longs
     last_commit_ms: Longs
     stopped: Longs
-    held: Longs
     beyond: Longs
     below: Longs
     reads_uncommitted: Longs
@@ -128,11 +127,15 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         expiration_ms=earliest(facts.expiration_ms),
         last_commit_ms=_reduced(np.maximum, rows.commit_ms, first),
         stopped=total(facts.stopped),
-        held=total(lags.held),
         beyond=total(lags.beyond),
         below=total(lags.below > 0),
         reads_uncommitted=total(lags.reads_uncommitted),
     )
+
+
+def count_of(flags: Flags, first: Longs) -> Longs:
+    """How many commits of each pair whose first commits these are have a flag."""
+    return _reduced(np.add, flags.astype(np.int64), first)
 
 
 def earliest_of(times: Longs, first: Longs) -> Longs:

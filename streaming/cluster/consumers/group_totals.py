@@ -18,7 +18,6 @@ _COUNTS = {
     "partitions": "partitions",
     "known": "known",
     "stopped": "stopped",
-    "held": "held",
     "beyond_end": "beyond",
     "below_start": "below",
 }
@@ -37,8 +36,8 @@ _EARLIEST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", 
 class GroupTotals:
     """``names``: of the groups. ``number``: that of each in `CommitRows.group_names`, `ABSENT` for one without a committed offset.
 
-    ``columns``: the fields of `GroupSummary` that are numbers; besides, of how many partitions ``limits_assumed`` and ``reads_uncommitted``
-    are so.
+    ``columns``: the fields of `GroupSummary` that are numbers, but for ``held``, which is judged; besides, of how many partitions
+    ``limits_assumed`` and ``reads_uncommitted`` are so.
     """
 
     snapshot: GroupSnapshot

@@ -82,7 +82,8 @@ STOPPED = Metric(
 )
 HELD = Metric(
     "segtail_group_held_partitions",
-    "Partitions in which the group has read everything up to the last stable offset, and records wait behind an open transaction.",
+    "Partitions in which the group has read everything up to the last stable offset, and records wait behind an open transaction, the "
+    "first of them for ten seconds at least: each transaction holds readers back for a moment.",
     BY_TOPIC,
 )
 HELD_SINCE = Metric(

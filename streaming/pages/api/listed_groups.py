@@ -12,6 +12,7 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupPa
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
@@ -19,6 +20,7 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
+from streaming.common.arrays import Longs
 from streaming.common.short_names import possible_names
 from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
 
@@ -26,7 +28,7 @@ MOST_PARTITIONS = 10_000
 """The most partitions of an answer: those with the largest lag."""
 
 _NUMBERS = (
-    "members", "partitions", "unknown", "stopped", "held", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
+    "members", "partitions", "unknown", "stopped", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
     "oldest_ms", "loss_ms", "last_commit_ms", "interval_ms",
 )  # fmt: skip
 
@@ -120,7 +122,15 @@ class ListedGroups:
 
     def summary(self, item: int) -> GroupSummary:
         """One group, by its place among the names."""
-        return with_verdict(replace(self.totals.summary(item), use=self._uses[item]), self._worst[item])
+        summary = replace(self.totals.summary(item), use=self._uses[item], held=int(self._held[item]))
+        return with_verdict(summary, self._worst[item])
+
+    @cached_property
+    def _held(self) -> Longs:
+        """Of each group the partitions that are held up, as they are judged."""
+        group, flags = self.snapshot.rows.group, self.judged.commits.severity[GroupVerdict.HELD] != ABSENT
+        counts = np.bincount(group[flags], minlength=len(self.snapshot.rows.group_names) + 1)  # the last one of groups without an offset
+        return counts[self.totals.number]
 
     @cached_property
     def _uses(self) -> list[GroupUse]:
@@ -139,7 +149,7 @@ class ListedGroups:
     @cached_property
     def _sheet(self) -> Sheet:
         totals = self.totals
-        columns = {name: totals.columns[name] for name in _NUMBERS}
+        columns = {name: totals.columns[name] for name in _NUMBERS} | {"held": self._held}
         columns |= {"group": np.arange(len(totals.names)), "type": ranks(totals.types), "state": ranks(totals.states)}
         columns["use"] = ranks(self._uses)
         columns["verdict"] = np.array([_rank(each) for each in self._worst], np.int64)

@@ -10,9 +10,10 @@ import pyarrow as pa
 from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
-from streaming.cluster.consumers.group_sums import UNTIMED, earliest_of
+from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
+from streaming.cluster.verdicts.group_held import held_up
 from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import Family, Samples, family_of, labels
@@ -74,8 +75,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)
     yield _pending(snapshot, pair_labels, export)
     yield plain(group_metrics.STOPPED, sums.stopped)
-    yield plain(group_metrics.HELD, sums.held)
-    yield plain(group_metrics.HELD_SINCE, earliest_of(snapshot.progress.held_since_ms, sums.first))
+    yield from (plain(metric, values) for metric, values in _held(snapshot))
     reasons = zip(REASONS, sums.unknown[:, pair_labels.shown], strict=True)
     unknown = [(str(reason), counts, counts > 0) for reason, counts in reasons]
     yield _labelled(group_metrics.UNKNOWN, pair_labels.labels, "reason", unknown)
@@ -126,6 +126,13 @@ def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int
     yield _labelled(group_metrics.PARTITION_LAG_SECONDS, series_labels, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
     yield _family(group_metrics.PARTITION_LOSS, series_labels, certain_losses(snapshot.found)[rows])
     yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
+
+
+def _held(snapshot: GroupSnapshot) -> Iterator[tuple[Metric, Longs]]:
+    """The partitions of each pair that are held up, and since when, as of the snapshot: a wait may have ended after it."""
+    certain, first = held_up(snapshot, snapshot.at_ms, DEFAULT_BOUNDS.held_from_ms).certain, snapshot.pairs.first
+    yield group_metrics.HELD, count_of(certain, first)
+    yield group_metrics.HELD_SINCE, earliest_of(np.where(certain, snapshot.progress.held_since_ms, ABSENT), first)
 
 
 def _listed(snapshot: GroupSnapshot, pair_labels: PairLabels, listing: PartitionListing, now_ms: int) -> tuple[Longs, int]:
