@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters
 from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_memory import PAIR_BITS, Counters, GroupProgress
+from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_past import AppendedNext
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from streaming.cluster.consumers.group_memory import LASTING_MS
+from streaming.cluster.consumers.group_counting import LASTING_MS
 from streaming.common.rows import SEGMENTS
 from tests.consumers.group_agents import GROUP, FakeAgent, Records
 from tests.consumers.group_world import GroupJob

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.broker.protocol.group_use import GroupUse
-from streaming.cluster.consumers.group_memory import LASTING_MS
+from streaming.cluster.consumers.group_counting import LASTING_MS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.group_judge import judge_groups
 from tests.consumers.group_agents import GROUP, FakeAgent, Records

@@ -94,7 +94,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="held-by-stamps",
-        file="streaming/cluster/consumers/group_memory.py",
+        file="streaming/cluster/consumers/group_moves.py",
         before="began_ms = np.minimum(appended.latest_ms, now_ms)",
         after="began_ms = np.minimum(lags.next_ms, now_ms)",
         why="A producer's clock would say for how long a group is held up.",
@@ -198,9 +198,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="tracker-recounted",
-        file="streaming/cluster/consumers/group_memory.py",
-        before='stands = (known & readable) | (recounted & (at["seen_ms"] != ABSENT) & (at["seen_ms"] >= at["since_ms"]))',
-        after='stands = (known & readable) | (recounted & (at["seen_ms"] != ABSENT))',
+        file="streaming/cluster/consumers/group_moves.py",
+        before='stands: Flags = (known & readable) | (recounted & (at["seen_ms"] != ABSENT) & (at["seen_ms"] >= at["since_ms"]))',
+        after='stands: Flags = (known & readable) | (recounted & (at["seen_ms"] != ABSENT))',
         why="A group that has moved while its log is counted anew would have stopped.",
         tests=("tests/consumers/test_group_rounds.py",),
     ),

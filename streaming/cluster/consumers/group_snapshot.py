@@ -8,9 +8,10 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.cluster.consumers.group_counting import Counters
 from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_memory import Counters, GroupProgress
+from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.rows_of_groups import RowsOfGroups

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from streaming.cluster.consumers.group_counting import records_before
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Ends, Lags, Places
-from streaming.cluster.consumers.group_memory import GroupProgress, records_before
+from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_shares import Done
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows

@@ -1,0 +1,166 @@
+"""What rounds count of each partition of a group: the records that it has read, and those that were deleted before it had read them.
+
+Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
+A share group has done more than its start offset shows; it loses nothing of what it is done with.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
+from streaming.cluster.consumers.group_places import padded
+from streaming.cluster.consumers.group_rates import FadingRates, Rates
+from streaming.cluster.consumers.group_shares import done_between
+from streaming.cluster.consumers.lost_lately import LossMemory, LostLately
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.commit_table import CommitRows
+
+PAIR_BITS = 32
+"""A key of commits, without so many low bits, is the number of its pair of group and topic."""
+
+LASTING_MS, SILENT_MS = 30_000, 300_000
+"""A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long."""
+
+_COLUMNS = ("lost_ms", "lost", "start", "done", "before", "isolation", "edition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counted:
+    """The columns of `GroupProgress` that say how much."""
+
+    lost_ms: Longs
+    lost_lately: LostLately
+    lost_records: Longs
+    rate: Rates
+    lasting_rate: Rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counters:
+    """Totals of each pair of group and topic, by its number: they only grow."""
+
+    committed_records: Longs
+    lost_records: Longs
+    lost_offsets: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Passed:
+    """What lies between where each partition was read from before and where it is read from now.
+
+    ``taken``: it is known where that is. ``lost_offsets``: where what is lost is not counted in records.
+    """
+
+    taken: Flags
+    records: Longs
+    lost_records: Longs
+    lost_offsets: Longs
+
+
+class CountingMemory:
+    """For one thread.
+
+    Args:
+        watches: what was lost of late is seen by rounds; whoever looks once has not seen it.
+    """
+
+    def __init__(self, *, watches: bool) -> None:
+        self._watches = watches
+        self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
+        self._rates, self._losses = FadingRates(), LossMemory()
+        self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
+
+    def keep(self, rows_before: Longs, there: Flags, key: Longs, steady_ms: int) -> None:
+        """There are other commits now, with these keys: each was that row before, if it was there."""
+        self._columns = {name: np.where(there, padded(column)[rows_before], ABSENT) for name, column in self._columns.items()}
+        self._rates.begin(rows_before, there, steady_ms)
+        self._losses.keep(key)
+        pairs = int(key[-1] >> PAIR_BITS) + 1 if len(key) else 0
+        self._counters = {
+            name: np.pad(column, (0, max(pairs - len(column), 0))) if len(column) < pairs else column
+            for name, column in self._counters.items()
+        }
+
+    def begin_round(self, steady_ms: int) -> None:
+        """A round begins."""
+        self._rates.begin_round(steady_ms)
+
+    @property
+    def counters(self) -> Counters:
+        """The totals as they are now; nothing changes them later."""
+        return Counters(**{name: column.copy() for name, column in self._counters.items()})
+
+    def update(
+        self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, committed_before: Longs, now_ms: int, steady_ms: int
+    ) -> Counted:
+        """Count what lies between where each partition was read from in the round before and where it is read from now.
+
+        Args:
+            committed_before: the offsets of the round before.
+        """
+        at, start = self._columns, lags.start
+        done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
+        before, edition = records_before(start, places, ends, lags.reads_uncommitted)
+        passed = self._passed(rows, lags, ends, done=done, before=before, edition=edition)
+        self._add(rows, passed, now_ms, steady_ms)
+        self._rates.restart(np.flatnonzero(passed.taken & (start < at["start"])), steady_ms)  # it was set back
+        uncounted = (passed.lost_offsets > 0) | (committed_before != rows.offset) | (at["lost"] == ABSENT) | rows.share
+        so_far = np.where(uncounted, ABSENT, at["lost"] + passed.lost_records)
+        new = {"done": done, "before": before, "isolation": lags.reads_uncommitted, "edition": edition, "start": start}
+        for name, values in (new | {"lost": np.where(lags.below == 0, 0, so_far)}).items():
+            at[name] = np.where(passed.taken, values, at[name])
+        losing = (passed.lost_records > 0) | (passed.lost_offsets > 0)
+        at["lost_ms"] = np.where(losing, now_ms, np.minimum(at["lost_ms"], now_ms))
+        return Counted(
+            lost_ms=at["lost_ms"],
+            lost_lately=self._losses.of(rows.key) if self._watches else LostLately.unwatched(len(rows)),
+            lost_records=np.where(at["start"] == start, at["lost"], ABSENT),
+            rate=self._rates.now(steady_ms),
+            lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
+        )
+
+    def _passed(self, rows: CommitRows, lags: Lags, ends: Ends, *, done: Longs, before: Longs, edition: Longs) -> _Passed:
+        at, start = self._columns, lags.start
+        judged = np.isin(lags.reason, (KNOWN, CODES[LagReason.FILLING], CODES[LagReason.DAMAGED])) & (start <= ends.high_watermark)
+        waits = (lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT)
+        further = (start > at["start"]) | ((start == at["start"]) & (done > at["done"]))
+        moved = judged & ~waits & (at["start"] != ABSENT) & further
+        same = moved & (edition != ABSENT) & (edition == at["edition"]) & (at["isolation"] == lags.reads_uncommitted)
+        between = np.where(same, np.maximum(before - at["before"], 0), 0)
+        records = np.where(same, np.maximum(before - at["before"] + done - at["done"], 0), 0)
+        below = moved & (lags.below > 0)
+        whole = below & same & (rows.offset <= at["start"])
+        began = np.maximum(at["start"], rows.offset)
+        done_before = done_between(rows, began, np.where(below, start, began)).most
+        return _Passed(
+            taken=judged & ~waits,
+            records=np.where(below, 0, records),
+            lost_records=np.where(whole, np.maximum(between - done_before, 0), 0),
+            lost_offsets=np.where(below & ~whole, np.maximum(start - began - done_before, 0), 0),
+        )
+
+    def _add(self, rows: CommitRows, passed: _Passed, now_ms: int, steady_ms: int) -> None:
+        """Add up what is passed and lost, by pair and lately."""
+        totals = {"committed_records": passed.records, "lost_records": passed.lost_records, "lost_offsets": passed.lost_offsets}
+        for name, values in totals.items():
+            some = np.flatnonzero(values)
+            np.add.at(self._counters[name], rows.key[some] >> PAIR_BITS, values[some])
+        self._rates.passed(passed.records, steady_ms)
+        losing = (passed.lost_records > 0) | (passed.lost_offsets > 0)
+        self._losses.add(rows.key[losing], passed.lost_records[losing], passed.lost_offsets[losing], now_ms)
+
+
+def records_before(start: Longs, places: Places, ends: Ends, reads_uncommitted: Flags) -> tuple[Longs, Longs]:
+    """Records before each start that a group of that isolation gets, and the edition of that count; `ABSENT` twice where it is not
+    known."""
+    counted = ends.counted == KNOWN
+    at = (
+        (places.reason == KNOWN) & (places.offset == start),
+        counted & (start == ends.last_stable),
+        counted & (start == ends.high_watermark),
+    )
+    edition = np.select(at, (places.edition, ends.edition, ends.edition), ABSENT)
+    kept = np.select(at, (places.kept, ends.kept, ends.end_kept), ABSENT)
+    data = np.select(at, (places.data, ends.stable_data, ends.data), ABSENT)
+    return np.where(reads_uncommitted, data, kept), edition
