@@ -91,6 +91,10 @@ class AgentError(SegtailError):
         self.reason = reason
 
 
+class SameAgentError(AgentError):
+    """An address is another one of an agent that takes part already: nothing of it is missing."""
+
+
 class VersionError(AgentError):
     """The versions of job and agent do not work together. Another attempt changes nothing; ``reason`` is "protocol"."""
 

@@ -230,6 +230,19 @@ def test_of_two_with_one_name_the_one_whose_journal_the_job_knows_takes_part(hos
         twin.agent.close()
 
 
+def test_whoever_wants_everything_gets_it_of_no_two_agents_with_one_name(hosts: list[Host], tmp_path: Path) -> None:
+    """What the second has would be left out without a word in the exit status. One agent at two addresses leaves nothing out."""
+    twin = Host(tmp_path, 9, name="a1")
+    try:
+        with hosts[0].agent.served() as first, twin.agent.served() as second:
+            with pytest.raises(AgentError, match=r"it has the name of another agent, .* start each agent with a name of its own"):
+                Stream(first, second).reader._everything({})
+            both = Stream(first, first.replace("127.0.0.1", "localhost"))
+            assert list(both.reader._everything({})) == ["a1"]
+    finally:
+        twin.agent.close()
+
+
 def test_two_jobs_share_an_agent_and_each_gets_everything(hosts: list[Host]) -> None:
     with hosts[0].agent.served() as address:
         one, two = Stream(address, consumer="one"), Stream(address, consumer="two")

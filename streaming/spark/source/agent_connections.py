@@ -17,7 +17,7 @@ from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.logs import configure_worker
-from streaming.errors import AgentError, VersionError
+from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.spark.client.agent_client import NO_FILES, AgentClient, ClientFiles
 from streaming.spark.source.source_options import SourceOptions
 
@@ -204,8 +204,9 @@ def unwelcome(
             continue
         other, journal = taken.setdefault(status.agent, (address, status.journal))
         if other != address:
-            same = "it is the agent" if journal == status.journal else "it has the name of another agent, which is the one"
-            found[address] = AgentError(
+            is_same = journal == status.journal
+            same = "it is the agent" if is_same else "it has the name of another agent, which is the one"
+            found[address] = (SameAgentError if is_same else AgentError)(
                 f"agent at {address}: {same} at {other} ({status.agent}): each takes part once; start each agent with a name of its own: "
                 "segtail agent --name NAME",
                 Reason.SAME_NAME,

@@ -26,7 +26,7 @@ from streaming.common.pace.pace_files import write_check
 from streaming.common.pace.waiting import Hurry, Turns
 from streaming.common.rows import PACKED, Kind
 from streaming.common.workers import freeze_imports
-from streaming.errors import AgentError, quoted
+from streaming.errors import AgentError, SameAgentError, quoted
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
 from streaming.spark.source.sharding import by_shard, recall
@@ -97,7 +97,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             agents: what was planned by earlier runs.
 
         Raises:
-            AgentError: an agent cannot be reached.
+            AgentError: an agent cannot be reached, or has the name of another one.
         """
         registered_at = answered_at = time.monotonic()
         while True:
@@ -105,7 +105,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._register(addresses, agents)
             answers, now = agent_connections.ask_all(addresses, self._status, self._options.files), time.monotonic()
             errors = agent_connections.errors(addresses, self._options.files)
-            twins = [address for address, error in errors.items() if error.reason == Reason.SAME_NAME]
+            twins = [address for address, error in errors.items() if isinstance(error, SameAgentError)]
             missing = [address for address in addresses if address not in answers and address not in twins]
             waiting = [address for address, answer in answers.items() if address not in self._registered or not answer.caught_up]
             if missing or not addresses:
