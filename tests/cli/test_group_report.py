@@ -88,7 +88,10 @@ def test_each_group_has_a_head_its_partitions_as_they_come_and_what_is_about_the
     [
         ({}, "g: Classic Stable, 2 members; 4 records left in 3 partitions"),
         ({"lag_records_read_committed": 1, "members": 1, "partitions": 1}, "g: Classic Stable, 1 member; 1 record left in 1 partition"),
-        ({"lag_records_read_committed": 1, "unknown": 1}, "g: Classic Stable, 2 members; 1+ records left in 3 partitions"),
+        (
+            {"lag_records_read_committed": 1, "unknown": 1},
+            "g: Classic Stable, 2 members; 1+ records left in 3 partitions, 1 of them not counted",
+        ),
         ({"lag_records_read_committed": 0, "members": 0, "state": "Empty"}, "g: Classic Empty, 0 members; 0 records left in 3 partitions"),
         (
             {"lag_records_read_committed": -1, "members": -1, "type": "", "state": ""},

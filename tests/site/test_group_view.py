@@ -40,10 +40,15 @@ def test_findings_are_shown_as_severe_as_they_are_and_what_needs_nothing_is_not(
     findings = [
         GroupFinding(verdict="beyond_end", severity=WARNING, text="beyond the end"),
         GroupFinding(verdict="held", text="held up"),
+        GroupFinding(verdict="unknown", text="not known: why"),
         GroupFinding(verdict="fine", text="nothing"),
     ]
     found = viewed(findings=findings).verdicts
-    assert [(each.badge, each.tone, each.text) for each in found] == [("beyond_end", WARNING, "Beyond the end"), ("held", "", "Held up")]
+    assert [(each.badge, each.tone, each.text) for each in found] == [
+        ("beyond_end", WARNING, "Beyond the end"),
+        ("held", "", "Held up"),
+        ("unknown", "", "Not known: why"),
+    ]
 
 
 def test_partitions_of_a_group_are_sorted_by_the_oldest_record_that_is_shown() -> None:

@@ -107,7 +107,7 @@ def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     group = GroupDetail(at_ms=NOW_MS, summary=summary, partitions=[held, calm], findings=findings, **known)
     lines = group_lines(group, TIMES, WIDTH)
     found = facts(lines)
-    assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2+ records, 3.0 MiB, in 2 partitions")
+    assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2+ records, 3.0 MiB, in 2 partitions, 1 of them not counted")
     assert (found["last commit"], found["clients"], found["hosts"]) == ("2h ago", "c1, c2", "/h")
     texts = [line.text for line in lines]
     assert any(text.startswith("t-0: held: held up by an open transaction") for text in texts)

@@ -168,11 +168,12 @@ def scrub(**values: Any) -> ScrubStatus:
     return ScrubStatus(broker=1, log_dir="/d", corrupt_batches=places, **{"corrupt": 0, "unreadable": 0} | given | values)  # type: ignore[arg-type]
 
 
-def group(name: str = "billing", **values: Any) -> JudgedGroups:
-    """A group with one partition, judged."""
+def group(*others: dict[str, Any], name: str = "billing", **values: Any) -> JudgedGroups:
+    """A group with one partition, and with others that differ from it by this, judged."""
     given = {"committed": 5, "log_start": 0, "lag_offsets": 9, "lag_records_read_committed": 9, "next_append_ms": NOW_MS - 2 * HOUR}
-    partition = GroupPartition(topic="orders", partition=3, broker=1, **{"next_offset": 5} | given | values)
-    return judge_groups(snapshot_of(Group(name=name, partitions=[partition]), now_ms=NOW_MS), NOW_MS)
+    first = {"next_offset": 5} | given | values
+    partitions = [GroupPartition(topic="orders", partition=3 + at, broker=1, **first | each) for at, each in enumerate(({}, *others))]
+    return judge_groups(snapshot_of(Group(name=name, partitions=partitions), now_ms=NOW_MS), NOW_MS)
 
 
 @each_row("kind", CASES)
@@ -205,7 +206,7 @@ def test_a_transaction_that_holds_a_group_up_for_a_moment_is_no_problem() -> Non
 
 
 def test_a_consumer_on_a_console_may_stop() -> None:
-    assert kinds_of(around(agent(well()), groups=group("console-consumer-123", stopped_since_ms=OLD))) == []
+    assert kinds_of(around(agent(well()), groups=group(name="console-consumer-123", stopped_since_ms=OLD))) == []
 
 
 def test_of_a_broker_whose_numbers_are_old_nothing_is_reported_that_depends_on_time() -> None:
@@ -257,9 +258,32 @@ def test_what_the_scrub_finds_counts_for_the_log_that_has_it() -> None:
     assert only(around(agent(well()), table=table), "log_corrupt").command == "segtail dump --verify /data/orders-0"
 
 
+UNCOUNTED = {"lag_offsets": 700, "lag_records_read_committed": -1, "unknown": "filling"}
+
+
+@each_row(
+    "others, left",
+    [
+        ([{}], "18 records still to be read there."),
+        ([UNCOUNTED], "At least 9 records still to be read there; 1 partition is not counted."),
+        ([UNCOUNTED, UNCOUNTED], "At least 9 records still to be read there; 2 partitions are not counted."),
+    ],
+)
+def test_what_is_left_of_a_problem_is_a_sum_of_records_alone(others: list[dict[str, Any]], left: str) -> None:
+    of = around(agent(well()), groups=group(*others, stopped_since_ms=OLD))
+    assert only(of, "group_stopped").holds_back == left
+
+
+def test_offsets_stand_for_records_of_which_none_is_counted_and_are_called_so() -> None:
+    left = "700 offsets still to be read there, of which the records are not counted."
+    assert only(around(agent(well()), groups=group(stopped_since_ms=OLD, **UNCOUNTED)), "group_stopped").holds_back == left
+    nothing = UNCOUNTED | {"lag_offsets": -1}
+    assert only(around(agent(well()), groups=group(stopped_since_ms=OLD, **nothing)), "group_stopped").holds_back == ""
+
+
 def test_names_can_neither_hide_nor_pretend_anything() -> None:
     name = "a\x1b[2J\u202e<script>\n--help"
-    of = around(agent(well()), groups=group(name, stopped_since_ms=OLD))
+    of = around(agent(well()), groups=group(name=name, stopped_since_ms=OLD))
     found = only(of, "group_stopped")
     assert found.what.isprintable()
     assert found.group == name  # who shows it escapes it

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,10 +60,17 @@ HELD = replace(
 SERVER = "--bootstrap-server kafka-1:9092"
 
 
-def stated(*partitions: GroupPartition, name: str = "billing", redacted: bool = False, **facts: object) -> list[GroupFinding]:
-    """The findings about a group with these partitions."""
+def stated(
+    *partitions: GroupPartition, name: str = "billing", redacted: bool = False, doubtful: bool = False, **facts: object
+) -> list[GroupFinding]:
+    """The findings about a group with these partitions; ``doubtful``: nothing shows that one of the deleted offsets was a record."""
     group = Group(name=name, partitions=partitions, facts=facts)
-    judged = judge_groups(snapshot_of(group, now_ms=NOW), NOW)
+    snapshot = snapshot_of(group, now_ms=NOW)
+    if doubtful:
+        doubts = np.ones(len(snapshot.rows), np.bool_)
+        progress = replace(snapshot.progress, lost_ms=np.full(len(snapshot.rows), -1))
+        snapshot = replace(snapshot, found=replace(snapshot.found, loss_doubtful=doubts), progress=progress)
+    judged = judge_groups(snapshot, NOW)
     by_log = {(each.topic, each.partition): each for each in partitions}
     rows = [(row, by_log[log]) for row, log in enumerate(committed_logs(judged.snapshot))]
     every = [with_damage((of, judged.of_row(row))) for row, of in rows]
@@ -74,7 +82,7 @@ def stated(*partitions: GroupPartition, name: str = "billing", redacted: bool = 
         commands=Commands(server="kafka-1:9092", redacted=redacted).of_group(name, summary.type),
         bounds=BOUNDS,
         now_ms=NOW,
-        total=sum(each.lag for each in partitions if each.lag > 0),
+        whole=judged.commits.shares.of(0 if rows else -1),
     )
     return findings.all_of(every, list(judged.about(name)))
 
@@ -289,6 +297,64 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
         ("skewed", "orders", 4, "this partition has 99 % of the lag: 9,000 of 9,045 records"),
         ("no_members", "", -1, "no member since 2023-11-14T21:13:20Z (1h ago), and not everything is read"),
     ]
+
+
+UNCOUNTED = {"lag_records_read_committed": -1, "lag_records_read_uncommitted": -1, "lag_bytes": -1, "next_offset": -1}
+
+
+def skews(*partitions: GroupPartition) -> list[str]:
+    """What is said of the partition that has most of the lag."""
+    return [each.text for each in stated(*partitions) if each.verdict == "skewed"]
+
+
+def test_records_are_never_held_against_offsets() -> None:
+    """Of a compacted log offsets are many and records few: where one partition is not counted, offsets are compared of all of them."""
+    sparse = replace(READING, partition=4, lag_offsets=9000, unknown="filling", **UNCOUNTED)
+    dense = replace(READING, partition=5, lag_offsets=9100, lag_records_read_committed=200)
+    assert skews(sparse, dense) == [], "9,000 offsets are not 97 % of 9,200"
+    few = replace(dense, lag_offsets=1000, lag_records_read_committed=1000)
+    assert skews(sparse, few) == ["this partition has 90 % of the lag: 9,000 of 10,000 offsets"]
+    assert skews(replace(sparse, lag_offsets=999), replace(dense, lag_offsets=0, lag_records_read_committed=0)) == []
+    assert skews(few, replace(few, partition=6, lag_records_read_committed=5)) == [
+        "this partition has 99 % of the lag: 1,000 of 1,005 records"
+    ]
+
+
+def test_no_partition_has_most_of_a_lag_that_is_not_known() -> None:
+    late = replace(READING, partition=4, lag_records_read_committed=9000, lag_offsets=9000)
+    nowhere = replace(READING, partition=5, lag_offsets=-1, unknown="leader_not_observed", **UNCOUNTED)
+    assert skews(late, READING) == ["this partition has 99 % of the lag: 9,000 of 9,045 records"]
+    assert skews(late, READING, nowhere) == []
+    gone = replace(nowhere, unknown="topic_gone")
+    assert skews(late, READING, gone) == ["this partition has 99 % of the lag: 9,000 of 9,045 records"], "nothing is left of it"
+    assert skews(late, gone) == [], "there is no other"
+
+
+REASONS_BESIDE = ("leader_not_observed", "filling", "remote_log_start", "damaged", "commit_newer", "agent_version")
+
+
+@pytest.mark.parametrize("reason", REASONS_BESIDE)
+@pytest.mark.parametrize("verdict", ["lost", "went on", "stopped", "pending", "perhaps_lost"])
+def test_why_a_lag_is_not_known_is_reported_beside_what_was_found(reason: str, verdict: str) -> None:
+    unknown = replace(READING, unknown=reason, **UNCOUNTED)
+    beside = {
+        "lost": {"committed": 30, "lost_offsets": 10, "lost_records": 8},
+        "went on": {"lost_lately_records": 3, "lost_lately_offsets": 0, "lost_lately_ms": NOW - HOUR},
+        "stopped": {"stopped_since_ms": NOW - HOUR},
+        "pending": {"pending": [PendingOffset(producer_id=1, offset=2, coordinator=3, since_ms=NOW - HOUR)]},
+        "perhaps_lost": {"committed": 30, "lost_offsets": 10, "lost_records": -1},
+    }[verdict]
+    found = stated(replace(unknown, **beside), doubtful=verdict == "perhaps_lost")
+    assert {each.verdict for each in found} == {verdict.replace("went on", "lost"), "unknown"}
+    (doubt,) = (each for each in found if each.verdict == "unknown")
+    assert (doubt.severity, doubt.text) == ("", only(unknown).text if verdict != "went on" else f"not known: {REASONS[reason]}")
+
+
+def test_what_no_lag_is_needed_for_is_not_unknown() -> None:
+    assert [each.verdict for each in stated(replace(BEYOND, stopped_since_ms=NOW - HOUR))] == ["beyond_end", "stopped"]
+    lost = {"committed": 30, "lost_offsets": 10, "lost_records": 8}
+    assert [each.verdict for each in stated(replace(READING, unknown="topic_gone", **lost, **UNCOUNTED))] == ["lost"]
+    assert [each.verdict for each in stated(replace(READING, **lost))] == ["lost"]
 
 
 def test_every_kind_has_a_golden_text() -> None:
@@ -525,7 +591,9 @@ def test_every_partition_has_a_verdict_the_worst_come_first_and_their_order_is_t
         own = [one for one in found if (one.topic, one.partition) == (each.topic, each.partition) and one.verdict != "skewed"]
         assert own
         assert len({one.verdict for one in own}) == len(own)
-        assert len(own) == 1 or all(one.verdict in FINDINGS for one in own)
+        assert len(own) == 1 or all(one.verdict in FINDINGS or one.verdict == "unknown" for one in own)
+        broken = each.batch is not None and not each.batch.sound  # and that is why
+        assert broken or (each.unknown == "filling") <= ("unknown" in {one.verdict for one in own}), "whatever else was found"
     assert stated(*random.sample(partitions, len(partitions)), **facts) == found
     assert all(one.text and (one.command == "" or one.no_command == "") for one in found)
 
@@ -586,7 +654,9 @@ def test_a_group_whose_log_is_counted_anew_is_not_slower_than_its_producers() ->
 
 def test_a_group_that_stands_while_its_log_is_counted_anew_has_stopped_in_words() -> None:
     stands = {"unknown": "filling", "next_offset": -1, "next_timestamp_ms": -1, "lag_records_read_committed": -1, "lag_bytes": -1}
-    assert only(replace(READING, stopped_since_ms=NOW - HOUR, **stands)).text == (
+    stopped, unknown = stated(replace(READING, stopped_since_ms=NOW - HOUR, **stands))
+    assert unknown.verdict == "unknown"
+    assert stopped.text == (
         "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although records were readable; 50 offsets "
         "left. The disk does not show what its consumers do with the record"
     )

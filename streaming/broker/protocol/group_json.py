@@ -82,7 +82,7 @@ class GroupSummary(PublicMessage):
 
     @property
     def lag(self) -> int:
-        """As in `GroupPartition`: the sums over its partitions."""
+        """The records of its partitions that are counted, or their offsets if none is; never the sum of both."""
         return _lag(self)
 
 
@@ -274,7 +274,8 @@ class GroupFinding(PublicMessage):
     """A finding about a partition, or about the group: then ``topic`` is "" and ``partition`` -1.
 
     ``verdict``: a label of `streaming.broker.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``:
-    since when it is so. ``lag``: what is left, records, or offsets where those are not known. ``text``: a sentence without a period.
+    since when it is so. ``lag``: what is left, records, or offsets where those are not known; of the group, as `GroupSummary.lag`.
+    ``text``: a sentence without a period.
     ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason.
     """
 

@@ -15,6 +15,7 @@ from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNIN
 from streaming.cluster.verdicts.group_catching_up import outruns
 from streaming.cluster.verdicts.group_danger import endangered_losses
 from streaming.cluster.verdicts.group_held import held_up
+from streaming.cluster.verdicts.group_skew import Shares, shares, skewed
 from streaming.cluster.verdicts.group_stands import stands_still
 from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Flags, Longs
@@ -25,8 +26,8 @@ FirstPending = Mapping[tuple[str, str, int], int]
 _MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
 """Who may miss what is lost."""
 
-_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.PERHAPS_LOST)
-"""Verdicts beside which something is said of how the group goes on."""
+_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.PERHAPS_LOST, GroupVerdict.LOST)
+"""Verdicts that do not decide how the group goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,12 +36,13 @@ class CommitVerdicts:
 
     ``severity``: of each verdict (a row), `ABSENT` where it is not so. ``since_ms``: since when, Unix milliseconds, for the verdicts of
     which that is known; `ABSENT` where it is not. ``lag``: what is left: records, or offsets where those are not known; `ABSENT` if neither
-    is.
+    is. It is no summand: ``shares`` has what is compared and added up.
     """
 
     severity: Codes
     since_ms: Mapping[GroupVerdict, Longs]
     lag: Longs
+    shares: Shares
 
 
 def commit_verdicts(
@@ -70,6 +72,7 @@ class _Judge:
         self._snapshot, self._now_ms, self._bounds = snapshot, now_ms, bounds
         pairs, lags = snapshot.pairs, snapshot.found.lags
         self._lag = np.where(lags.left >= 0, lags.left, lags.offsets)
+        self._shares = shares(snapshot)
         pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
         self._pair_held_ms = earliest_of(snapshot.progress.held_since_ms, pairs.first)[pair]
         self._pair_stopped = (pairs.stopped > 0)[pair]
@@ -105,11 +108,8 @@ class _Judge:
         for verdict, flags in holds.items():
             severity[verdict, flags] = SEVERITY[verdict]
         self._lower(severity)
-        went_on = holds[GroupVerdict.LOST] & (self._snapshot.found.lags.below <= 0)
-        others = [flags for verdict, flags in holds.items() if verdict not in (*_BESIDE, GroupVerdict.LOST)]
-        finds = np.logical_or.reduce([holds[GroupVerdict.LOST] & ~went_on, *others])
         calmest = self._calm()
-        calm = ~finds & ((calmest == GroupVerdict.UNKNOWN) | ~(holds[GroupVerdict.PERHAPS_LOST] | went_on))
+        calm = self._is_reported(holds, calmest == GroupVerdict.UNKNOWN)
         severity[calmest[calm], calm] = CALM
         return CommitVerdicts(
             severity=severity,
@@ -120,7 +120,19 @@ class _Judge:
                 GroupVerdict.PENDING: self._pending_ms,
             },
             lag=self._lag,
+            shares=self._shares,
         )
+
+    def _is_reported(self, holds: Mapping[GroupVerdict, Flags], unknown: Flags) -> Flags:
+        """Where the calm verdict is said too. Why a lag is not known is said beside whatever was found; a finding decides all else, but
+        what was lost does not show what is not known of the rest.
+        """
+        reason = self._snapshot.found.lags.reason
+        uncounted = unknown & (reason != KNOWN) & (reason != CODES[LagReason.BEYOND])
+        decides = np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict not in _BESIDE])
+        lost = holds[GroupVerdict.LOST] | holds[GroupVerdict.PERHAPS_LOST]
+        reported: Flags = uncounted | (~decides & (unknown | ~lost))
+        return reported
 
     def _findings(self) -> dict[GroupVerdict, Flags]:
         """Where each verdict is so that somebody should look at."""
@@ -135,7 +147,7 @@ class _Judge:
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
             GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
             GroupVerdict.STOPPED: found.stopped,
-            GroupVerdict.SKEWED: self._skewed(),
+            GroupVerdict.SKEWED: skewed(self._snapshot, self._shares, bounds),
             GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped,
         }
 
@@ -190,17 +202,6 @@ class _Judge:
         falls_back = (rate >= 0) & (rate < self._appended) & (self._appended >= bounds.slower_from_rate)
         slower: Flags = falls_back & (self._lag > 0) & (self._snapshot.found.lags.reason == KNOWN) & ~self._keeps_up
         return slower
-
-    def _skewed(self) -> Flags:
-        """The partition that has most of its group's lag, if there are others."""
-        rows, bounds, left = self._snapshot.rows, self._bounds, np.maximum(self._lag, 0)
-        total, most, count = (np.zeros(len(rows.group_names), np.int64) for _ in range(3))
-        np.add.at(total, rows.group, left)
-        np.maximum.at(most, rows.group, left)
-        np.add.at(count, rows.group, 1)
-        skewed = (count > 1) & (total >= bounds.skewed_records) & (most >= bounds.skewed_share * total)
-        flags: Flags = skewed[rows.group] & (left == most[rows.group])
-        return flags
 
 
 def waits_longer(since_ms: Longs, now_ms: int, after_ms: int) -> Flags:

@@ -11,6 +11,7 @@ from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
+from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
 from streaming.kafka.groups.group_states import GroupState
 
 _NO_COMMAND = Command()
@@ -38,14 +39,14 @@ class GroupFindings:
 
     Args:
         commands: for its cluster, and for the group.
-        total: what is left in all of its partitions.
+        whole: its lag, of which partitions have a part.
     """
 
     summary: GroupSummary
     commands: GroupCommands
     bounds: GroupBounds
     now_ms: int
-    total: int = 0
+    whole: WholeLag = UNKNOWN_LAG
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -53,7 +54,7 @@ class GroupFindings:
         Args:
             about: what is to be said of the group as a whole.
         """
-        every = [(judgement, self.of_group(judgement), -self.total) for judgement in about]
+        every = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about]
         for partition, judgements in partitions:
             every += [
                 (judgement, self.of_partition(partition, judgement), order(judgement.verdict, partition.lag, partition.loss_ms))
@@ -66,7 +67,7 @@ class GroupFindings:
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
-        return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.total)
+        return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.summary.lag)
 
     def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:
         """What is said of one of its partitions."""
@@ -108,7 +109,7 @@ class GroupFindings:
             case GroupVerdict.SLOWER:
                 return words.slower(partition), _NO_COMMAND
             case GroupVerdict.SKEWED:
-                return words.skewed(partition.lag, self.total), _NO_COMMAND
+                return words.skewed(partition, self.whole), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words), _NO_COMMAND
 
     @property

@@ -9,13 +9,14 @@ import numpy as np
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
-from streaming.common.formatting import format_count
+from streaming.common.formatting import format_be, format_count
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
 
@@ -32,14 +33,36 @@ class _Subject(NamedTuple):
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """The commits that a problem is about, that with the largest lag first, and partitions without a commit."""
+    """The commits that a problem is about, that with the largest lag first, and partitions without a commit.
+
+    ``records``: what is left of the partitions whose records are counted, `ABSENT` if none is; ``uncounted``: how many are not.
+    ``offsets``: those of the commits, as far as they are known.
+    """
 
     about: _Subject
     rows: Sequence[int]
-    lag: int
-    uncommitted: Sequence[int] = ()
+    uncommitted: Sequence[int]
+    records: int
+    uncounted: int
+    offsets: int
+
+    @property
+    def lag(self) -> int:
+        """By which the largest come first."""
+        return self.records if self.records >= 0 else self.offsets
+
+    @property
+    def left(self) -> str:
+        """What is left, in words: records are added up alone."""
+        if self.records < 0:
+            offsets = format_count(self.offsets, "offset")
+            return f"{offsets} still to be read there, of which the records are not counted." if self.offsets else ""
+        if self.uncounted:
+            count, be = format_count(self.uncounted, "partition"), format_be(self.uncounted)
+            return f"At least {format_count(self.records, 'record')} still to be read there; {count} {be} not counted."
+        return f"{format_count(self.records, 'record')} still to be read there." if self.records else ""
 
 
 def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
@@ -69,7 +92,20 @@ def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_R
                 those = sorted(
                     by_subject.get(about, ()), key=lambda row: (order(verdict, int(lags[row]), int(loss_ms[row])), rows.partition[row])
                 )
-                yield _Rows(about, those, sum(max(int(lags[row]), 0) for row in those), without.get(about, ()))
+                yield _rows(judged.snapshot.found.lags, about, those, without.get(about, ()))
+
+
+def _rows(lags: Lags, about: _Subject, rows: Sequence[int], uncommitted: Sequence[int]) -> _Rows:
+    left, offsets = lags.left[list(rows)], lags.offsets[list(rows)]
+    counted = left >= 0
+    return _Rows(
+        about=about,
+        rows=rows,
+        uncommitted=uncommitted,
+        records=int(left[counted].sum()) if counted.any() else ABSENT,
+        uncounted=int((~counted).sum()) + len(uncommitted),
+        offsets=int(np.maximum(offsets, 0).sum()),
+    )
 
 
 def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict) -> dict[_Subject, list[int]]:
@@ -116,7 +152,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         partition=only(partitions),
         group=about.group,
         since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
-        holds_back=kind.costs or (f"{format_count(each.lag, 'record')} still to be read there." if each.lag else ""),
+        holds_back=kind.costs or each.left,
         command=command if command != Command() else circumstances.commands.why(about.group),
     )
     return replace(problem, severity=judgements[0].word)

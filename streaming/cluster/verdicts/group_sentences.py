@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
 from streaming.cluster.verdicts.group_resets import ResetWords, reset_words
+from streaming.cluster.verdicts.group_skew import WholeLag
 from streaming.common.formatting import format_age, format_count, format_duration, format_name, format_size, format_time
 from streaming.kafka.groups.group_states import GroupType
 
@@ -225,9 +226,10 @@ class Sentences:
             f"{self._left(partition)}"
         )
 
-    def skewed(self, lag: int, total: int) -> str:
+    def skewed(self, partition: GroupPartition, whole: WholeLag) -> str:
         """One partition is the problem."""
-        return f"this partition has {100 * lag // total} % of the lag: {lag:,} of {format_count(total, 'record')}"
+        part, noun = (partition.lag_offsets, "offset") if whole.in_offsets else (partition.records_left, "record")
+        return f"this partition has {100 * part // whole.total} % of the lag: {part:,} of {format_count(whole.total, noun)}"
 
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""

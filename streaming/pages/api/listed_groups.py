@@ -1,6 +1,6 @@
 """The messages about consumer groups, from judged columns: a page of all groups, and one group with its partitions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupPartition, GroupSummary, ReadMoments
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_details import GroupDetails
@@ -176,7 +176,7 @@ class ListedGroups:
         waiting = self.judged.uncommitted.get(name, {})
         judged += [(of, [waiting[of.topic, of.partition]]) for of in messages.uncommitted(name)]
         about, facts = list(self.judged.about(name)), snapshot.groups.get(name)
-        findings = self.findings(summary, judged).all_of(judged, about)
+        findings = self.findings(summary, int(self.totals.number[item])).all_of(judged, about)
         worst = min((*about, *(judgements[0] for _, judgements in judged)), default=self._worst[item])
         return GroupDetail(
             at_ms=self.judged.now_ms,
@@ -190,15 +190,15 @@ class ListedGroups:
             hosts=[] if facts is None else list(facts.hosts),
         )
 
-    def findings(self, summary: GroupSummary, judged: Sequence[tuple[GroupPartition, object]] = ()) -> GroupFindings:
-        """Makes the findings about one group."""
+    def findings(self, summary: GroupSummary, number: int) -> GroupFindings:
+        """Makes the findings about one group; ``number``: its number among the names of the snapshot, `ABSENT` without a commit."""
         commands = self.commands(summary)
         return GroupFindings(
             summary=summary,
             commands=commands.of_group(summary.group, summary.type),
             bounds=self.judged.bounds,
             now_ms=self.judged.now_ms,
-            total=sum(of.lag for of, _ in judged if of.lag > 0),
+            whole=self.judged.commits.shares.of(number),
         )
 
     def _largest(self, name: str) -> list[int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import is_finding
-from streaming.common.formatting import NONE, format_name
+from streaming.common.formatting import NONE, format_count, format_name
 from streaming.pages.listings.list_cells import Cell, Times, Unit, length, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
@@ -26,6 +26,12 @@ def records_left_cell(row: GroupSummary, _: Times) -> Cell:
     """What is left to read, by the isolation of the group; a plus sign where that of some partition is not known."""
     known = row.records_left
     return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}")
+
+
+def counted_in(row: GroupSummary) -> str:
+    """In how many partitions that is left, and of how many it is not known: these are not in the sum."""
+    every = format_count(row.partitions, "partition")
+    return f"{every}, {row.unknown:,} of them not counted" if row.unknown and row.records_left >= 0 else every
 
 
 def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:

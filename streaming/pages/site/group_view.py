@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
-from streaming.broker.protocol.group_verdicts import is_finding
+from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count, format_name
@@ -53,7 +53,7 @@ def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
         UsageError: the query asks for what is not there.
     """
     name = detail.summary.group
-    findings = [each for each in detail.findings if is_finding(each)]
+    findings = [each for each in detail.findings if is_finding(each) or each.verdict in NOT_KNOWN]
     omitted = len(findings) - _MOST_VERDICTS
     return GroupView(
         title=format_name(name, 255),

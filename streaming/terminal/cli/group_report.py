@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.common.formatting import format_count, format_list, format_name, format_time
+from streaming.pages.listings.group_list import counted_in
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
@@ -95,7 +96,7 @@ def head(group: GroupDetail) -> str:
         if of.records_left >= 0
         else "records left not known"
     )
-    return f"{format_name(of.group)}: {state}{members}; {left} in {format_count(of.partitions, 'partition')}"
+    return f"{format_name(of.group)}: {state}{members}; {left} in {counted_in(of)}"
 
 
 def _records(count: int, unknown: int) -> str:

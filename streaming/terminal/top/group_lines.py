@@ -3,7 +3,7 @@
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.common.formatting import format_count, format_name
-from streaming.pages.listings.group_list import records_left_cell
+from streaming.pages.listings.group_list import counted_in, records_left_cell
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times, place, size, word
 from streaming.pages.listings.text_table import text_table
@@ -32,7 +32,7 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine
                 ),
                 (
                     "left",
-                    f"{records_left_cell(of, times).text} records, {size(of.lag_bytes)}, in {format_count(of.partitions, 'partition')}",
+                    f"{records_left_cell(of, times).text} records, {size(of.lag_bytes)}, in {counted_in(of)}",
                 ),
                 ("last commit", times.of(of.last_commit_ms)),
                 ("clients", ", ".join(map(format_name, group.clients))),
