@@ -50,6 +50,8 @@ def test_what_was_deleted_since_the_job_looked_is_lost_and_not_in_remote_storage
     snapshot = job.round(1)
     assert verdict(job) == ("lost", 4, str(LagReason.FILLING))
     assert snapshot.found.lags.below.tolist() == [2]
+    assert job.round(1).found.lags.below.tolist() == [2]
+    assert verdict(job) == ("lost", 4, ""), "the rest is asked for where the log begins, though its agent has not reported that yet"
     job.put(end=10, log_start_offset=4, facts=facts((4, 300, 10), configs=KNOWN))
     job.round(1)
     assert verdict(job) == ("lost", 4, "")

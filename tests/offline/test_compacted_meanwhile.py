@@ -3,17 +3,20 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.segment_files import Segment, list_segments
+from streaming.broker.ladder.count_log import CountedLog
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.terminal.offline import coordinator_logs, local_agent
 from streaming.terminal.offline.group_reading import read_groups
+from streaming.terminal.offline.local_agent import count_directory
 from tests.builders import NOW, batch, log_dir, partition
 from tests.group_answers import Groups, detailed
 from tests.swaps import Swap, listing_passes
@@ -153,3 +156,72 @@ def test_what_was_deleted_does_not_come_back_when_its_tombstone_is_cleaned_away(
 
     assert offsets(broker.read(clean)) == RIGHT
     assert windows[0] > 1
+
+
+def after_counting(monkeypatch: pytest.MonkeyPatch, log: PartitionLog, *acts: Callable[[], None]) -> list[Callable[[], None]]:
+    """Things happen to a log, one after each time that it was counted; returns those that have not happened."""
+    left = [*acts]
+
+    def counted(directory: Path, *rest: Any) -> CountedLog:
+        done = count_directory(directory, *rest)
+        if directory == log.directory and left:
+            left.pop(0)()
+        return done
+
+    monkeypatch.setattr(local_agent, "count_directory", counted)
+    return left
+
+
+def retention(log: PartitionLog, base_offset: int) -> Callable[[], None]:
+    """Delete a segment, as the broker does."""
+
+    def delete() -> None:
+        for path in log.directory.glob(f"{base_offset:020}.*"):
+            path.rename(f"{path}.deleted")
+
+    return delete
+
+
+def lags(groups: Groups) -> dict[str, tuple[str, int, int]]:
+    """Why the lag of each group is not known, its log start, and the records that are left."""
+    partitions = [(group.summary.group, of) for group in groups.groups for of in group.partitions]
+    return {name: (of.unknown, of.log_start, of.lag_records_read_committed) for name, of in partitions}
+
+
+@pytest.mark.parametrize("steps", range(1, STEPS + 1))
+def test_files_that_are_swapped_after_they_were_counted_are_counted_again(
+    broker: Compacting, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    left = after_counting(monkeypatch, broker.orders, lambda: data_swap(broker).upto(steps))
+    assert {(unknown, start) for unknown, start, _ in lags(broker.read()).values()} == {("", 0)}
+    assert not left
+
+
+def test_what_is_deleted_after_the_log_start_was_read_is_lost_and_the_rest_is_counted(
+    broker: Compacting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_agent, "list_segments", lambda directory: [retention(broker.orders, 0)()] and list_segments(directory))
+    groups = broker.read()
+    assert lags(groups) == dict.fromkeys(RIGHT, ("", 40, 58))
+    assert {group.summary.verdict for group in groups.groups if group.partitions} == {"lost"}
+
+
+def test_what_is_deleted_again_and_again_is_looked_at_again(broker: Compacting, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = after_counting(monkeypatch, broker.orders, retention(broker.orders, 0), retention(broker.orders, 40))
+    assert (lags(broker.read()), left) == (dict.fromkeys(RIGHT, ("", 80, 18)), [])
+
+
+def test_a_log_that_changes_each_time_is_not_looked_at_for_ever(broker: Compacting, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, copy = broker.orders.segments[0].path("log"), broker.orders.directory.parent / "copy"
+
+    def exchange() -> None:
+        copy.write_bytes(first.read_bytes())
+        copy.replace(first)
+
+    left = after_counting(monkeypatch, broker.orders, *[exchange] * 9)
+    groups = broker.read()
+    assert lags(groups) == dict.fromkeys(RIGHT, ("filling", 0, -1))
+    assert len(left) == 9 - 3
+    assert {each.text for group in groups.groups for each in group.findings if each.topic} == {
+        "not known: segments of the partition were deleted while they were read here; ask again, or ask a job"
+    }

@@ -15,7 +15,7 @@ from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagReason, Lags, lags
+from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagReason, Lags, Places, lags
 from streaming.cluster.consumers.group_logs import (
     GroupLogs,
     LogNumbers,
@@ -158,6 +158,7 @@ class GroupTracker:
         rows, beyond = self._newer.take(rows, logs.log_end[logs.of_row], data_ms[logs.of_row], view.steady_ms)
         commits = _with_late(replace(commits, rows=rows), self._late(view))
         self._memory.begin(rows, view.steady_ms)
+        self._logs = logs
         reason = _commit_reasons(commits, logs)
         self._round = _Round(
             view=view,
@@ -171,9 +172,13 @@ class GroupTracker:
         return list(about_ends(logs, self._ends.wanted(logs)))
 
     def ask(self, most: Callable[[str], int] = lambda _: MOST_ASKED) -> list[Question]:
-        """What agents have to be asked then, each for so many positions of commits at most."""
+        """What agents have to be asked then, each for so many positions of commits at most.
+
+        Answers may show that logs begin later than their agents knew, so that there is more to ask in the same round.
+        """
         rows, logs = self._round.commits.rows, self._round.logs
-        ends = self._ends.ends(logs).take(logs.of_row)
+        self._logs, _ = self._with_deletions()
+        ends = self._ends.ends(self._logs).take(logs.of_row)
         start = starts(rows, ends.log_start)
         none, reads_uncommitted = np.zeros(len(rows), np.bool_), self._round.reads_uncommitted
         here = self._places.wanted(start, ends, self._round.moved[logs.of_row], reads_uncommitted)
@@ -187,7 +192,13 @@ class GroupTracker:
         )
         questions = list(about_commits(logs, rows.key, wanted, most))
         self.left = len(wanted) - sum(len(question.key) for question in questions)
+        self._round = replace(self._round, moved=np.zeros(len(logs.code), np.bool_))  # what that makes old is asked once in a round
         return questions
+
+    def _with_deletions(self) -> tuple[GroupLogs, Places]:
+        """The logs, as far on as positions show that they begin, and the positions."""
+        start = starts(self._round.commits.rows, self._logs.log_start[self._logs.of_row])
+        return with_deletions(self._logs, self._places.places, start, self._round.view.retention, once=self._round.view.once)
 
     def answer(self, question: Question, positions: pa.Table) -> None:
         """Take an agent's answer. What comes in a later round still says where commits are, but not where logs end."""
@@ -231,8 +242,7 @@ class GroupTracker:
     def finish(self) -> GroupSnapshot:
         """The round is over: what it has found out."""
         view, commits = self._round.view, self._round.commits
-        rows, start = commits.rows, starts(commits.rows, self._round.logs.log_start[self._round.logs.of_row])
-        logs, places = with_deletions(self._round.logs, self._places.places, start, view.retention)
+        rows, (logs, places) = commits.rows, self._with_deletions()
         ends = self._ends.ends(logs).take(logs.of_row)
         start = starts(rows, ends.log_start)
         done = done_between(rows, rows.offset, start)

@@ -27,6 +27,7 @@ from streaming.broker.watcher.tail import Tail
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_logs import TopicPartition
 from streaming.cluster.consumers.group_partitions import GroupPartitions, open_since
+from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
 from streaming.cluster.verdicts.commands import Commands
@@ -63,6 +64,9 @@ from streaming.terminal.offline.single_reading import SingleReading, see_twice
 
 _PARTS_OF_SECOND = 10
 """What is read in this part of a second by `read_rate` is little."""
+
+_MORE_LOOKS = 2
+"""So often logs are looked at again of which files were taken away while they were counted."""
 
 _MOST_READINGS = 5
 """So often coordinators' logs are read on that grow as fast as they are read."""
@@ -260,19 +264,46 @@ def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping
 
 
 def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> GroupSnapshot:
-    """The only round. Logs are counted only from the first offset on that a commit needs, or from the last stable one before it."""
+    """The only round. Logs are counted only from the first offset on that a commit needs, or from the last stable one before it.
+
+    Retention and cleaners may take files away meanwhile. Such logs are counted again, and asked for where they begin now.
+    """
     about_ends = tracker.begin(view)
-    about_commits = tracker.ask(lambda _: sys.maxsize)
+    about_commits = tracker.ask(_without_limit)
+    begins = _begins(about_commits)
+    agent.count(begins)
+    questions = [*about_ends, *about_commits]
+    _answer(tracker, agent, questions)
+    for _ in range(_MORE_LOOKS):
+        if replaced := begins.keys() & agent.replaced:
+            agent.count({key: begins[key] for key in replaced})
+            _answer(tracker, agent, questions)
+        later = tracker.ask(_without_limit)
+        if not (replaced or later):
+            break
+        questions += later
+        _answer(tracker, agent, later)
+    return tracker.finish()
+
+
+def _begins(about_commits: Iterable[Question]) -> dict[LogKey, int]:
+    """From which offset on each log has to be counted."""
     begins: dict[LogKey, int] = {}
     for question in about_commits:
         columns = (question.asked[name].to_pylist() for name in ("broker", "topic", "partition", "topic_id", "offset"))
         for broker, topic, partition, topic_id, offset, stable in zip(*columns, question.stable.tolist(), strict=True):
             key = LogKey(broker, topic, partition, topic_id)
             begins[key] = min(offset, stable, begins.get(key, offset))
-    agent.count(begins)
-    for question in (*about_ends, *about_commits):
+    return begins
+
+
+def _answer(tracker: GroupTracker, agent: LocalAgent, questions: Iterable[Question]) -> None:
+    for question in questions:
         tracker.answer(question, agent.positions(question.asked))
-    return tracker.finish()
+
+
+def _without_limit(_: str) -> int:
+    return sys.maxsize
 
 
 def _read_on(logs: CoordinatorLogs, few_bytes: int) -> None:

@@ -31,7 +31,7 @@ A = TypeVar("A")
 _TRIES = 3
 
 _EDITION = "counted"
-"""A log is counted once, so all positions of it can be compared."""
+"""All positions of a log can be compared: after it was counted again, whoever compares them has to ask for all of them again."""
 
 
 class LocalAgent:
@@ -51,10 +51,13 @@ class LocalAgent:
         """What could not be read, or is damaged, in sentences."""
         self.doubted: set[LogKey] = set()
         """The logs that they are about, if these were to be counted."""
+        self.replaced: set[LogKey] = set()
+        """The logs of which files were deleted or replaced since they were counted, so that positions are not known."""
 
     def count(self, begins: Mapping[LogKey, int]) -> None:
         """Count logs, each from an offset on. Of the others, and of what is before, no position is known."""
         for key, begin in begins.items():
+            self.replaced.discard(key)
             before = len(self.doubts)
             self._counted[key] = self._count(self._directories[key], begin)
             if len(self.doubts) > before:
@@ -95,7 +98,10 @@ class LocalAgent:
         counted = self._counted[key]
         if counted is None:
             return ((_EDITION, Position(offset, PositionState.DAMAGED)) for offset in offsets)
-        return ((_EDITION, position) for position in map(_as_damage, counted.positions(offsets, upto, reads_uncommitted=reads_uncommitted)))
+        found = counted.positions(offsets, upto, reads_uncommitted=reads_uncommitted)
+        if any(position.state is PositionState.FILLING for position in found):
+            self.replaced.add(key)
+        return ((_EDITION, position) for position in map(_as_damage, found))
 
     def _count(self, directory: Path, begin: int) -> CountedLog | None:
         try:
@@ -105,7 +111,8 @@ class LocalAgent:
             self.doubts.append(f"{format_word(str(directory))} cannot be counted: {error}")
             return None
         if damage := counted.damage(begin):
-            self.doubts.append(f"what groups have left to read is not known where it is damaged: {damage}. {damage_advice(directory)}")
+            doubt = f"what groups have left to read is not known where it is damaged: {damage}. {damage_advice(directory)}"
+            self.doubts += [doubt] if doubt not in self.doubts else []
         return counted
 
 
