@@ -11,10 +11,14 @@ import pytest
 from streaming.broker.protocol.group_json import BatchCheck, GroupPartition
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.view.view import view
 from streaming.common.settings import Settings
 from streaming.pages.api import listed_groups
+from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
 from streaming.pages.site.judged_looks import JudgedLooks
@@ -102,6 +106,20 @@ def test_what_is_made_of_table_and_groups_is_as_of_the_older_of_both(state: Stat
     later = [state.status().at_ms for _ in range(3)]
     assert {*later, state.problems().at_ms} == {NOW}
     assert state.partitions().at_ms > NOW
+
+
+def test_what_the_details_of_groups_look_up_is_indexed_once_for_all_of_them() -> None:
+    made = []
+    seen = new_table().snapshot(NOW / 1000)
+
+    def messages() -> GroupPartitions:
+        made.append(GroupPartitions(SNAPSHOT, view(seen), seen.topic_names))
+        return made[-1]
+
+    groups = ListedGroups(judged=judge_groups(SNAPSHOT, NOW), results=GroupResults(SNAPSHOT, lambda _: True), messages=messages)
+    details = [groups.named(name) for name in "abca"]
+    assert [each and each.summary.group for each in details] == [*"abca"]
+    assert len(made) == 1
 
 
 class Checked:

@@ -57,9 +57,7 @@ class GroupDetails:
     """
 
     def __init__(self, messages: GroupPartitions, agents: Mapping[str, GroupAgent], ask: AgentCall) -> None:
-        logs = messages.snapshot.logs
-        named = zip(logs.topics, logs.partition.tolist(), strict=True)  # one is there twice if commits name it by name and by id
-        self._agent: dict[TopicPartition, str] = dict(zip(named, logs.agents, strict=True))
+        self._agent = messages.agents
         self._messages, self._agents, self._ask = messages, agents, ask
 
     def staked(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:

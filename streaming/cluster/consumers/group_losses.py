@@ -28,12 +28,14 @@ def losses_of(
         return NOTHING.spread(_NONE, len(items))
     owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
     known = np.flatnonzero(where[owner] == items)
-    mean = mean_rates(listed.logs, now_ms)
+    concerned, owner = np.unique(owner[known], return_inverse=True)  # one group reads few of all logs
+    logs, where = listed.logs.take(concerned), where[concerned]
+    mean = mean_rates(logs, now_ms)
     growth = Growth(
         rate=mean if rates is None else np.where(rates[where] >= 0, rates[where], mean),
         active_first_ms=observed.columns["active_first_timestamp"][where],
     )
-    return losses(listed.logs, growth, owner[known], offsets[known], now_ms).spread(known, len(items))
+    return losses(logs, growth, owner, offsets[known], now_ms).spread(known, len(items))
 
 
 def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:

@@ -22,7 +22,7 @@ NOT_COMMITTED = "not_committed"
 
 
 class GroupPartitions:
-    """Makes messages from one snapshot. For one thread.
+    """Makes messages from one snapshot; what it looks up is indexed once, and nothing changes it. For several threads.
 
     Args:
         logs: the logs, with their limits and open transactions.
@@ -34,8 +34,10 @@ class GroupPartitions:
         self._logs = logs
         self._replicas = current_replicas(logs.observed)
         self._waits = _Waits(logs, topics)
-        named = zip(snapshot.logs.topics, snapshot.logs.partition.tolist(), strict=True)  # one is there twice if commits also name it by id
+        named = [*zip(snapshot.logs.topics, snapshot.logs.partition.tolist(), strict=True)]  # one is there twice if named by id, too
         self._rates: dict[TopicPartition, float] = dict(zip(named, snapshot.byte_rate.tolist(), strict=True))
+        self.agents: dict[TopicPartition, str] = dict(zip(named, snapshot.logs.agents, strict=True))
+        """The names of those that read each log."""
         self._pending = pending_by_group(snapshot.pending)
 
     def committed(self, rows: Sequence[int]) -> list[GroupPartition]:

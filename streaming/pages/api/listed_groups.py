@@ -161,13 +161,23 @@ class ListedGroups:
 
     def named(self, given: str) -> GroupDetail | None:
         """One group by its whole name or by the short form that is shown; None if there is none with this name, or it is not exported."""
-        items = {name: item for item, name in enumerate(self.totals.names)}
+        items = self._items
         return next((self.detail(items[name]) for name in possible_names(given) if name in items), None)
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        """The place of each group among the names."""
+        return {name: item for item, name in enumerate(self.totals.names)}
+
+    @cached_property
+    def _messages(self) -> GroupPartitions:
+        """Those of all groups: what they look up is indexed once, however many groups are asked for."""
+        return self.messages()
 
     def detail(self, item: int) -> GroupDetail:
         """One group with its partitions, by its place among the names."""
         snapshot, name, summary = self.snapshot, self.totals.names[item], self.summary(item)
-        rows, messages = self._largest(name), self.messages()
+        rows, messages = self._largest(name), self._messages
         committed = messages.committed(rows)
         details = self.details(messages)
         if details is not None:
