@@ -145,7 +145,6 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         not_understood={},
         omitted=0,
         appended_rate=np.array([by_log[log].appended_rate for log in logs]),
-        byte_rate=np.full(len(logs), -1.0),
     )
 
 

@@ -11,7 +11,6 @@ deleted.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.reading_pace import Paces, paces
@@ -123,22 +122,6 @@ def _due(logs: SegmentColumns, goes: Longs, owner: Longs, item: Longs, checked_m
         if not more.any():
             return until
         until[more] += 1
-
-
-def mean_rates(logs: SegmentColumns, now_ms: int) -> NDArray[np.float64]:
-    """Bytes a second by which each log has grown, as its list of segments shows it: from the newest record of its first segment to now.
-
-    It is 0 for a log of one segment, whose times show nothing about its beginning. It is 0, too, if nothing was appended for longer than a
-    segment took to fill, and longer than a check interval: such a log has stopped, and its mean rate would put off its growth for ever.
-    """
-    span = np.maximum(now_ms - logs.largest[logs.first], 1) / 1000
-    grown = logs.bytes_between(logs.first + 1, logs.last + 1)
-    written_ms = np.maximum(logs.largest[logs.last] - logs.largest[logs.first], 0) // np.maximum(logs.count - 1, 1)
-    # a producer's timestamps may be hours old in a backfill: then the time of the file shows the append
-    idle_ms = now_ms - np.maximum(logs.largest[logs.last], logs.modified[logs.last])
-    stopped = idle_ms > np.maximum(written_ms, logs.limit("check_interval_ms"))
-    rates: NDArray[np.float64] = np.where(logs.unknown[logs.first] | stopped, 0.0, grown / span)
-    return rates
 
 
 def _may_go(passes: RetentionPasses, logs: SegmentColumns) -> Flags:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
+from streaming.rules.retention_passes import Growth
 from streaming.rules.segment_columns import SegmentColumns
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,32 @@ def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int, window_ms: int
     span = now_ms - since
     known = (span >= LEAST_MS) & ((first_ms >= 0) | (since > start[logs.first]) | (logs.total == 0))
     return np.where(known, appended / np.maximum(span, 1), np.nan)
+
+
+def growth_now(logs: SegmentColumns, watched: Floats, active_first_ms: Longs, now_ms: int) -> Growth:
+    """How logs grow from now on: as they were watched to, or else as their lists of segments show it.
+
+    Args:
+        watched: bytes a second of each log, below 0 where that is not known.
+        active_first_ms: see `Growth`.
+    """
+    return Growth(rate=np.where(watched >= 0, watched, mean_rates(logs, now_ms)), active_first_ms=active_first_ms)
+
+
+def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:
+    """Bytes a second by which each log has grown, as its list of segments shows it: from the newest record of its first segment to now.
+
+    It is 0 for a log of one segment, whose times show nothing about its beginning. It is 0, too, if nothing was appended for longer than a
+    segment took to fill, and longer than a check interval: such a log has stopped, and its mean rate would put off its growth for ever.
+    """
+    span = np.maximum(now_ms - logs.largest[logs.first], 1) / 1000
+    grown = logs.bytes_between(logs.first + 1, logs.last + 1)
+    written_ms = np.maximum(logs.largest[logs.last] - logs.largest[logs.first], 0) // np.maximum(logs.count - 1, 1)
+    # a producer's timestamps may be hours old in a backfill: then the time of the file shows the append
+    idle_ms = now_ms - np.maximum(logs.largest[logs.last], logs.modified[logs.last])
+    stopped = idle_ms > np.maximum(written_ms, logs.limit("check_interval_ms"))
+    rates: Floats = np.where(logs.unknown[logs.first] | stopped, 0.0, grown / span)
+    return rates
 
 
 def running_max(values: Longs, owner: Longs) -> Longs:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_values import UNLIMITED
-from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 FAR = 1 << 60  # beyond any clock: times and limits above it are cut to it, so that a sum of a few fits into 64 bits
 
@@ -28,6 +28,11 @@ class Growth:
 
     rate: NDArray[np.float64]
     active_first_ms: Longs
+
+
+def not_growing(logs: SegmentColumns) -> Growth:
+    """Nothing is appended to any of some logs."""
+    return Growth(rate=np.zeros(len(logs.first)), active_first_ms=np.full(len(logs.first), ABSENT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

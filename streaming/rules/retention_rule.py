@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.retention_passes import FAR, RetentionPasses
+from streaming.rules.retention_passes import FAR, Growth, RetentionPasses, not_growing
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
@@ -31,8 +31,8 @@ class Retention:
 
     A field is `ABSENT` if it has no value, or if it depends on the time of a segment that is not known yet.
 
-    ``deletable`` is the number of segments that a check would delete now. ``blocked`` is an index in `BLOCKED`. The other fields have the
-    names and meaning of the metrics.
+    ``deletable`` is the number of segments that a check would delete now. ``blocked`` is an index in `BLOCKED`. ``next_by_size``:
+    ``retention.bytes`` makes the next deletion, and not ``retention.ms``. The other fields have the names and meaning of the metrics.
     """
 
     deletable: Longs
@@ -40,6 +40,7 @@ class Retention:
     overdue: Longs
     reclaimable: Longs
     next_deletion: Longs
+    next_by_size: Flags
     blocked: NDArray[np.int8]
     ahead: Longs
 
@@ -62,11 +63,12 @@ class RetentionRule:
         self._first_expiry = np.where(passes.timed, np.minimum(logs.largest[first], FAR) + passes.limit, FAR)
         self._first_surplus = np.where(unneeded, passes.unneeded_since()[first], FAR)
 
-    def at(self, now_ms: int, bound: Bound | None = None) -> Retention:
+    def at(self, now_ms: int, bound: Bound | None = None, growth: Growth | None = None) -> Retention:
         """Compute the state of retention at a point in time.
 
         Args:
             bound: an additional limit for how long the first segments have been deletable.
+            growth: how the logs grow from now on, None if they do not: the next deletion depends on it.
         """
         logs, first, passes = self._logs, self._logs.first, self._passes
         expired = passes.expired(now_ms)
@@ -86,14 +88,17 @@ class RetentionRule:
         overdue = np.where(deletable, due, 0)
         if bound is not None:
             overdue = bound(first_known, deletable, overdue, self._check_interval)
-        next_deletion = np.where((since < FAR) & passes.full[first] & ~(deletable & (since > now_ms)), since, ABSENT)
+        moments = passes.moments(growth or not_growing(logs), now_ms)
+        goes = np.minimum(moments.by_time, moments.by_size)[first]
+        goes = np.where((goes < FAR) & passes.full[first] & ~passes.unknown[first] & ~(deletable & (goes > now_ms)), goes, ABSENT)
         known = self._all_known & self._replication_known
         return Retention(
             deletable=np.where(open_end, ABSENT, gone - first),
             retention_lag=lag,
             overdue=np.where(limited & first_known, overdue, ABSENT),
             reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),
-            next_deletion=np.where(~passes.unknown[first], next_deletion, ABSENT),
+            next_deletion=goes,
+            next_by_size=(goes != ABSENT) & (moments.by_size < moments.by_time)[first],
             blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
         )

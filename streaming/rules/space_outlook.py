@@ -43,12 +43,6 @@ class Outlook:
         found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
         return found
 
-    def next_gone(self) -> Floats:
-        """When the next space is freed, of each log."""
-        found = np.full(len(self.growth), NEVER)
-        np.minimum.at(found, self.owner, self.gone)
-        return found
-
     def full_at(self, logs: NDArray[np.bool_], free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0) -> float:
         """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
 

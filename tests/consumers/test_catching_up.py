@@ -69,9 +69,9 @@ class Deleting:
             records.times[offset] = self.at(offset)
         bases = range(self.start, self.end, self.segment)
         lasts = [min(base + self.segment, self.end) - 1 for base in bases]
-        rows = [(base, 100 * self.segment, self.at(last), self.at(last)) for base, last in zip(bases, lasts, strict=True)]
+        rows = [(base, 100 * (last + 1 - base), self.at(last), self.at(last)) for base, last in zip(bases, lasts, strict=True)]
         facts = Facts(segments=np.array(rows, SEGMENTS), configs=json.dumps({"topic": {"retention.ms": str(1000 * self.kept)}}))
-        self.job.put(end=self.end, log_start_offset=self.start, facts=facts.encode(), active_segment=bases[-1], active_position=100)
+        self.job.put(end=self.end, log_start_offset=self.start, facts=facts.encode(), active_segment=bases[-1], active_position=rows[-1][1])
 
     def read(self, rate: float, rounds: int) -> Iterator[tuple[str, str]]:
         """The verdict and its severity after each round in which the group reads so many records a second."""
@@ -187,7 +187,7 @@ class Appended:
             bases = range(start, max(end, start + 1), self.segment)
             rows = [(base, 100 * self.segment, 1000 * self.newest(base, now), 1000 * self.newest(base, now)) for base in bases]
             facts = Facts(segments=np.array(rows, SEGMENTS), configs=json.dumps({"topic": {"retention.ms": str(1000 * self.kept)}}))
-            job.put(end=end, log_start_offset=start, facts=facts.encode(), active_segment=bases[-1], active_position=100)
+            job.put(end=end, log_start_offset=start, facts=facts.encode(), active_segment=bases[-1], active_position=rows[-1][1])
             agent.commit(int(read), commit_ms=1000 * now)
             job.round(ROUND)
             detail = job.detail()

@@ -1,5 +1,6 @@
 """When retention deletes offsets of the logs of a page."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def test_an_offset_of_an_observed_log_is_deleted_when_its_segment_has_passed_the
         assert found.at_ms[:2].tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5]
         assert found.last_end.tolist() == [5, 5, 10]
         assert found.at_ms[2] > NOW + 24 * HOUR  # its segment grows still
-        still = losses_of(observed, seen.retention, items, np.array([2, 0, 7]), NOW, np.zeros(len(names)))
+        idle = replace(seen.retention, watched=np.zeros(len(seen.retention.watched)))
+        still = losses_of(observed, idle, items, np.array([2, 0, 7]), NOW)
         assert still.at_ms.tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5, NOW + 24 * HOUR - 60_000 + 5]
         assert losses_of(observed, seen.retention, np.empty(0, np.int64), np.empty(0, np.int64), NOW).at_ms.tolist() == []

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
-from streaming.rules.group_loss import losses, mean_rates
+from streaming.rules.group_loss import losses
+from streaming.rules.growth import mean_rates
 from streaming.rules.retention_passes import Growth
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, SegmentColumns

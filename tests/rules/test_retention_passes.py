@@ -138,3 +138,15 @@ def test_a_loss_is_between_the_earliest_check_and_the_one_after_it() -> None:
     for now, expected in ((60, (151, 163, 10, 20)), (155, (151, 167, 10, 20)), (165, (151, 177, 20, 20)), (170, (151, 182, 20, 30))):
         found = forecast(log, 3, now)
         assert (found.at_ms[0], found.latest_ms[0], found.first_end[0], found.last_end[0]) == expected
+
+
+@given(growing(), TIMES)
+def test_the_next_deletion_of_a_log_is_the_loss_of_its_first_offset(drawn, now):
+    """The lists of partitions and those of groups tell of one deletion, with the limit that makes it."""
+    log, rate, first_ms = drawn
+    logs = SegmentColumns([log])
+    growth = Growth(rate=np.array([rate * 1000.0]), active_first_ms=np.array([first_ms]))
+    found = RetentionRule(logs).at(now, growth=growth)
+    lost = forecast(log, int(log.segments["base_offset"][0]), now, rate * 1000.0, first_ms)
+    if lost.at_ms[0] > 0 and log.segments["size"][0] and log.segments["largest_timestamp"][0] != TIME_UNKNOWN:
+        assert (int(found.next_deletion[0]), bool(found.next_by_size[0])) == (int(lost.at_ms[0]), bool(lost.by_size[0]))

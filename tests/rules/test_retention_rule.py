@@ -71,9 +71,9 @@ def test_the_next_deletion_is_the_moment_from_which_the_first_segment_is_deletab
     rule = RetentionRule(SegmentColumns([log]))
     next_deletion = int(rule.at(now).next_deletion[0])
     if next_deletion > now:
-        assert not rule.at(next_deletion).deletable[0]
-        assert bool(rule.at(next_deletion + 1).deletable[0]) == (log.high_watermark >= naive_upper(log))
-    elif next_deletion >= 0 and next_deletion < now:
+        assert not rule.at(next_deletion - 1).deletable[0]
+        assert bool(rule.at(next_deletion).deletable[0]) == (log.high_watermark >= naive_upper(log))
+    elif next_deletion >= 0:
         assert bool(rule.at(now).deletable[0]) == (log.high_watermark >= naive_upper(log))
 
 
@@ -104,7 +104,7 @@ def test_what_depends_on_a_time_that_is_not_known_has_no_value(log, now, draw):
 
 def test_a_segment_of_unknown_time_ends_what_can_be_stated_of_those_behind_it():
     log = log_facts([(0, 10, 100, 0), (5, 10, TIME_UNKNOWN, 0), (9, 10, 300, 0), (12, 10, 400, 0)], retention_ms=1000)
-    assert (at(1050, log).deletable[0], at(1050, log).next_deletion[0]) == (0, 1100)
+    assert (at(1050, log).deletable[0], at(1050, log).next_deletion[0]) == (0, 1101)
     assert (at(5000, log).deletable[0], at(5000, log).reclaimable[0], at(5000, log).overdue[0]) == (-1, -1, 3900)
     assert at(5000, log).ahead[0] == -1
     first = log_facts([(0, 10, TIME_UNKNOWN, 0), (5, 10, 300, 0)], retention_ms=1000)
@@ -134,7 +134,7 @@ def test_a_segment_stays_at_its_limit_and_goes_a_millisecond_later():
 def test_lag_counts_from_the_oldest_record_and_overdue_from_the_last_one_of_the_first_segment():
     log = log_facts([(0, 10, 4000, 0), (10, 10, 9000, 0)], retention_ms=500, oldest_record_ms=1000)
     found = at(5000, log)
-    assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0]) == (3500, 500, 4500)
+    assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0]) == (3500, 500, 4501)
 
 
 def test_a_log_without_limits_has_no_lag_and_no_next_deletion():

@@ -43,7 +43,6 @@ def test_logs_together_are_as_each_alone(logs, now):
     together = outlook_of(SegmentColumns(logs), pace, np.full(len(logs), -1), now)
     alone = [outlook(log, now, float(each)) for log, each in zip(logs, pace, strict=True)]
     assert together.gone.tolist() == [at for each in alone for at in each.gone.tolist()]
-    assert together.next_gone().tolist() == [each.next_gone()[0] for each in alone]
     assert together.level.tolist() == [each.level[0] for each in alone]
 
 
@@ -87,7 +86,7 @@ def test_a_log_limited_by_its_size_stops_growing_at_its_limit():
     found = outlook(log, 0, pace, 0)
     assert found.full_at(np.array([True]), 3 * GB, 0) == pytest.approx(3 * GB / pace)
     assert found.full_at(np.array([True]), 8 * GB, 0) == NEVER
-    assert found.next_gone()[0] == pytest.approx(5 * GB / pace + late(log))
+    assert found.gone[0] == pytest.approx(5 * GB / pace + late(log))
 
 
 def test_without_a_limit_a_disk_is_full_when_its_free_bytes_are_written():

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.limiter import Limiter
+from streaming.cluster.view.log_growth import LogGrowth
 from streaming.cluster.view.observer import Observer, Versions
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.table import Table
@@ -85,7 +86,7 @@ def new_context(**judged: Any) -> PageContext:
         late_limit=judged.pop("late_limit", 500),
         once=judged.pop("once", False),
     )
-    return PageContext(transactions=transactions, limiter=Limiter(judged.pop("static", dict)), **judged)
+    return PageContext(transactions=transactions, limiter=Limiter(judged.pop("static", dict)), growth=LogGrowth(), **judged)
 
 
 def new_observer() -> Observer:

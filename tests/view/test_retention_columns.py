@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from streaming.cluster.view.deletable_since import DeletableSince
 from streaming.cluster.view.table import Table
@@ -51,7 +52,7 @@ def test_what_is_past_its_limit_is_overdue_by_the_clock_though_nothing_is_append
     table = new_table(orders(facts((0, 500, 3000), (50, 300, 10), configs=HOUR)))
     assert [only(table, name) for name in ("size_bytes", "segments", "active_segment_size_bytes")] == [800, 2, 300]
     assert [only(table, f"retention_{name}") for name in ("limit_seconds", "lag_seconds", "reclaimable_bytes")] == [3600, 0, 0]
-    assert only(table, "next_deletion_timestamp_seconds") == NOW + 600
+    assert only(table, "next_deletion_timestamp_seconds") == NOW + 600.001
     assert only(table, "retention_overdue_seconds") == 0
     later = [only(table, f"retention_{name}", after=700) for name in ("lag_seconds", "overdue_seconds", "reclaimable_bytes")]
     assert later == [100, 100, 500]
@@ -227,3 +228,23 @@ def test_where_nobody_leads_the_newest_metadata_among_agents_that_are_up_says_wh
     assert only(table, "in_sync_replicas") == 0
     table.apply(states(replica(2, "a2", -1, 6, 1)))
     assert only(table, "in_sync_replicas") == 1
+
+
+SIZED = '{"topic":{"retention.ms":"604800000","retention.bytes":"1000"}}'
+
+
+def test_the_next_deletion_is_by_size_where_that_comes_first() -> None:
+    """500 bytes an hour after the first segment: it is not needed once 1,000 come after it."""
+    grown = orders(facts((0, 500, 3600), (50, 300, 10), configs=SIZED), last_append_ms=MS - 10_000)
+    table = new_table(grown)
+    soon = only(table, "next_deletion_timestamp_seconds")
+    assert soon is not None
+    assert NOW < soon < NOW + 86_400
+    idle = orders(facts((0, 500, 3600), configs=SIZED))
+    assert only(new_table(idle), "next_deletion_timestamp_seconds") == pytest.approx(NOW - 3600 + 604_800, abs=0.01)
+
+
+def test_the_next_deletion_by_size_of_what_a_silent_agent_reported_is_not_known() -> None:
+    table = new_table(orders(facts((0, 500, 3600), (50, 300, 10), configs=SIZED), last_append_ms=MS - 10_000))
+    table.mark_agent("a1", NOW)
+    assert only(table, "next_deletion_timestamp_seconds", after=9_000) is None

@@ -58,6 +58,7 @@ class PartitionRow(PublicMessage):
     oldest_record_ms: int = -1
     retention_lag_ms: int = -1
     next_deletion_ms: int = -1
+    next_deletion_by_size: bool = False
     retention_blocked: str = ""
     segments: int = -1
     records_data: int = -1
@@ -141,6 +142,7 @@ class RetentionRow(PublicMessage):
     check_interval_ms: int = -1
     retention_reclaimable_bytes: int = -1
     next_deletion_ms: int = -1
+    next_deletion_by_size: bool = False
     retention_blocked: str = ""
     retention_blocked_why: str = ""
     max_timestamp_ahead_ms: int = -1

@@ -10,9 +10,9 @@ import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_places import padded
-from streaming.cluster.consumers.group_rates import FadingRates, Rates
 from streaming.cluster.consumers.group_shares import done_between
 from streaming.cluster.consumers.lost_lately import LossMemory, LostLately
+from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 

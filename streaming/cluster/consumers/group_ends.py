@@ -5,17 +5,11 @@ import numpy as np
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, Ends, LagReason, first
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_places import Answered, carried, padded
-from streaming.cluster.consumers.group_rates import FadingRates, Rates
+from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs
 
 CHECKED_ROUNDS = 8
 """The counts of a log that does not grow are asked for again after so many rounds: it may have been compacted."""
-
-BYTES_SECONDS = 600.0
-"""When a log will have grown by so much is predicted from its growth of this time."""
-
-WATCHED_MS, SILENT_MS = 60_000, 300_000
-"""A log that was watched for so long, and not silent for so long, grows at the rate of the last minutes."""
 
 _COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "kept", "end_kept", "control", "bytes")
 
@@ -27,7 +21,7 @@ class EndMemory:
         self._code: Longs = np.empty(0, np.int64)
         self._counted: Codes = np.empty(0, np.int8)
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
-        self._rates, self._byte_rates = FadingRates(), FadingRates(BYTES_SECONDS)
+        self._rates = FadingRates()
         self._round = 0
         self.moved: Flags = np.empty(0, np.bool_)
         """Whether the end of each log is another one than that of the counts."""
@@ -40,10 +34,8 @@ class EndMemory:
             self._columns = {name: np.where(there, padded(column)[rows], ABSENT) for name, column in self._columns.items()}
             self._counted = np.where(there, np.append(self._counted, KNOWN)[rows], CODES[LagReason.FILLING])
             self._rates.begin(rows, there, steady_ms)
-            self._byte_rates.begin(rows, there, steady_ms)
             self._code = logs.code
         self._rates.begin_round(steady_ms)
-        self._byte_rates.begin_round(steady_ms)
         at = self._columns
         self.moved = (at["high_watermark"] != logs.high_watermark) | (at["last_stable"] != logs.last_stable)
 
@@ -62,17 +54,12 @@ class EndMemory:
         """Records a second that have lately been appended to each log; `ABSENT` where that is not known."""
         return self._rates.now(steady_ms)
 
-    def byte_rates(self, steady_ms: int) -> Rates:
-        """Bytes a second at which each log grows now; `ABSENT` where it is not watched for long enough, or does not grow."""
-        return self._byte_rates.steady(steady_ms, for_ms=WATCHED_MS, silent_ms=SILENT_MS)
-
     def answer(self, items: Longs, logs: GroupLogs, at_end: Answered, at_stable: Answered, steady_ms: int) -> None:
         """Set the counts of some logs: the positions of their high watermarks, and of their last stable offsets."""
         known = (at_end.edition == self._columns["edition"][items]) & (at_end.edition != ABSENT)
-        for name, rates in (("data", self._rates), ("bytes", self._byte_rates)):
-            comes = np.zeros(len(logs), np.int64)
-            comes[items] = np.where(known, np.maximum(at_end.numbers[name] - self._columns[name][items], 0), 0)
-            rates.passed(comes, steady_ms)
+        comes = np.zeros(len(logs), np.int64)
+        comes[items] = np.where(known, np.maximum(at_end.numbers["data"] - self._columns["data"][items], 0), 0)
+        self._rates.passed(comes, steady_ms)
         same = at_end.edition == at_stable.edition
         self._counted[items] = np.where(same, first(at_end.reason, at_stable.reason), CODES[LagReason.FILLING])
         found = {

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason, coded, first
-from streaming.cluster.consumers.group_rates import Rates
 from streaming.cluster.view.exported import Observed
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -131,14 +130,6 @@ def group_logs(
         open_from=_open_from(observed, item, np.flatnonzero(there & (last_stable < log_end))),
         damaged=np.isin(item, [*damaged]),
     )
-
-
-def observed_rates(observed: int, logs: GroupLogs, rate: Rates) -> Rates:
-    """The rates of groups' logs as those of so many observed logs; `ABSENT` for the others."""
-    found = np.full(observed, float(ABSENT))
-    there = logs.item != ABSENT
-    found[logs.item[there]] = rate[there]
-    return found
 
 
 def made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:

@@ -1,26 +1,22 @@
 """When retention will delete offsets of observed logs, and by which limits: the rule of `streaming.rules.group_loss` for a page."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.group_loss import NOTHING, Losses, losses, mean_rates
-from streaming.rules.retention_passes import Growth
+from streaming.rules.group_loss import NOTHING, Losses, losses
+from streaming.rules.growth import growth_now
 from streaming.rules.segment_columns import ABSENT
 
 _NONE: Longs = np.empty(0, np.int64)
 
 
-def losses_of(
-    observed: Observed, retention: RetentionResults, items: Longs, offsets: Longs, now_ms: int, rates: NDArray[np.float64] | None = None
-) -> Losses:
+def losses_of(observed: Observed, retention: RetentionResults, items: Longs, offsets: Longs, now_ms: int) -> Losses:
     """Compute when retention deletes offsets, `ABSENT` where that is not known.
 
     Args:
         items: the log of each offset, as an index in ``observed``.
         offsets: at or above the log start.
-        rates: bytes a second at which each observed log grows now; if None, or `ABSENT` for a log, what its list of segments shows.
     """
     listed = retention.listed
     where = retention.items[listed.items]  # of each listed log its index in `observed`
@@ -29,12 +25,8 @@ def losses_of(
     owner = np.minimum(np.searchsorted(where, items), len(where) - 1)
     known = np.flatnonzero(where[owner] == items)
     concerned, owner = np.unique(owner[known], return_inverse=True)  # one group reads few of all logs
-    logs, where = listed.logs.take(concerned), where[concerned]
-    mean = mean_rates(logs, now_ms)
-    growth = Growth(
-        rate=mean if rates is None else np.where(rates[where] >= 0, rates[where], mean),
-        active_first_ms=observed.columns["active_first_timestamp"][where],
-    )
+    logs = listed.logs.take(concerned)
+    growth = growth_now(logs, retention.watched[concerned], observed.columns["active_first_timestamp"][where[concerned]], now_ms)
     return losses(logs, growth, owner, offsets[known], now_ms).spread(known, len(items))
 
 

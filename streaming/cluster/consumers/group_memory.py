@@ -9,8 +9,8 @@ from streaming.cluster.consumers.group_lag import Ends, Lags, Places
 from streaming.cluster.consumers.group_moves import MoveMemory
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_places import carried
-from streaming.cluster.consumers.group_rates import Rates
 from streaming.cluster.consumers.lost_lately import LostLately
+from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 

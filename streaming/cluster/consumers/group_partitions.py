@@ -35,7 +35,6 @@ class GroupPartitions:
         self._replicas = current_replicas(logs.observed)
         self._waits = _Waits(logs, topics)
         named = [*zip(snapshot.logs.topics, snapshot.logs.partition.tolist(), strict=True)]  # one is there twice if named by id, too
-        self._rates: dict[TopicPartition, float] = dict(zip(named, snapshot.byte_rate.tolist(), strict=True))
         self.agents: dict[TopicPartition, str] = dict(zip(named, snapshot.logs.agents, strict=True))
         """The names of those that read each log."""
         self._pending = pending_by_group(snapshot.pending)
@@ -97,15 +96,13 @@ class GroupPartitions:
 
     def _losses(self, partitions: Sequence[GroupPartition]) -> tuple[Losses, Longs]:
         """When and how each partition loses its next record, and its log; `ABSENT` for none."""
-        snapshot, observed, rates = self.snapshot, self._logs.observed, self._rates
+        snapshot, observed = self.snapshot, self._logs.observed
         some = [at for at, each in enumerate(partitions) if each.next_offset >= 0 and (each.topic, each.partition) in self._replicas]
         logs: list[TopicPartition] = [(partitions[at].topic, partitions[at].partition) for at in some]
         items = np.full(len(partitions), ABSENT, np.int64)
         items[some] = [self._replicas[log] for log in logs]
-        growth = np.full(len(observed.names), float(ABSENT))
-        growth[items[some]] = [rates.get(log, ABSENT) for log in logs]
         offsets = np.array([partitions[at].next_offset for at in some], np.int64)
-        losses = losses_of(observed, self._logs.retention, items[some], offsets, snapshot.at_ms, growth)
+        losses = losses_of(observed, self._logs.retention, items[some], offsets, snapshot.at_ms)
         return losses.spread(np.array(some, np.int64), len(partitions)), items
 
 

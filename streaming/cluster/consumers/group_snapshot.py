@@ -30,9 +30,8 @@ class GroupSnapshot:
 
     ``unread``: by topic of the coordinators, how many of its partitions are not read from a current replica. ``not_understood``: by the
     same, records that say nothing. ``uncommitted``: of each group that has some. ``omitted``: groups that are not followed.
-    ``appended_rate``: records a second that have lately been appended to each log; ``byte_rate``: bytes a second at which it grows,
-    `ABSENT` where that is not known. ``throwaway``: groups whose whole names match it are made anew at each start, besides those that are
-    known to be; "" for none.
+    ``appended_rate``: records a second that have lately been appended to each log, `ABSENT` where that is not known. ``throwaway``: groups
+    whose whole names match it are made anew at each start, besides those that are known to be; "" for none.
     """
 
     at_ms: int
@@ -51,7 +50,6 @@ class GroupSnapshot:
     not_understood: Mapping[str, int]
     omitted: int
     appended_rate: NDArray[np.float64]
-    byte_rate: NDArray[np.float64]
     throwaway: re.Pattern[str] = _NONE
     _rows_of: RowsOfGroups = field(init=False)
 

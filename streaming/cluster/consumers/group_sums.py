@@ -11,7 +11,7 @@ import numpy as np
 from streaming.cluster.consumers.group_counting import PAIR_BITS
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_past import AppendedNext
-from streaming.cluster.consumers.group_rates import Rates
+from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 

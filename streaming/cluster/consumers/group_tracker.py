@@ -23,7 +23,6 @@ from streaming.cluster.consumers.group_logs import (
     commit_reasons,
     current_replicas,
     group_logs,
-    observed_rates,
 )
 from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
 from streaming.cluster.consumers.group_memory import GroupMemory
@@ -31,7 +30,6 @@ from streaming.cluster.consumers.group_newer import NewerCommits
 from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
-from streaming.cluster.consumers.group_rates import Rates
 from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_shares import done_between, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
@@ -40,6 +38,7 @@ from streaming.cluster.consumers.group_uncommitted import ExistingTopics, Uncomm
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
+from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
@@ -266,8 +265,7 @@ class GroupTracker:
         data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)
         as_of_ms = view.now_ms - data_age_ms
         stopped = (since >= 0) & (as_of_ms - since >= after_ms)
-        byte_rate = self._ends.byte_rates(view.steady_ms)
-        loss_ms, loss_pace = _losses(view, logs, lag, byte_rate)
+        loss_ms, loss_pace = _losses(view, logs, lag)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
             lags=lag,
@@ -303,7 +301,6 @@ class GroupTracker:
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
-            byte_rate=byte_rate,
             throwaway=self._throwaway,
         )
 
@@ -386,12 +383,11 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _losses(view: RoundView, logs: GroupLogs, lag: Lags, byte_rate: Rates) -> tuple[Longs, Rates]:
+def _losses(view: RoundView, logs: GroupLogs, lag: Lags) -> tuple[Longs, Rates]:
     """When retention deletes the next unread record of each commit, and how fast its group has to be."""
     unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
     at_ms, pace = np.full(len(lag.start), ABSENT, np.int64), np.full(len(lag.start), float(ABSENT))
-    rates = observed_rates(len(view.observed.names), logs, byte_rate)
-    losses = losses_of(view.observed, view.retention, items, offsets, view.now_ms, rates)
+    losses = losses_of(view.observed, view.retention, items, offsets, view.now_ms)
     at_ms[unread], pace[unread] = losses.at_ms[of_row], losses.pace[of_row]
     return at_ms, pace

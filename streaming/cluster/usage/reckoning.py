@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
-from streaming.rules.growth import Floats, growth_of
-from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.growth import Floats, growth_now, growth_of
+from streaming.rules.retention_rule import Retention, RetentionRule
+from streaming.rules.segment_columns import SegmentColumns
 from streaming.rules.space_outlook import NEVER, outlook_of
 
 DAY_MS = 86_400_000
@@ -32,9 +33,10 @@ class Reckoning:
         self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
         self._outlooks = [outlook_of(logs, self.growth, there.active_first_ms, now_ms, compacted_grow=grow) for grow in (False, True)]
         outlook = self._outlooks[0]
-        self.frees_now: Longs = np.maximum(RetentionRule(logs).at(now_ms).reclaimable, 0)
+        retention = RetentionRule(logs).at(now_ms, growth=growth_now(logs, there.watched, there.active_first_ms, now_ms))
+        self.frees_now: Longs = np.maximum(retention.reclaimable, 0)
         self.frees_day: Longs = outlook.freed_by(now_ms + DAY_MS).astype(np.int64)
-        self.next_ms: Floats = outlook.next_gone()
+        self.next_ms: Floats = _next_freed(logs, retention, now_ms)
 
     def full_at(self, number: int, *, compacted_grow: bool = False) -> float | None:
         """When the file system of a log dir is full, `NEVER` if not within a year; None if that is not known."""
@@ -82,3 +84,11 @@ class SizeSums:
     frees_now: list[int]
     frees_day: list[int]
     next_ms: list[int]
+
+
+def _next_freed(logs: SegmentColumns, retention: Retention, now_ms: int) -> Floats:
+    """When the space of the next deletion of each log is free at the latest, `NEVER` if none is foretold."""
+    foretold = (retention.deletable > 0) | (retention.next_deletion >= 0)
+    deletion = np.where(retention.deletable > 0, now_ms, np.maximum(retention.next_deletion, now_ms))
+    late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
+    return np.where(foretold, deletion + late, NEVER)

@@ -51,10 +51,14 @@ class ReplicaSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogsThere:
-    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known."""
+    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known.
+
+    ``watched``: bytes a second by which each grows now, -1 where nobody has watched that.
+    """
 
     items: Longs
     logs: SegmentColumns
     limits: Sequence[Limits]
     first_ms: Longs
     active_first_ms: Longs
+    watched: NDArray[np.float64]

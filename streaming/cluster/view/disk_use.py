@@ -92,6 +92,7 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
         limits=limits,
         first_ms=retention.listed.logs.oldest_record[known],
         active_first_ms=columns["active_first_timestamp"][items[known]],
+        watched=retention.watched[known],
     )
 
 

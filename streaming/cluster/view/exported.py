@@ -11,6 +11,7 @@ from streaming.cluster.view import retention_columns, transaction_columns
 from streaming.cluster.view.carried import Carried
 from streaming.cluster.view.decided import Decided, join
 from streaming.cluster.view.decisions import keys_of
+from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.family import TEXT, text
 from streaming.cluster.view.listed_segments import Listed
 from streaming.cluster.view.open_list import Late, OpenList
@@ -190,13 +191,15 @@ def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
 class RetentionResults:
     """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`.
 
-    ``listed``: their segments; its items are indexes in ``items``.
+    ``listed``: their segments; its items are indexes in ``items``. ``watched``: the bytes a second by which each of these grows now,
+    `ABSENT` where nobody has watched that.
     """
 
     items: Longs
     columns: ReplicaOffsets
     limits: list[Limits | None]
     listed: Listed
+    watched: Rates
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
@@ -204,21 +207,21 @@ def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
     wanted = snapshot.topic_exported[observed.columns["topic"]]
     heard = ~snapshot.silent[observed.columns["agent"]] | observed.roles.speaks | snapshot.all_replicas
     items = np.flatnonzero(wanted & heard)
-    columns, limits, listed = retention_columns.keep(
+    columns, limits, listed, watched = retention_columns.keep(
         observed.columns.select(items),
         [observed.carried[item] for item in items.tolist()],
         [observed.names[item] for item in items.tolist()],
         observed.decided.take(items),
         {name: column[items] for name, column in observed.replica_offsets.items()},
-        snapshot.context.limiter,
-        snapshot.context.deletable,
-        snapshot.context.listed,
+        snapshot.context,
         snapshot.now_ms,
+        snapshot.steady_ms,
     )
     silent = snapshot.silent[observed.columns["agent"][items]]
     for name in retention_columns.JUDGED:
         columns[name][silent] = ABSENT
-    return RetentionResults(items=items, columns=columns, limits=limits, listed=listed)
+    columns["next_deletion_ms"][silent & (columns["retention_limit_bytes"] >= 0)] = ABSENT  # nobody sees how it grows
+    return RetentionResults(items=items, columns=columns, limits=limits, listed=listed, watched=watched)
 
 
 def export(observed: Observed, all_kept: RetentionResults, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:

@@ -7,6 +7,7 @@ from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.deletable_since import DeletableSince
 from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.listed_segments import ListedMemory
+from streaming.cluster.view.log_growth import LogGrowth
 from streaming.cluster.view.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge
 from streaming.cluster.view.waiting_groups import WaitingGroups
@@ -20,15 +21,17 @@ class PageContext:
     """``assume_replicated``: if no metadata is readable, a log is taken as replicated up to its end.
 
     ``coordinator_partitions`` is the number of partitions of `__transaction_state` by the metadata log: 0 if there is no such topic, None
-    if it is not known. ``deletable`` is None if a page is made only once: there is nothing to remember. ``fenced`` are the brokers that the
-    controller has fenced off. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in Unix milliseconds;
-    None if that does not show whether the copy is old. ``reassignments`` are those that are under way. ``overdue_after_ms`` is the option
-    of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the segments of the last page or round.
+    if it is not known. ``deletable`` and ``growth`` are None if a page is made only once: there is nothing to remember. ``fenced`` are the
+    brokers that the controller has fenced off. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in
+    Unix milliseconds; None if that does not show whether the copy is old. ``reassignments`` are those that are under way.
+    ``overdue_after_ms`` is the option of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the
+    segments of the last page or round.
     """
 
     transactions: TransactionJudge
     limiter: Limiter
     deletable: DeletableSince | None = None
+    growth: LogGrowth | None = None
     assume_replicated: bool = False
     coordinator_partitions: int | None = None
     fenced: frozenset[int] = frozenset()
@@ -66,11 +69,11 @@ def context_of(settings: Settings, *, once: bool = False, list_all: bool = False
         assumed_configs(settings.broker_config),
         topic_patterns(settings.topic_config),
     )
-    deletable = None if once else DeletableSince()
     return PageContext(
         transactions=transactions,
         limiter=limiter,
-        deletable=deletable,
+        deletable=None if once else DeletableSince(),
+        growth=None if once else LogGrowth(),
         assume_replicated=settings.assume_replicated,
         overdue_after_ms=_milliseconds(settings.overdue_after),
     )

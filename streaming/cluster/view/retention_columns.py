@@ -7,16 +7,18 @@ from numpy.typing import NDArray
 
 from streaming.cluster.view.carried import Carried
 from streaming.cluster.view.decided import Decided
-from streaming.cluster.view.deletable_since import DeletableSince
-from streaming.cluster.view.limiter import Limiter
-from streaming.cluster.view.listed_segments import Listed, ListedMemory
+from streaming.cluster.view.fading_rates import Rates
+from streaming.cluster.view.listed_segments import Listed
+from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.cluster.view.value_matrix import Columns
 from streaming.common.arrays import Longs
 from streaming.rules.cleaning import CompactionRule
+from streaming.rules.growth import growth_now
 from streaming.rules.limits import Limits
 from streaming.rules.min_isr import effective_min_isr
 from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.segment_columns import SegmentColumns
 
 COLUMNS = (
     "segments",
@@ -32,6 +34,7 @@ COLUMNS = (
     "retention_overdue_ms",
     "retention_reclaimable_bytes",
     "next_deletion_ms",
+    "next_deletion_by_size",
     "blocked",
     "max_timestamp_ahead_ms",
     "dirty_bytes",
@@ -68,30 +71,32 @@ def keep(
     names: Sequence[str],
     decided: Decided,
     replica_offsets: ReplicaOffsets,
-    limiter: Limiter,
-    deletable: DeletableSince | None,
-    memory: ListedMemory,
+    context: PageContext,
     now_ms: int,
-) -> tuple[ReplicaOffsets, list[Limits | None], Listed]:
-    """Compute `COLUMNS` for some logs, their limits (None for a log whose segments have not been published yet), and their segments.
+    steady_ms: int,
+) -> tuple[ReplicaOffsets, list[Limits | None], Listed, Rates]:
+    """Compute `COLUMNS` for some logs, their limits (None for a log whose segments have not been published yet), their segments, and the
+    bytes a second by which those of which these are known grow now, `ABSENT` where nobody has watched that.
 
     Args:
         names: their topics.
         decided: what is decided of them.
         replica_offsets: the result of `streaming.cluster.view.replica_offsets.replica_offsets_of` for the same logs.
-        deletable: what was seen of them on earlier pages, None if there is no earlier page.
-        memory: the segments of the last page or round.
+        context: its memory is of earlier pages and rounds.
+        steady_ms: ``now_ms`` by a clock that nobody sets.
     """
     columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
     limits: list[Limits | None] = [None] * len(logs)
-    found = memory.listed(logs, carried, names, decided, replica_offsets, limiter)
+    found = context.listed.listed(logs, carried, names, decided, replica_offsets, context.limiter)
     listed, together = found.items, found.logs
     if not len(listed):
-        return columns, limits, found
+        return columns, limits, found, np.empty(0)
     for item, limit in zip(listed.tolist(), found.limits, strict=True):
         limits[item] = limit
-    bound = None if deletable is None else deletable.bound(logs["slot"][listed], now_ms)
-    retention = RetentionRule(together).at(now_ms, bound)
+    bound = None if context.deletable is None else context.deletable.bound(logs["slot"][listed], now_ms)
+    watched = _watched(logs.select(listed), together, context, steady_ms)
+    growth = growth_now(together, watched, logs["active_first_timestamp"][listed], now_ms)
+    retention = RetentionRule(together).at(now_ms, bound, growth)
     compaction = CompactionRule(together).at(now_ms)
     last = together.last
     values: dict[str, Longs] = {
@@ -108,6 +113,7 @@ def keep(
         "retention_overdue_ms": retention.overdue,
         "retention_reclaimable_bytes": retention.reclaimable,
         "next_deletion_ms": retention.next_deletion,
+        "next_deletion_by_size": np.where(retention.next_deletion != ABSENT, retention.next_by_size, ABSENT),
         "blocked": retention.blocked.astype(np.int64),
         "max_timestamp_ahead_ms": retention.ahead,
         "dirty_bytes": compaction.dirty_bytes,
@@ -131,7 +137,13 @@ def keep(
     }
     for name, column in columns.items():
         column[listed] = values[name]
-    return columns, limits, found
+    return columns, limits, found, watched
+
+
+def _watched(logs: Columns, segments: SegmentColumns, context: PageContext, steady_ms: int) -> Rates:
+    if context.growth is None:
+        return np.full(len(logs), float(ABSENT))
+    return context.growth.rates(logs["slot"], logs["topic"] << 32 | logs["partition"], segments, steady_ms)
 
 
 def _millionths(ratio: NDArray[np.float64]) -> Longs:

@@ -67,6 +67,7 @@ class Snapshot:
     all_replicas: bool
     context: PageContext
     now_ms: int
+    steady_ms: int  # the same by a clock that nobody sets
 
 
 class Table:
@@ -305,6 +306,7 @@ class Table:
                 all_replicas=self._all_replicas,
                 context=self._context,
                 now_ms=round(now * 1000),
+                steady_ms=round(steady * 1000),
             )
 
     def _read_ms(self, ahead: float) -> Longs:

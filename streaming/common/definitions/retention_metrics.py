@@ -61,7 +61,9 @@ RECLAIMABLE = Metric(
     total=Total.SHOWN,
 )
 NEXT_DELETION = Metric(
-    "segtail_partition_next_deletion_timestamp_seconds", "When the first segment may be deleted.", column="next_deletion_ms"
+    "segtail_partition_next_deletion_timestamp_seconds",
+    "When the first segment may be deleted: by retention.ms, or by retention.bytes if the log grows on as it does, whichever comes first.",
+    column="next_deletion_ms",
 )
 RETENTION_BLOCKED = Metric(
     "segtail_partition_retention_blocked", "1 where data stays past its limit, with the first reason that applies.", (*PARTITION, "reason")

@@ -49,11 +49,13 @@ def partition_rows(look: Look, columns: dict[str, NDArray[Any]], items: Sequence
     """Some of the rows."""
     numbers = {name: column[list(items)].tolist() for name, column in columns.items() if name != "retention_blocked"}
     blocked = columns["retention_blocked"][list(items)].tolist()
+    by_size = (look.view.logs["next_deletion_by_size"][list(items)] > 0).tolist()
     hours = rates.hours(look, items)
     return [
         PartitionRow(
             **{name: values[place] for name, values in numbers.items()},
             topic=look.topics[item],
+            next_deletion_by_size=by_size[place],
             retention_blocked=BLOCKED[blocked[place]] if blocked[place] >= 0 else "",
             rates=hours[place],
         )

@@ -41,6 +41,7 @@ def retention_rows(look: Look, items: Sequence[int]) -> list[RetentionRow]:
     """Some of the rows."""
     logs, chosen = look.view.logs, np.array(items, np.int64)
     copied = {name: logs[name][chosen].tolist() for name in _COPIED}
+    copied["next_deletion_by_size"] = (logs["next_deletion_by_size"][chosen] > 0).tolist()
     return [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
 
 

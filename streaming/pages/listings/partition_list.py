@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.broker.protocol.listing_json import PartitionRow
+from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow
 from streaming.cluster.verdicts import kinds
 from streaming.common.formatting import format_count
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count, partition_cell
@@ -32,13 +32,15 @@ def broker_field(rank: int, meaning: str = "whose replica it is") -> Field:
 NUMBER = Field(name="partition", unit=Unit.ID, meaning="its number in the topic", sort=ASCENDING)
 
 
-def due_or_later(at_ms: int, times: Times) -> Cell:
-    """When retention deletes next: what the limit has let go is due at the broker's next check."""
-    return Cell(text="due" if 0 <= at_ms <= times.now_ms else times.of(at_ms), at_ms=at_ms)
+def next_deletion(row: PartitionRow | RetentionRow, times: Times) -> Cell:
+    """When retention deletes next, and by which limit if that is the size: what a limit has let go is due at the broker's next check."""
+    at_ms = row.next_deletion_ms
+    by_size = " by size" if row.next_deletion_by_size else ""
+    return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + by_size, at_ms=at_ms)
 
 
-def _next_deletion(row: PartitionRow, times: Times) -> Cell:
-    return Cell(text="blocked", note=row.retention_blocked) if row.retention_blocked else due_or_later(row.next_deletion_ms, times)
+def _unless_blocked(row: PartitionRow, times: Times) -> Cell:
+    return Cell(text="blocked", note=row.retention_blocked) if row.retention_blocked else next_deletion(row, times)
 
 
 def _held_back(row: PartitionRow, _: Times) -> Cell:
@@ -130,8 +132,9 @@ PARTITIONS = Listing(
             sort=ASCENDING,
             key="X",
             kinds=(kinds.RETENTION_BLOCKED.name, kinds.RETENTION_OVERDUE.name),
-            cell=_next_deletion,
+            cell=_unless_blocked,
         ),
+        Field(name="next_deletion_by_size", unit=Unit.FLAG, meaning="as in `RetentionRow`"),
         Field(name="retention_blocked", unit=Unit.WORD, meaning="as in `RetentionRow`", sort=ASCENDING),
         Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=14, sort=DESCENDING, key="N"),
         Field(name="records_data", unit=Unit.COUNT, meaning="on disk, aborted ones too", sort=DESCENDING),

@@ -6,7 +6,7 @@ from streaming.broker.protocol.listing_json import RetentionRow
 from streaming.cluster.verdicts import kinds
 from streaming.pages.listings.list_cells import Cell, Unit, length, size, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, WIDE, Field, Listing
-from streaming.pages.listings.partition_list import NUMBER, broker_field, due_or_later, partition_field
+from streaming.pages.listings.partition_list import NUMBER, broker_field, next_deletion, partition_field
 
 RETENTION = Listing(
     name="retention",
@@ -99,13 +99,18 @@ RETENTION = Listing(
         Field(
             name="next_deletion_ms",
             unit=Unit.MOMENT,
-            meaning="when the first segment may be deleted",
+            meaning="when the first segment may be deleted, by the limit that lets it go first",
             heading="Next deletion",
             rank=6,
             sort=ASCENDING,
             key="X",
             kinds=(kinds.RETENTION_OVERDUE.name,),
-            cell=lambda row, times: due_or_later(row.next_deletion_ms, times),
+            cell=next_deletion,
+        ),
+        Field(
+            name="next_deletion_by_size",
+            unit=Unit.FLAG,
+            meaning="that is `retention.bytes`, if the log grows on as it does, and not `retention.ms`",
         ),
         Field(
             name="retention_blocked",

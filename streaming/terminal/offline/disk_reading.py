@@ -229,6 +229,7 @@ class _Reading:
             limits=[each.limits for each in facts],
             first_ms=np.array([log.first_ms for log in self._logs], np.int64),
             active_first_ms=np.array([log.active_first_ms for log in self._logs], np.int64),
+            watched=np.full(len(facts), -1.0),
         )
 
     def _facts(self, limits_of: LimitsOf) -> list[LogFacts]:

@@ -6,6 +6,7 @@ from streaming.broker.protocol.listing_json import RetentionRow, TransactionRow
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.common.formatting import NONE, format_count, format_name, format_table
 from streaming.pages.listings.list_cells import Times, count, curve, length, number, place, rate, size, word
+from streaming.pages.listings.partition_list import next_deletion
 from streaming.terminal.top.cells import cut
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_list
@@ -50,7 +51,7 @@ def _retention(row: RetentionRow, times: Times) -> str:
     assumed = " (assumed)" if row.limits_assumed else ""
     overdue = f", overdue for {length(row.retention_overdue_ms)}" if row.retention_overdue_ms > 0 else ""
     frees = f", {size(row.retention_reclaimable_bytes)} beyond the limits" if row.retention_reclaimable_bytes > 0 else ""
-    deletion = f", the next deletion by time {times.of(row.next_deletion_ms)}" if row.next_deletion_ms >= 0 else ""
+    deletion = f", the next deletion {next_deletion(row, times).text}" if row.next_deletion_ms >= 0 else ""
     return f"{named}{assumed}{overdue}{frees}{deletion}"
 
 

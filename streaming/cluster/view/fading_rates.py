@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.common.arrays import Flags, Longs
+from streaming.rules.segment_columns import ABSENT
 
 RATE_SECONDS = 120.0
 """What is this old counts for a third of what is new."""
