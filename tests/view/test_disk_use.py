@@ -125,3 +125,17 @@ def test_the_log_dirs_of_an_agent_that_is_down_are_named_and_nothing_is_stated_o
         ("/d9", False, "agent a2 does not answer"),
     ]
     assert answer.doubts == ["log dir /d9 cannot be read: agent a2 does not answer"]
+
+
+SIZED = '{"topic":{"retention.ms":"604800000","retention.bytes":"60000","segment.ms":"3600000"}}'
+CHECK_MS, UNLINK_MS = 300_000, 60_000
+
+
+@each_row("configs", [WEEK, HOUR, SIZED])
+def test_the_next_space_is_free_after_the_next_deletion_that_the_list_of_partitions_shows(configs: str) -> None:
+    seen = view(new_table(grows(configs)).snapshot(NOW))
+    (row,) = answer_of(disk_found(seen, [watching()], MS), "partition", 10).rows
+    next_ms = int(seen.logs["next_deletion_ms"][0])
+    assert next_ms > 0
+    assert row.next_ms == max(next_ms, MS) + CHECK_MS + UNLINK_MS
+    assert bool(seen.logs["next_deletion_by_size"][0]) == (configs == SIZED)
