@@ -17,6 +17,7 @@ from tests.tools import missing
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import; and what a plugin imports before its turn is not rewritten
     from pyspark.sql import SparkSession
 
+    from streaming.broker.disk.broker_processes import RunningBrokers
     from streaming.simulator.log import PartitionLog
     from tests.agents import Agent
     from tests.certificates import Authority
@@ -85,6 +86,19 @@ def _logging_as_before() -> Iterator[None]:
     yield
     root.handlers = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def _brokers_of_tests_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may run a broker, too: it is nobody's in a test that starts none."""
+    if not request.node.get_closest_marker("live"):
+        monkeypatch.setattr("streaming.broker.agent.topic_configs.RunningBrokers", _no_brokers)
+
+
+def _no_brokers() -> "RunningBrokers":
+    from streaming.broker.disk.broker_processes import RunningBrokers
+
+    return RunningBrokers(Path("/nowhere"))
 
 
 @pytest.fixture
