@@ -133,6 +133,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
             lost_records=column("lost_records"),
             rate=np.array([of.consumed_rate for of in parts]),
             lasting_rate=np.array([of.consumed_rate for of in parts]),
+            settled_rate=np.array([of.consumed_rate for of in parts]),
         ),
         pairs=sums,
         coordinators=(),

@@ -25,9 +25,9 @@ class Losses:
     ``at_ms``: the earliest time at which a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due.
     ``latest_ms``: by then the broker has checked. Both are `ABSENT` if it will not be deleted, or if that is not known: the time of a
     segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the end of what a check at the
-    earliest time deletes; ``last_end``: of what one at the latest time does. ``by_size``: ``retention.bytes`` deletes it, and not
-    ``retention.ms``: with a higher limit it would stay. ``pace``: a reader that begins there and reads so many offsets a second is ahead of
-    deletion for all that the log holds now, `ABSENT` as ``at_ms``.
+    earliest time deletes; ``last_end``: of what one at the latest time does, `ABSENT` also where that is in a segment to which more comes
+    until then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it would stay. ``pace``: a reader
+    that begins there and reads so many offsets a second is ahead of deletion for all that the log holds now, `ABSENT` as ``at_ms``.
     """
 
     at_ms: Longs
@@ -90,14 +90,16 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     pace = paces(logs, np.where(unknown, 0, goes), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms)
     goes = np.where(unknown, FAR, goes)
 
-    def end(checked_ms: Longs) -> Longs:
-        return np.where(known, logs.following[_due(logs, goes, owner, item, checked_ms)], ABSENT)
+    def end(due: Longs) -> Longs:
+        return np.where(known, logs.following[due], ABSENT)
 
+    last_due = _due(logs, goes, owner, item, last_check)
+    grows = logs.active[last_due] & (growth.rate[owner] > 0)
     return Losses(
         at_ms=np.where(known, last, ABSENT),
         latest_ms=np.where(known, last_check, ABSENT),
-        first_end=end(first_check),
-        last_end=end(last_check),
+        first_end=end(_due(logs, goes, owner, item, first_check)),
+        last_end=np.where(grows, ABSENT, end(last_due)),
         by_size=known & (sized == last),
         pace=np.where(known, pace, float(ABSENT)),
     )

@@ -15,6 +15,9 @@ WINDOW_MS = 86_400_000
 LEAST_MS = 600_000
 """If all of a log is younger than this, its growth is not known yet."""
 
+_STAMPED_WITHIN_MS = 60_000
+"""A log whose newest record is stamped when its file was last written, give or take this, has the clock's times."""
+
 _CLOCK_END = 1 << 42  # the year 2109: times above it are cut to it, so that a log's number fits above them
 
 
@@ -57,15 +60,22 @@ def growth_now(logs: SegmentColumns, watched: Floats, active_first_ms: Longs, no
 def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:
     """Bytes a second by which each log has grown, as its list of segments shows it: from the newest record of its first segment to now.
 
+    A rate never mixes clocks: what lies between two stamps took as long as these are apart, and the time since the last write is told by
+    the file. Where stamps are far from the writes of their files, as in a backfill or a mirror, the files tell all of it.
+
     It is 0 for a log of one segment, whose times show nothing about its beginning. It is 0, too, if nothing was appended for longer than a
     segment took to fill, and longer than a check interval: such a log has stopped, and its mean rate would put off its growth for ever.
     """
-    span = np.maximum(now_ms - logs.largest[logs.first], 1) / 1000
+    written, newest, oldest = logs.modified[logs.last], logs.largest[logs.last], logs.largest[logs.first]
+    by_files = (np.abs(written - newest) > _STAMPED_WITHIN_MS) & (written <= now_ms) & (logs.modified[logs.first] <= written)
+    last_ms = np.where(written <= now_ms, written, np.minimum(newest, now_ms))
+    took_ms = np.where(by_files, written - logs.modified[logs.first], np.maximum(newest - oldest, 0))
+    span = np.maximum(took_ms + now_ms - last_ms, 1) / 1000
     grown = logs.bytes_between(logs.first + 1, logs.last + 1)
-    written_ms = np.maximum(logs.largest[logs.last] - logs.largest[logs.first], 0) // np.maximum(logs.count - 1, 1)
+    filled_ms = np.maximum(logs.largest[logs.last] - logs.largest[logs.first], 0) // np.maximum(logs.count - 1, 1)
     # a producer's timestamps may be hours old in a backfill: then the time of the file shows the append
     idle_ms = now_ms - np.maximum(logs.largest[logs.last], logs.modified[logs.last])
-    stopped = idle_ms > np.maximum(written_ms, logs.limit("check_interval_ms"))
+    stopped = idle_ms > np.maximum(filled_ms, logs.limit("check_interval_ms"))
     rates: Floats = np.where(logs.unknown[logs.first] | stopped, 0.0, grown / span)
     return rates
 

@@ -218,6 +218,18 @@ def test_a_backlog_of_one_burst_that_is_not_read_in_time_is_a_danger_long_before
     assert min(verdicts) <= NOW + 500
 
 
+@pytest.mark.parametrize("rate", [0.2, 0.5])
+def test_a_group_that_is_far_too_slow_for_a_burst_is_told_so_and_never_when_it_will_be_through(rate: float) -> None:
+    """It would read 180, or 450, of 1,200 records before all of them go."""
+    log = Appended(burst(1200), 100)
+    verdicts = list(log.verdicts(rate, NOW + 15, NOW + 900))
+    settled = [(verdict, severity) for now, verdict, severity in verdicts if now > NOW + 150]
+    assert {verdict for verdict, _ in settled} == {"will_lose"}
+    assert settled[0] == ("will_lose", "info")
+    assert settled[-1] == ("will_lose", "critical")
+    assert "catching_up" not in {verdict for _, verdict, _ in verdicts[3:]}
+
+
 def test_a_group_that_stops_in_a_burst_is_in_danger_when_its_rate_has_faded() -> None:
     """It has read a half in five minutes, and no more."""
     log = Appended(burst(600), 100)

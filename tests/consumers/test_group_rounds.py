@@ -188,6 +188,20 @@ def test_a_position_that_is_not_counted_yet_is_asked_for_now_and_then_until_it_i
     assert [reasons(job.round(1)) for _ in range(RETRIED_ROUNDS)][-1] == [""]
 
 
+def test_a_position_that_was_known_and_is_not_for_a_moment_is_asked_for_in_the_next_round() -> None:
+    """A file is deleted while its agent looks: the next listing shows it."""
+    job = world()
+    agent = job.agents["a1"]
+    agent.commit(3)
+    job.round()
+    for offset in range(4, 4 + RETRIED_ROUNDS):  # whichever round it is
+        agent.logs["orders", 0].state = "FILLING"
+        agent.commit(offset)
+        assert reasons(job.round(1)) == [str(LagReason.FILLING)]
+        agent.logs["orders", 0].state = "KNOWN"
+        assert reasons(job.round(1)) == [""]
+
+
 def test_a_group_stands_still_at_the_earliest_since_it_is_known_that_a_record_is_readable() -> None:
     job = world()
     job.agents["a1"].logs["orders", 0].state = "FILLING"

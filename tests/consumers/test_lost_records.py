@@ -1,7 +1,7 @@
 """What of the offsets between a committed one and the log start a job takes for lost records."""
 
 from tests.consumers.group_agents import Records, Row
-from tests.consumers.group_world import GroupJob, world
+from tests.consumers.group_world import TOPIC_ID, GroupJob, world
 from tests.consumers.test_group_isolation import about
 from tests.tables import each_row
 
@@ -72,3 +72,18 @@ def test_where_records_without_a_marker_follow_there_are_no_transactions() -> No
         job.agents["a1"].commit(5)
         job.round()
         assert lost(job) == (-1, verdict)
+
+
+@each_row(("bounds", "verdict"), [((0, 0), "fine"), ((0, 1), "perhaps_lost"), ((1, 1), "lost"), ((-1, -1), "perhaps_lost")])
+def test_what_a_share_group_was_not_done_with_may_have_been_a_marker(bounds: tuple[int, int], verdict: str) -> None:
+    """It was done with all five records. The job comes when the marker after them is deleted, too."""
+    job = world(end=6, kinds=TRANSACTION, topic_id=TOPIC_ID)
+    job.put("__share_group_state", end=1000)
+    emptied(job, TRANSACTION, bounds)
+    agent = job.agents["a1"]
+    agent.commit(0, group="s", share=True, topic="", topic_id=TOPIC_ID, delivered=5, done=[0, 4], commit_ms=round(1000 * job.now))
+    job.round(15)
+    found = job.detail("s")
+    assert found is not None
+    assert found.summary.verdict == verdict
+    assert [row for row in agent.asked[-1] if row[2] == 5], "the first offset that it was not done with is asked for"

@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from streaming.broker.protocol.group_json import GroupPartition
+from streaming.common.rows import SEGMENTS
+from tests.consumers.group_agents import BATCH_BYTES
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
 from tests.tables import each_row
+from tests.view.reported import Facts
 
 TWENTY = ["data"] * 20
 
@@ -114,3 +119,36 @@ def test_a_share_group_whose_first_record_stays_locked_has_not_stopped_while_it_
     assert job.page()["group_committed_records_total{s,orders}"] == end - 8
     job.round(STOPPED_MS / 1000)
     assert job.page()["group_stopped_partitions{s,orders}"] == 1
+
+
+def test_a_share_group_goes_on_behind_what_it_is_done_with_from_its_start_offset_on() -> None:
+    """Kafka keeps the old start offset for a while, with ranges after it that are done with."""
+    job = sharing()
+    share(job, 0, 0, 9)
+    job.round()
+    of = partition(job)
+    assert (of.next_offset, of.lag_offsets, of.lag_records_read_committed, of.lost_offsets) == (10, 10, 10, 0)
+    assert of.lag_bytes == 10 * BATCH_BYTES
+    share(job, 10)
+    job.round(1)
+    assert job.page()["group_committed_records_total{s,orders}"] == 0, "it was done with these before"
+
+
+def test_a_marker_after_what_a_share_group_is_done_with_is_nothing_left() -> None:
+    job = sharing([*["data"] * 10, "control"])
+    share(job, 0, 0, 9)
+    job.round()
+    of = partition(job)
+    assert (of.lag_records_read_committed, of.next_offset, of.verdict) == (0, -1, "fine")
+
+
+def test_what_a_share_group_will_lose_is_not_what_it_is_done_with() -> None:
+    segments = np.array([(0, 2000, 1_000, 2_000), (20, 0, -1, 2_000)], SEGMENTS)
+    job = sharing()
+    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
+    job.put(end=20, topic_id=TOPIC_ID, facts=facts, active_segment=20, active_position=0)
+    share(job, 0, 1, 11)
+    job.round()
+    of = partition(job)
+    assert of.loss_ms > 0
+    assert (of.lag_offsets, of.loss_records_least, of.loss_records) == (9, 9, 9)

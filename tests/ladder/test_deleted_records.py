@@ -8,18 +8,26 @@ from streaming.simulator.batch_writer import Batch
 from tests.builders import abort, batch, commit, log_dir, partition
 
 
-def deleted(path: Path, offset: int, *batches: Batch) -> DeletedRecords:
+def deleted(path: Path, offset: int, *batches: Batch, reads_uncommitted: bool = False) -> DeletedRecords:
     log = partition(log_dir(path), "orders")
     log.append(*batches)
     log.roll()
-    return deleted_records(list_segments(log.directory)[-1], offset)
+    return deleted_records(list_segments(log.directory)[-1], offset, reads_uncommitted=reads_uncommitted)
 
 
 def test_the_offset_after_the_last_record_of_a_closed_transaction_is_its_marker_or_one_is_after_it(tmp_path: Path) -> None:
     for number, end in enumerate((commit(9, epoch=0), abort(9, epoch=0))):
         log = tmp_path / str(number)
         records = batch(5, producer=9, transactional=True)
-        assert [deleted(log / str(offset), offset, records, end) for offset in (5, 4, 0)] == [(0, 0), (1, 2), (1, 6)]
+        assert [deleted(log / str(offset), offset, records, end) for offset in (5, 4, 0)] == [(0, 0), (0, 2), (0, 6)]
+
+
+def test_who_reads_uncommitted_gets_records_however_their_transaction_ends(tmp_path: Path) -> None:
+    records = batch(5, producer=9, transactional=True)
+    for number, end in enumerate((commit(9, epoch=0), abort(9, epoch=0))):
+        log = tmp_path / str(number)
+        found = [deleted(log / str(offset), offset, records, end, reads_uncommitted=True) for offset in (5, 4, 0)]
+        assert found == [(0, 0), (1, 2), (1, 6)]
 
 
 def test_of_a_producer_whose_epoch_the_marker_has_raised_nothing_is_known(tmp_path: Path) -> None:

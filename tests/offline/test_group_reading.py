@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -52,6 +52,10 @@ class Cluster:
     def read(self, *names: str, limits: str = "604800000", now: int = NOW) -> Groups:
         self.disk.write_high_watermarks()
         self.disk.write_log_starts()
+        return self.read_again(*names, limits=limits, now=now)
+
+    def read_again(self, *names: str, limits: str = "604800000", now: int = NOW) -> Groups:
+        """Without writing anything."""
         settings = Settings(broker_config={"log.retention.ms": limits})
         return detailed(read_groups(open_log_dirs([self.disk.path]), names, settings, now))
 
@@ -144,7 +148,22 @@ def test_a_marker_that_was_deleted_is_no_loss_as_the_producer_snapshot_shows(clu
     cluster.commit(4, "behind")
     group, behind = cluster.read().groups[1], cluster.read().groups[0]
     assert [(of.lost_offsets, of.lost_records) for of in (*group.partitions, *behind.partitions)] == [(1, 0), (2, -1)]
-    assert (kinds(group), kinds(behind)) == (["only_markers"], ["lost"])
+    assert (kinds(group), kinds(behind)) == (["only_markers"], ["perhaps_lost"])  # nothing shows that it was committed
+
+
+@pytest.mark.parametrize("end", [abort(9, epoch=0), commit(9, epoch=0)])
+def test_what_a_transaction_wrote_is_perhaps_lost_however_it_ended(cluster: Cluster, end: Batch) -> None:
+    """A group that reads committed gets nothing of one that is aborted, and no file shows of a deleted one whether it was."""
+    emptied(cluster, old(5, producer=8), old(7, producer=9, transactional=True), end)
+    cluster.commit(5)
+    (group,) = cluster.read().groups
+    assert (kinds(group), group.partitions[0].lost_offsets) == (["perhaps_lost"], 8)
+
+
+def test_what_a_producer_without_transactions_wrote_was_records(cluster: Cluster) -> None:
+    emptied(cluster, old(5, producer=9, transactional=True), commit(9, epoch=0), old(5, producer=8))
+    cluster.commit(5)
+    assert kinds(cluster.read().groups[0]) == ["lost"]
 
 
 def test_offsets_of_which_nothing_shows_that_they_were_records_are_perhaps_lost(cluster: Cluster) -> None:
@@ -551,3 +570,62 @@ def test_groups_that_are_left_out_are_a_doubt(cluster: Cluster) -> None:
     assert {limit: len(answer.groups) for limit, answer in answers.items()} == {1: 1, 3: 3}
     left_out = "2 groups of __consumer_offsets-0 are left out: groups_limit is lower"
     assert {limit: left_out in answer.doubts for limit, answer in answers.items()} == {1: True, 3: False}
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
+    """Files that whoever reads may see, and not open: those of another umask than the broker's others."""
+    as_root = os.geteuid() == 0
+    if as_root:
+        for directory in (tmp_path, *tmp_path.parents):
+            if directory.stat().st_uid == 0 and directory.stat().st_mode & 0o055 != 0o055:
+                directory.chmod(0o755)
+
+    def refuse(path: Path) -> None:
+        path.chmod(0)
+        if as_root:
+            os.seteuid(_NOBODY)
+
+    yield refuse
+    if as_root:
+        os.seteuid(0)
+
+
+_NOBODY = 65534
+
+
+@pytest.mark.parametrize("led", [False, True])
+def test_a_log_that_may_not_be_read_is_not_known_whatever_was_committed_there(
+    cluster: Cluster, refused: Callable[[Path], None], led: bool
+) -> None:
+    if led:
+        there = {"__consumer_offsets": UUID(int=7), "orders": UUID(int=8)}
+        leads = [ReplicaSet(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in there.values()]
+        MetadataCopy(cluster.disk.path).write([*(topic_record(name, each) for name, each in there.items()), *map(partition_record, leads)])
+    cluster.append(old(10))
+    for group, offset in ((GROUP, 10), ("slow", 3), ("new", 0)):
+        cluster.commit(offset, group)
+    cluster.disk.write_high_watermarks()
+    cluster.disk.write_log_starts()
+    refused(cluster.orders.active.path("log"))
+    read = cluster.read_again()
+    assert [[(each.unknown, each.verdict, each.lag_offsets) for each in group.partitions] for group in read.groups] == [
+        [("log_unreadable", "unknown", -1)]
+    ] * 3
+    assert any("cannot be read" in doubt for doubt in read.doubts)
+
+
+def test_of_a_log_whose_newest_segment_may_not_be_read_nothing_is_said_to_be_damaged(
+    cluster: Cluster, refused: Callable[[Path], None]
+) -> None:
+    cluster.append(old(10))
+    cluster.orders.roll()
+    cluster.append(old(10))
+    for group, offset in ((GROUP, 20), ("slow", 3)):
+        cluster.commit(offset, group)
+    cluster.disk.write_high_watermarks()
+    cluster.disk.write_log_starts()
+    refused(cluster.orders.active.path("log"))
+    assert {(each.unknown, each.verdict) for group in cluster.read_again().groups for each in group.partitions} == {
+        ("log_unreadable", "unknown")
+    }

@@ -16,7 +16,7 @@ from tests.rules.logs import any_log, log_facts
 from tests.rules.test_retention_rule import naive_deletable
 
 END_OF_TIME = 102  # later than every time and limit of `any_log` together
-DAY = 86_400_000
+HOUR, DAY = 3_600_000, 86_400_000
 
 
 def still(count: int) -> Growth:
@@ -192,6 +192,26 @@ def test_a_log_that_has_stopped_has_no_rate_and_loses_nothing_by_size() -> None:
     assert mean_rates(SegmentColumns([slow]), 3 * DAY + 1).tolist() == [0.0]
 
 
+def test_how_fast_a_log_grows_does_not_depend_on_how_far_its_stamps_are_behind() -> None:
+    now, every = 1000 * DAY, 10_000
+    for behind in (0, 1000, 45_000, 59_000, HOUR, DAY, 7 * DAY):
+        written = [now - (5 - number) * every for number in range(6)]
+        segments = [(10 * number, 20_000, at - behind, at) for number, at in enumerate(written)]
+        assert mean_rates(SegmentColumns([log_facts(segments)]), now).tolist() == [2000.0], behind
+
+
+def test_a_backfill_of_a_week_within_a_minute_grows_as_it_is_written() -> None:
+    now = 1000 * DAY
+    segments = [(10 * number, 20_000, now - (7 - number) * DAY, now - (6 - number) * 10_000) for number in range(7)]
+    assert mean_rates(SegmentColumns([log_facts(segments)]), now).tolist() == [2000.0]
+
+
+def test_files_of_a_time_to_come_show_nothing_of_how_fast_a_log_grows() -> None:
+    """A copy of log dirs without its times, judged as of the time at which it was made."""
+    segments = [(0, 70, 1000, 99_000), (10, 20, 3000, 99_000), (20, 30, 6000, 99_000)]
+    assert mean_rates(SegmentColumns([log_facts(segments)]), 11_000).tolist() == [5.0]
+
+
 def test_old_timestamps_of_a_backfill_are_no_sign_that_it_has_stopped() -> None:
     backfill = log_facts([(0, 4096, 1000, 10 * DAY), (10, 4096, 2000, 10 * DAY)])
     assert mean_rates(SegmentColumns([backfill]), 10 * DAY + 1000)[0] > 0
@@ -218,3 +238,12 @@ def test_the_active_segment_goes_as_soon_as_its_first_record_is_replicated() -> 
     for high_watermark, found in ((9, (-1, -1)), (10, (-1, -1)), (11, (151, 20)), (20, (151, 20))):
         log = log_facts([(0, 10, 50, 50), (10, 10, 50, 50)], retention_ms=100, high_watermark=high_watermark)
         assert lost_at(log, 12, 60)[:2] == found
+
+
+def test_what_goes_with_a_segment_to_which_more_comes_has_no_upper_bound() -> None:
+    log = log_facts([(0, 10, 50, 50), (10, 10, 60, 60)], retention_ms=100, segment_ms=5, segment_bytes=1 << 20)
+    for rate, grows in ((0.0, False), (1.0, True)):
+        growth = Growth(rate=np.array([rate]), active_first_ms=np.array([50]))
+        found = losses(SegmentColumns([log]), growth, np.array([0, 0]), np.array([3, 12]), 70)
+        assert found.first_end.tolist() == [10, 20]
+        assert found.last_end.tolist() == ([20, 20] if not grows else [-1, -1])

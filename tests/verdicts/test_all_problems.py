@@ -277,6 +277,9 @@ def test_what_is_left_of_a_problem_is_a_sum_of_records_alone(others: list[dict[s
 def test_offsets_stand_for_records_of_which_none_is_counted_and_are_called_so() -> None:
     left = "700 offsets still to be read there, of which the records are not counted."
     assert only(around(agent(well()), groups=group(stopped_since_ms=OLD, **UNCOUNTED)), "group_stopped").holds_back == left
+    gone = {"lost_offsets": 650, "lost_records": -1, "committed": 0}
+    those = "50 offsets still to be read there, of which the records are not counted."
+    assert only(around(agent(well()), groups=group(stopped_since_ms=OLD, **UNCOUNTED | gone)), "group_stopped").holds_back == those
     nothing = UNCOUNTED | {"lag_offsets": -1}
     assert only(around(agent(well()), groups=group(stopped_since_ms=OLD, **nothing)), "group_stopped").holds_back == ""
 

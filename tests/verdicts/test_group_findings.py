@@ -15,7 +15,7 @@ from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
-from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, GroupFindings, with_damage
+from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -61,7 +61,12 @@ SERVER = "--bootstrap-server kafka-1:9092"
 
 
 def stated(
-    *partitions: GroupPartition, name: str = "billing", redacted: bool = False, doubtful: bool = False, **facts: object
+    *partitions: GroupPartition,
+    name: str = "billing",
+    redacted: bool = False,
+    doubtful: bool = False,
+    shares_unread: bool = False,
+    **facts: object,
 ) -> list[GroupFinding]:
     """The findings about a group with these partitions; ``doubtful``: nothing shows that one of the deleted offsets was a record."""
     group = Group(name=name, partitions=partitions, facts=facts)
@@ -83,6 +88,7 @@ def stated(
         bounds=BOUNDS,
         now_ms=NOW,
         whole=judged.commits.shares.of(0 if rows else -1),
+        shares_unread=shares_unread,
     )
     return findings.all_of(every, list(judged.about(name)))
 
@@ -734,3 +740,18 @@ def test_a_group_reads_before_the_deletion_if_it_reads_what_is_there_in_time_and
     assert stated(replace(loses, appended_rate=2.0))[0].verdict == "will_lose"
     assert stated(replace(loses, appended_rate=0.0, consumed_rate=1.7))[0].verdict == "will_lose"
     assert stated(replace(loses, appended_rate=-1.0))[0].verdict == "will_lose"  # what comes is not known
+
+
+@pytest.mark.parametrize(
+    ("kind", "unread", "verdict", "text"),
+    [("Share", True, "unknown", SHARES_NOT_READ), ("Share", False, "no_offsets", NO_OFFSETS), ("Classic", True, "no_offsets", NO_OFFSETS)],
+)
+def test_what_share_groups_have_done_is_not_known_where_their_logs_are_not_read(kind: str, unread: bool, verdict: str, text: str) -> None:
+    (found,) = stated(type=kind, shares_unread=unread, members=0)
+    assert (found.verdict, found.text) == (verdict, text)
+
+
+def test_what_goes_with_a_segment_that_grows_is_so_much_at_least() -> None:
+    loses = replace(READING, loss_ms=NOW + HOUR, loss_records_least=9, loss_bytes_least=512, retention_ms=6 * HOUR)
+    (found,) = stated(replace(loses, next_timestamp_ms=NOW - 5 * HOUR))
+    assert ": 9 records, and what comes there until then, with all that is due at the same check" in found.text

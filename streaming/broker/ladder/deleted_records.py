@@ -22,16 +22,25 @@ class DeletedRecords(NamedTuple):
     most: int = -1
 
 
-def deleted_records(first: Segment, offset: int) -> DeletedRecords:
-    """The records from an offset on that were deleted before the first segment of a log; all of them, aborted ones too."""
+def deleted_records(first: Segment, offset: int, *, reads_uncommitted: bool = False) -> DeletedRecords:
+    """The records from an offset on that were deleted before the first segment of a log, and that a consumer of that isolation got.
+
+    No snapshot shows whether a transaction was committed: with ``read_committed`` its records are perhaps some, with the other all are.
+    """
     path = first.path.with_name(segment_file_name(first.base_offset, FileKind.SNAPSHOT))
     try:
         states = load_producer_snapshot(SnapshotFile(first.base_offset, path)).states
     except (FormatError, OSError):
         return DeletedRecords()
-    records = sum(offset <= each.last_offset < first.base_offset for each in states)
+    there = [each for each in states if offset <= each.last_offset < first.base_offset]
+    records = sum(reads_uncommitted or not _has_transactions(each) for each in there)
     marker = any(_is_closed(each) and each.last_offset == offset - 1 for each in states)
     return DeletedRecords(records, first.base_offset - offset - marker)
+
+
+def _has_transactions(producer: ProducerState) -> bool:
+    """Whether the last record of a producer may be of a transaction."""
+    return producer.coordinator_epoch >= 0 or producer.current_txn_first_offset >= 0
 
 
 def _is_closed(producer: ProducerState) -> bool:

@@ -118,7 +118,8 @@ class _Search:
     def position(self, offset: int) -> Position:
         state = self._state(offset)
         if state is PositionState.BELOW and self._segments:
-            first, gone = self._segments[0], deleted_records(self._segments[0], offset)
+            first = self._segments[0]
+            gone = deleted_records(first, offset, reads_uncommitted=self._reads_uncommitted)
             return Position(offset, state, next_segment=first.base_offset, deleted_least=gone.least, deleted_most=gone.most)
         if state is not PositionState.KNOWN:
             return Position(offset, state)

@@ -19,8 +19,9 @@ from streaming.kafka.groups.commit_table import CommitRows
 PAIR_BITS = 32
 """A key of commits, without so many low bits, is the number of its pair of group and topic."""
 
-LASTING_MS, SILENT_MS = 30_000, 300_000
-"""A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long."""
+LASTING_MS, SETTLED_MS, SILENT_MS = 30_000, 120_000, 300_000
+"""A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long. That a group is too
+slow is said after a longer time: what it had read when it was first seen is not known, so that its first rates are too low."""
 
 _COLUMNS = ("lost_ms", "lost", "start", "done", "before", "isolation", "edition")
 
@@ -34,6 +35,7 @@ class Counted:
     lost_records: Longs
     rate: Rates
     lasting_rate: Rates
+    settled_rate: Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,6 +120,7 @@ class CountingMemory:
             lost_records=np.where(at["start"] == start, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
             lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
+            settled_rate=self._rates.steady(steady_ms, for_ms=SETTLED_MS, silent_ms=SILENT_MS),
         )
 
     def _passed(self, rows: CommitRows, lags: Lags, ends: Ends, *, done: Longs, before: Longs, edition: Longs) -> _Passed:

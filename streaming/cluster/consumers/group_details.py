@@ -64,7 +64,7 @@ class GroupDetails:
         """The partitions; those that will lose records with what is deleted with the next one."""
         watermarks = [each.high_watermark for each in partitions]
         firsts, lasts = (np.minimum(ends, watermarks).tolist() for ends in self._messages.lost_with(partitions))
-        some = {_log(each): (first, last) for each, first, last in zip(partitions, firsts, lasts, strict=True) if last >= 0}
+        some = {_log(each): (first, last) for each, first, last in zip(partitions, firsts, lasts, strict=True) if first >= 0}
         some = dict(list(some.items())[:MOST_LOOKED_AT])
         answers = self._positions([(each, _stake(each, some[_log(each)])) for each in partitions if _log(each) in some])
         return [_with_stake(each, some[_log(each)], answers) if _log(each) in some else each for each in partitions]
@@ -108,7 +108,8 @@ def _log(partition: GroupPartition) -> TopicPartition:
 
 def _stake(partition: GroupPartition, ends: tuple[int, int]) -> set[int]:
     """The offsets whose positions are needed to know what goes with the next record, up to each of these."""
-    return {partition.next_offset, *ends, *(_readable_end(partition, end) for end in ends)}
+    known = [end for end in ends if end >= 0]
+    return {partition.next_offset, *known, *(_readable_end(partition, end) for end in known)}
 
 
 def _readable_end(partition: GroupPartition, end: int) -> int:
@@ -119,9 +120,12 @@ def _readable_end(partition: GroupPartition, end: int) -> int:
 def _with_stake(partition: GroupPartition, ends: tuple[int, int], answers: Mapping[Position, Mapping[str, Any]]) -> GroupPartition:
     first, last = (_between(partition, end, answers) for end in ends)
     if last is not None:
-        partition = replace(partition, loss_records=last[0], loss_bytes=last[1])
+        most = min(last[0], partition.lag_offsets) if partition.lag_offsets >= 0 else last[0]
+        partition = replace(partition, loss_records=most, loss_bytes=last[1])
     if first is not None:
-        partition = replace(partition, loss_records_least=first[0], loss_bytes_least=first[1])
+        done = _done(partition)
+        least = (max(first[0] - done, 0), 0 if done else first[1])
+        partition = replace(partition, loss_records_least=least[0], loss_bytes_least=least[1])
     return partition
 
 
@@ -131,7 +135,7 @@ def _between(partition: GroupPartition, end: int, answers: Mapping[Position, Map
         answers.get((partition.topic, partition.partition, offset))
         for offset in (partition.next_offset, _readable_end(partition, end), end)
     )
-    if first is None or stable is None or last is None or len({each["edition"] for each in (first, stable, last)}) > 1:
+    if end < 0 or first is None or stable is None or last is None or len({each["edition"] for each in (first, stable, last)}) > 1:
         return None
     if partition.reads_uncommitted:
         readable = stable["data"] - first["data"]
@@ -139,6 +143,11 @@ def _between(partition: GroupPartition, end: int, answers: Mapping[Position, Map
         readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
     undecided = last["data"] - stable["data"]  # of transactions that are open there: it would be lost, too
     return max(readable + undecided, 0), max(last["bytes"] - first["bytes"], 0)
+
+
+def _done(partition: GroupPartition) -> int:
+    """How many offsets after the next record a share group is done with: what it has left is less than what lies there."""
+    return max(partition.high_watermark - partition.next_offset - partition.lag_offsets, 0) if partition.lag_offsets >= 0 else 0
 
 
 def _is_suspect(partition: GroupPartition) -> bool:

@@ -28,6 +28,7 @@ class LagReason(StrEnum):
     TOPIC_GONE = "topic_gone"
     MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
     LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer
+    UNREADABLE = "log_unreadable"  # its log dir is read, but not its log: it may not be, or cannot be now
     VERSION = "agent_version"  # the leader's agent is of a version that counts no records
     NEWER = "commit_newer"  # the committed offset is after the end of the log as it is known, which is perhaps older
     BEYOND = "beyond_end"  # the committed offset is after the end of the log: where the consumer will begin is not on disk
@@ -168,6 +169,11 @@ class Lags:
     def left(self) -> Longs:
         """The records that the group has yet to get: by the isolation that it is known to have, else with ``read_committed``."""
         return np.where(self.reads_uncommitted, self.read_uncommitted, self.read_committed)
+
+    @property
+    def offsets_there(self) -> Longs:
+        """The offsets after the committed one that are still on disk."""
+        return np.where(self.offsets >= 0, np.maximum(self.offsets - self.below, 0), ABSENT)
 
     @property
     def next_ms(self) -> Longs:

@@ -111,6 +111,7 @@ def group_logs(
     high_watermark, last_stable = (_taken(observed.replica_offsets[name], item) for name in ("high_watermark", "last_stable_offset"))
     gone = _gone(names, partition, cluster_topics) & ~there
     leads = observed.roles.leads | (observed.roles.leader_epoch < 0)
+    unread = _unreadable(names, partition, observed, item)
     unheard = ~(there & answers & (high_watermark >= 0) & (last_stable >= 0))
     return GroupLogs(
         code=code,
@@ -121,7 +122,7 @@ def group_logs(
         item=item,
         broker=_taken(observed.columns["broker"], item),
         agents=["" if each == ABSENT else agents[each] for each in agent_numbers.tolist()],
-        reason=first(coded(gone, LagReason.TOPIC_GONE), coded(unheard, LagReason.LEADER)),
+        reason=first(coded(gone, LagReason.TOPIC_GONE), coded(unread, LagReason.UNREADABLE), coded(unheard, LagReason.LEADER)),
         log_start=_taken(observed.columns["log_start_offset"], item),
         log_end=log_end,
         high_watermark=high_watermark,
@@ -130,6 +131,14 @@ def group_logs(
         open_from=_open_from(observed, item, np.flatnonzero(there & (last_stable < log_end))),
         damaged=np.isin(item, [*damaged]),
     )
+
+
+def _unreadable(names: Sequence[str], partition: Longs, observed: Observed, item: Longs) -> Flags:
+    """Whether the replica that counts cannot be read now; or one that is there, where none counts."""
+    refused = np.flatnonzero(observed.unreadable)
+    logs = {(observed.names[each], int(observed.columns["partition"][each])) for each in refused.tolist()}
+    either = np.array([log in logs for log in zip(names, partition.tolist(), strict=True)], np.bool_)
+    return np.where(item == ABSENT, either, np.append(observed.unreadable, False)[item])
 
 
 def made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:

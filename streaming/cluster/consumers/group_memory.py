@@ -27,7 +27,7 @@ class GroupProgress:
     found that records were deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late.
     ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
     ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet; ``lasting_rate``: the same of one that has read
-    for `LASTING_MS`, and within the last `SILENT_MS`.
+    for `LASTING_MS`, and within the last `SILENT_MS`; ``settled_rate``: for `SETTLED_MS`.
     """
 
     committed_ms: Longs
@@ -41,6 +41,7 @@ class GroupProgress:
     lost_records: Longs
     rate: Rates
     lasting_rate: Rates
+    settled_rate: Rates
 
 
 class GroupMemory:
@@ -95,4 +96,5 @@ class GroupMemory:
             lost_records=counted.lost_records,
             rate=counted.rate,
             lasting_rate=counted.lasting_rate,
+            settled_rate=counted.settled_rate,
         )

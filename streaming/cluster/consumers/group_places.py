@@ -15,7 +15,8 @@ NUMBERS = tuple(name for name in Places.__slots__ if name not in ("reason", "off
 """The columns of `Places` that an answer has by these names."""
 
 RETRIED_ROUNDS = 4
-"""A position that is not known is asked for again after so many rounds: an agent fills its ladders for minutes."""
+"""A position that is not known is asked for again after so many rounds: an agent fills its ladders for minutes. One that was known in the
+round before is asked for again in the next: a file was deleted while its agent looked, and its next listing shows that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,6 +35,7 @@ class PlaceMemory:
     def __init__(self) -> None:
         self._key: Longs = np.empty(0, np.int64)
         self._decided: Flags = np.empty(0, np.bool_)
+        self._lately: Flags = np.empty(0, np.bool_)  # not known, but known in the answer before
         self._reason: Codes = np.empty(0, np.int8)
         self._for_all: Flags = np.empty(0, np.bool_)  # asked for, whether the agent knows that or not
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in ("offset", "edition", *NUMBERS)}
@@ -46,7 +48,7 @@ class PlaceMemory:
             return
         rows, there = carried(self._key, key)
         self._columns = {name: np.where(there, padded(column)[rows], ABSENT) for name, column in self._columns.items()}
-        self._decided = there & np.append(self._decided, False)[rows]
+        self._decided, self._lately = (there & np.append(each, False)[rows] for each in (self._decided, self._lately))
         self._for_all = there & np.append(self._for_all, False)[rows]
         self._reason = np.where(there, np.append(self._reason, KNOWN)[rows], CODES[LagReason.FILLING])
         self._key = key
@@ -72,11 +74,12 @@ class PlaceMemory:
         old = needed & ~other & known & (self._columns["edition"] != ends.edition) & (ends.edition != ABSENT)
         undecided = needed & ~other & ~old & known & ~self._decided & moved
         again = needed & ~other & ~known
-        again = again & np.bool_(self._round % RETRIED_ROUNDS == 0)
+        again = again & (self._lately | np.bool_(self._round % RETRIED_ROUNDS == 0))
         return np.concatenate([np.flatnonzero(each) for each in (other, old, undecided, again)])
 
     def answer(self, rows: Longs, offset: Longs, reads_uncommitted: Flags, positions: Answered) -> None:
         """Set the positions of some rows that were asked for."""
+        self._lately[rows] = (self._reason[rows] == KNOWN) & (positions.reason != KNOWN)
         self._reason[rows], self._decided[rows], self._for_all[rows] = positions.reason, positions.decided, reads_uncommitted
         self._columns["offset"][rows], self._columns["edition"][rows] = offset, positions.edition
         for name in NUMBERS:

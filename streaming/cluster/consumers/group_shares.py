@@ -1,6 +1,6 @@
 """What share groups are done with after their start offsets: from where on they have something left, and how much before it was done.
 
-Only commits of share groups whose log start is beyond their start offset are looked at one by one: few, and for a moment.
+Kafka moves a start offset on only now and then: until then the first offsets after it may all be done with.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,16 @@ class Done(NamedTuple):
 
 
 def starts(rows: CommitRows, log_start: Longs) -> Longs:
-    """From which offset on each commit has something to read: from the log start if that is later, and there not what is done already."""
+    """From which offset on each commit has something to read: from the log start if that is later, and not what is done already."""
     found = np.maximum(rows.offset, log_start)
-    for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (found > rows.offset)).tolist():
+    for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (rows.delivered > 0)).tolist():
         found[row] = after(rows.done[row] or (), int(found[row]))
     return found
+
+
+def first_undone(rows: CommitRows) -> Longs:
+    """The first offset of each commit that its group is not done with, whatever has been deleted."""
+    return starts(rows, rows.offset)
 
 
 def done_between(rows: CommitRows, first: Longs, end: Longs) -> Done:

@@ -31,7 +31,7 @@ from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
 from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
-from streaming.cluster.consumers.group_shares import done_between, starts
+from streaming.cluster.consumers.group_shares import done_between, first_undone, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
@@ -181,13 +181,14 @@ class GroupTracker:
         start = starts(rows, ends.log_start)
         none, reads_uncommitted = np.zeros(len(rows), np.bool_), self._round.reads_uncommitted
         here = self._places.wanted(start, ends, self._round.moved[logs.of_row], reads_uncommitted)
-        below = np.where((rows.offset >= 0) & (rows.offset < ends.log_start), rows.offset, ABSENT)
-        gone = self._deleted.wanted(below, ends, none, none)
+        undone, gets_all = first_undone(rows), reads_uncommitted | rows.share
+        below = np.where((undone >= 0) & (undone < ends.log_start), undone, ABSENT)
+        gone = self._deleted.wanted(below, ends, none, gets_all)
         wanted = Wanted(
             rows=np.concatenate([here, gone]),
             offset=np.concatenate([start[here], below[gone]]),
             deleted=np.repeat([False, True], [len(here), len(gone)]),
-            reads_uncommitted=np.concatenate([reads_uncommitted[here], none[gone]]),
+            reads_uncommitted=np.concatenate([reads_uncommitted[here], gets_all[gone]]),
         )
         questions = list(about_commits(logs, rows.key, wanted, most))
         self.left = len(wanted) - sum(len(question.key) for question in questions)
@@ -259,7 +260,7 @@ class GroupTracker:
         lag = lags(committed, ends, places)
         appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
         progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
-        lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, done=done, watched=progress.lost_records)
+        lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, watched=progress.lost_records)
         progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
         data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)

@@ -12,7 +12,7 @@ import numpy as np
 from streaming.cluster.consumers.group_counting import records_before
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Ends, Lags, Places
 from streaming.cluster.consumers.group_memory import GroupProgress
-from streaming.cluster.consumers.group_shares import Done
+from streaming.cluster.consumers.group_shares import done_between, first_undone
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
@@ -25,24 +25,26 @@ class LostRecords:
     doubtful: Flags
 
 
-def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, deleted: Places, done: Done, watched: Longs) -> LostRecords:
+def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, deleted: Places, watched: Longs) -> LostRecords:
     """What was deleted before it was read.
 
     Args:
-        deleted: the positions of the committed offsets that are below the log start.
-        done: what share groups are done with between the two. Whether it was records is not known.
+        deleted: the positions of the committed offsets that are below the log start; of share groups of the first that they are not done
+            with.
         watched: what the rounds so far have seen lost of each, `ABSENT` where they have not seen all of it.
     """
     before, edition = records_before(lag.start, places, ends, lag.reads_uncommitted)
-    there = deleted.offset == rows.offset
+    undone = first_undone(rows)
+    done = done_between(rows, undone, lag.start)  # whether it was records is not known
+    there = deleted.offset == undone
     counted = there & (deleted.reason == KNOWN) & (deleted.edition == edition) & (edition != ABSENT)
     gone = np.maximum(before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept), 0)
     unread, most = np.maximum(gone - done.most, 0), np.minimum(gone, lag.below)
     bounded = there & (deleted.deleted_most >= 0) & (deleted.next_segment == lag.start)
-    exact = bounded & (deleted.deleted_least == deleted.deleted_most) & ~rows.share
+    exact = bounded & (deleted.deleted_least == deleted.deleted_most) & (~rows.share | (deleted.deleted_most == 0))
     table = (lag.below == 0, counted & (unread == most), watched >= 0, exact)
     records = np.select(table, (0, unread, watched, deleted.deleted_most), ABSENT)
-    surely = (bounded & (deleted.deleted_least > 0)) | _without_transactions(lag, ends, places) | rows.share
+    surely = (bounded & (deleted.deleted_least > done.most)) | _without_transactions(lag, ends, places)
     return LostRecords(records=records, doubtful=(records == ABSENT) & (lag.reason == KNOWN) & ~surely)
 
 

@@ -12,7 +12,7 @@ from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, L
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import earliest_of
 from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
-from streaming.cluster.verdicts.group_catching_up import outruns
+from streaming.cluster.verdicts.group_catching_up import falls_short, outruns, reads_too_little
 from streaming.cluster.verdicts.group_danger import endangered_losses
 from streaming.cluster.verdicts.group_held import held_up
 from streaming.cluster.verdicts.group_skew import Shares, shares, skewed
@@ -71,7 +71,7 @@ class _Judge:
     ) -> None:
         self._snapshot, self._now_ms, self._bounds = snapshot, now_ms, bounds
         pairs, lags = snapshot.pairs, snapshot.found.lags
-        self._lag = np.where(lags.left >= 0, lags.left, lags.offsets)
+        self._lag = np.where(lags.left >= 0, lags.left, lags.offsets_there)
         self._shares = shares(snapshot)
         pair = np.repeat(np.arange(len(pairs)), pairs.partitions)
         self._pair_held_ms = earliest_of(snapshot.progress.held_since_ms, pairs.first)[pair]
@@ -95,7 +95,7 @@ class _Judge:
         self._stands, self._perhaps_stands = (
             stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
         )
-        self._outruns = outruns(snapshot, usage)
+        self._outruns, self._short = outruns(snapshot, usage), falls_short(snapshot, now_ms)
         self._left_ms = snapshot.found.loss_ms - as_of_ms
         self._goes_soon = (snapshot.found.loss_ms >= 0) & (snapshot.found.loss_ms - now_ms <= bounds.loss_within_ms)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
@@ -178,6 +178,7 @@ class _Judge:
         )
         markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share & ~lags.held
         catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate) & ~self._keeps_up
+        catches_up &= ~reads_too_little(self._snapshot)
         between = ~gone & (lag > 0) & self._between
         verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.BETWEEN_RUNS, GroupVerdict.CATCHING_UP
         return np.select((unknown, markers, between, catches_up), verdicts, GroupVerdict.FINE)
@@ -191,10 +192,11 @@ class _Judge:
         """Whether the next unread record, of that age, is deleted soon, and nothing shows that it is read before.
 
         A consumer that keeps up also has a next record, which retention will delete one day: more time is left then than the record is
-        old. A group that stands still reads nothing before, whatever its age. What is in danger is among these.
+        old. One that moves too slowly for what it has left does not, and a group that stands still reads nothing before, whatever its age.
+        What is in danger is among these.
         """
         stands = self._deserted | self._snapshot.found.stopped | self._stands
-        keeps_up = (age >= 0) & (age < self._left_ms)
+        keeps_up = (age >= 0) & (age < self._left_ms) & ~self._short
         return self._goes_soon & (stands | ~keeps_up) & ~self._outruns
 
     def _slower(self) -> Flags:

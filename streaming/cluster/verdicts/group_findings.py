@@ -12,7 +12,7 @@ from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds,
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
-from streaming.kafka.groups.group_states import GroupState
+from streaming.kafka.groups.group_states import GroupState, GroupType
 
 _NO_COMMAND = Command()
 _HOUR_MS = 3_600_000
@@ -28,6 +28,9 @@ NOT_ON_DISK = f"{NO_OFFSETS}, but it has members: what they have read is not on 
 NOT_STORED_YET = "not known: its records are above the high watermark of its coordinator's log, damaged, or of a later version of Kafka"
 """What is said of a group of which nothing else is known."""
 
+SHARES_NOT_READ = "not known: what it has done with is in logs of __share_group_state that are not read here"
+"""What is said of a share group without any partition, where not all of these logs are read."""
+
 _Judged = TypeVar("_Judged", GroupSummary, GroupPartition)
 
 JudgedPartition = tuple[GroupPartition, Sequence[Judgement]]
@@ -40,6 +43,7 @@ class GroupFindings:
     Args:
         commands: for its cluster, and for the group.
         whole: its lag, of which partitions have a part.
+        shares_unread: some log that may have the offsets of share groups is not read.
     """
 
     summary: GroupSummary
@@ -47,6 +51,7 @@ class GroupFindings:
     bounds: GroupBounds
     now_ms: int
     whole: WholeLag = UNKNOWN_LAG
+    shares_unread: bool = False
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -147,7 +152,9 @@ class GroupFindings:
         return words.left(partition) if partition.lag else words.nothing_left()
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
-        judgement = without_offsets(self.summary)
+        judgement = without_offsets(self.summary, shares_unread=self.shares_unread)
+        if self.shares_unread and self.summary.type == GroupType.SHARE:
+            return judgement, _finding(judgement, text=SHARES_NOT_READ)
         if self.summary.state == GroupState.UNKNOWN:
             return judgement, _finding(judgement, text=NOT_STORED_YET)
         return judgement, _finding(judgement, text=NOT_ON_DISK if judgement.verdict is GroupVerdict.UNKNOWN else NO_OFFSETS)
@@ -170,12 +177,12 @@ def with_verdict(message: _Judged, worst: Judgement) -> _Judged:
     return replace(message, verdict=worst.verdict.label, severity=worst.word, since_ms=worst.since_ms)
 
 
-def without_offsets(summary: GroupSummary) -> Judgement:
+def without_offsets(summary: GroupSummary, *, shares_unread: bool) -> Judgement:
     """The judgement about a group without any partition. Of one with consumers no offset shows what they read, and of one whose state is
     not known nobody knows whether it has offsets. Members of other protocols, such as connect, commit none.
     """
     reads = summary.members > 0 and summary.protocol == "consumer"
-    unknown = reads or summary.state == GroupState.UNKNOWN
+    unknown = reads or summary.state == GroupState.UNKNOWN or (shares_unread and summary.type == GroupType.SHARE)
     return Judgement(CALM, GroupVerdict.UNKNOWN if unknown else GroupVerdict.NO_OFFSETS)
 
 

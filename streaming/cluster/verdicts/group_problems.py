@@ -96,7 +96,7 @@ def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_R
 
 
 def _rows(lags: Lags, about: _Subject, rows: Sequence[int], uncommitted: Sequence[int]) -> _Rows:
-    left, offsets = lags.left[list(rows)], lags.offsets[list(rows)]
+    left, offsets = lags.left[list(rows)], lags.offsets_there[list(rows)]
     counted = left >= 0
     return _Rows(
         about=about,

@@ -13,6 +13,7 @@ REASONS = {
     "coordinator_behind": "the log of its coordinator is not read to its end",
     "commit_not_replicated": "what it has committed is above the high watermark of its coordinator's log, which is known as of seconds ago",
     "leader_not_observed": "the log dirs of the partition's leader are not read here",
+    "log_unreadable": "the log of the partition cannot be read, or may not be",
     "filling": "the segments of the partition are still being counted",
     "remote_log_start": "its next record is only in remote storage",
     "damaged": "a part of the log that lies between is damaged",
@@ -102,7 +103,8 @@ class Sentences:
         """What is deleted with the next record."""
         most, least = partition.loss_records, partition.loss_records_least
         if most < 0 or partition.loss_bytes < 0:
-            return ""
+            at_least = f": {format_count(least, 'record')}, and what comes there until then, with all that is due at the same check"
+            return at_least if least >= 0 else ""
         count = format_count(most, "record")
         if 0 <= least < most:
             return f": between {least:,} and {count}, at most {format_size(partition.loss_bytes)}, with all that is due at the same check"

@@ -43,6 +43,7 @@ class Observed:
     replica_offsets: ReplicaOffsets
     coordinators: CoordinatorView
     read_ms: Longs  # up to when each was processed; -1 if that is not known or long ago, or if another replica counts
+    unreadable: Flags  # whether it cannot be read now
     log_dirs: list[tuple[int, str]]  # (broker, path), by the number in ``columns["log_dir"]``
 
 
@@ -125,6 +126,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         replica_offsets=replica_offsets,
         coordinators=coordinators,
         read_ms=np.where(current | (roles.leader_epoch < 0), read_ms, ABSENT),
+        unreadable=_unreadable(there, snapshot),
         log_dirs=snapshot.log_dirs,
     )
 
@@ -167,10 +169,14 @@ def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[in
 def _read_ms(there: Columns, snapshot: Snapshot) -> Longs:
     """Up to when each log was processed; -1 if it cannot be read now, or if that is too long ago (never with ``once``)."""
     read_ms = snapshot.read_ms[there["agent"]]
-    unread = np.isin(there["slot"], snapshot.unreadable) | np.isin(there["log_dir"], snapshot.unread_dirs)
     lately = snapshot.context.transactions.once | (snapshot.now_ms - read_ms <= snapshot.context.transactions.read_within_ms)
-    found: Longs = np.where((read_ms >= 0) & lately & ~unread, read_ms, ABSENT)
+    found: Longs = np.where((read_ms >= 0) & lately & ~_unreadable(there, snapshot), read_ms, ABSENT)
     return found
+
+
+def _unreadable(there: Columns, snapshot: Snapshot) -> Flags:
+    unread: Flags = np.isin(there["slot"], snapshot.unreadable) | np.isin(there["log_dir"], snapshot.unread_dirs)
+    return unread
 
 
 def _unheard(there: Columns, roles: Roles) -> Flags:

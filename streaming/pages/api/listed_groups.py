@@ -22,6 +22,7 @@ from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedParti
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
 from streaming.common.arrays import Longs
 from streaming.common.short_names import possible_names
+from streaming.kafka.formats.names import SHARE_STATE_TOPIC
 from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
 
 MOST_PARTITIONS = 10_000
@@ -117,7 +118,7 @@ class ListedGroups:
         empty = np.flatnonzero(totals.columns["partitions"] == 0).tolist()
         for item in empty:
             if worst[item] == FINE:
-                worst[item] = without_offsets(totals.summary(item))
+                worst[item] = without_offsets(totals.summary(item), shares_unread=self._shares_unread)
         return worst
 
     def summary(self, item: int) -> GroupSummary:
@@ -209,7 +210,13 @@ class ListedGroups:
             bounds=self.judged.bounds,
             now_ms=self.judged.now_ms,
             whole=self.judged.commits.shares.of(number),
+            shares_unread=self._shares_unread,
         )
+
+    @property
+    def _shares_unread(self) -> bool:
+        """Whether some log that may have the offsets of share groups is not read."""
+        return self.snapshot.unread.get(SHARE_STATE_TOPIC, 0) > 0
 
     def _largest(self, name: str) -> list[int]:
         rows, lags = np.array(self.snapshot.rows_of(name), np.int64), self.snapshot.found.lags
