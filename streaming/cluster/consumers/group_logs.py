@@ -136,6 +136,8 @@ def group_logs(
 def _unreadable(names: Sequence[str], partition: Longs, observed: Observed, item: Longs) -> Flags:
     """Whether the replica that counts cannot be read now; or one that is there, where none counts."""
     refused = np.flatnonzero(observed.unreadable)
+    if not len(refused):  # as nearly always
+        return np.zeros(len(item), np.bool_)
     logs = {(observed.names[each], int(observed.columns["partition"][each])) for each in refused.tolist()}
     either = np.array([log in logs for log in zip(names, partition.tolist(), strict=True)], np.bool_)
     return np.where(item == ABSENT, either, np.append(observed.unreadable, False)[item])
