@@ -17,7 +17,9 @@ from streaming.pages.listings.list_cells import Cell, Times, Unit, count
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, partition_field
 
-_STAKE = "with that record, as all of it is due at the same check, if that comes as late as it may"
+_STAKE = (
+    "with that record, as all of it is due at the same check, if that comes as late as it may; `null` where more comes there until then"
+)
 _LATELY = "within the last 24 hours, as far as the job has watched"
 _LEAST = "likewise, if the check comes as early as it may"
 

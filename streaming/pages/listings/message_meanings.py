@@ -85,6 +85,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("omitted",), "so many are not followed, because of `groups_limit`"),
         (("unread",), "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing"),
         (("read",), "when log dirs were read, a `ReadMoments`; `null` from a job, and with `--at`"),
+        (("data_age_ms",), "what a job knows of groups is older than `at_ms` by so much, of the group of which it is the oldest"),
     ),
     ReadMoments: (
         (
@@ -98,7 +99,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("summary",), "a `GroupSummary`"),
         (("partitions", "omitted"), "list of `GroupPartition`, the worst first, 10,000 at most, and how many are left out"),
         (("findings",), "list of `GroupFinding`, the worst first; every partition that is there has at least one"),
-        (("unread",), "as in `GroupPage`"),
+        (("unread", "data_age_ms"), "as in `GroupPage`; the age is of this group"),
         (("clients", "hosts"), "of its first members"),
     ),
     GroupFinding: (
