@@ -219,7 +219,7 @@ def test_a_backlog_of_one_burst_that_is_not_read_in_time_is_a_danger_long_before
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5])
-def test_a_group_that_is_far_too_slow_for_a_burst_is_told_so_and_never_when_it_will_be_through(rate: float) -> None:
+def test_a_group_that_is_far_too_slow_for_a_burst_will_lose_records_and_has_no_time_when_it_is_through(rate: float) -> None:
     """It would read 180, or 450, of 1,200 records before all of them go."""
     log = Appended(burst(1200), 100)
     verdicts = list(log.verdicts(rate, NOW + 15, NOW + 900))

@@ -95,8 +95,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-keeps-up",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="keeps_up = (age >= 0) & (age < self._left_ms)",
-        after="keeps_up = (age >= 0) & (age <= self._left_ms)",
+        before="keeps_up = (age >= 0) & (age < self._left_ms) & ~self._short",
+        after="keeps_up = (age >= 0) & (age <= self._left_ms) & ~self._short",
         why="A group half of whose time has passed would be said to keep up.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),

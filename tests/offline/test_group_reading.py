@@ -615,9 +615,7 @@ def test_a_log_that_may_not_be_read_is_not_known_whatever_was_committed_there(
     assert any("cannot be read" in doubt for doubt in read.doubts)
 
 
-def test_of_a_log_whose_newest_segment_may_not_be_read_nothing_is_said_to_be_damaged(
-    cluster: Cluster, refused: Callable[[Path], None]
-) -> None:
+def test_a_log_whose_newest_segment_may_not_be_read_is_not_damaged(cluster: Cluster, refused: Callable[[Path], None]) -> None:
     cluster.append(old(10))
     cluster.orders.roll()
     cluster.append(old(10))
