@@ -15,8 +15,9 @@ WINDOW_MS = 86_400_000
 LEAST_MS = 600_000
 """If all of a log is younger than this, its growth is not known yet."""
 
-_STAMPED_WITHIN_MS = 60_000
-"""A log whose newest record is stamped when its file was last written, give or take this, has the clock's times."""
+_STAMPED_AT_ONCE_MS, _STAMPED_WITHIN_MS = 5_000, 60_000
+"""A log whose newest record is stamped when its file was last written, give or take the first, has the clock's times; within the second its
+stamps are as far apart as its writes."""
 
 _CLOCK_END = 1 << 42  # the year 2109: times above it are cut to it, so that a log's number fits above them
 
@@ -68,9 +69,9 @@ def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:
     """
     written, newest, oldest = logs.modified[logs.last], logs.largest[logs.last], logs.largest[logs.first]
     by_files = (np.abs(written - newest) > _STAMPED_WITHIN_MS) & (written <= now_ms) & (logs.modified[logs.first] <= written)
-    last_ms = np.where(written <= now_ms, written, np.minimum(newest, now_ms))
     took_ms = np.where(by_files, written - logs.modified[logs.first], np.maximum(newest - oldest, 0))
-    span = np.maximum(took_ms + now_ms - last_ms, 1) / 1000
+    by_stamps = (np.abs(written - newest) <= _STAMPED_AT_ONCE_MS) | (written > now_ms)
+    span = np.maximum(np.where(by_stamps, now_ms - oldest, took_ms + now_ms - written), 1) / 1000
     grown = logs.bytes_between(logs.first + 1, logs.last + 1)
     filled_ms = np.maximum(logs.largest[logs.last] - logs.largest[logs.first], 0) // np.maximum(logs.count - 1, 1)
     # a producer's timestamps may be hours old in a backfill: then the time of the file shows the append

@@ -260,7 +260,8 @@ def judged(forecasts: Sequence[Forecast], happened: Mapping[str, Sequence[Deleti
             outcome.wrong.append(f"not at the first check after it: {each}, {deletion}, {missed}")
         count = min(deletion.start, each.end) - each.offset
         segment = 7 * _BATCH[0] if TOPICS[each.topic].grows else 0  # one that was not rolled when it was foretold
-        if each.least >= 0 and not each.least - segment <= count <= each.most + segment:
+        most = each.most + segment if each.most >= 0 else count  # where more comes until then, there is no most
+        if each.least >= 0 and not each.least - segment <= count <= most:
             outcome.wrong.append(f"{count} records: {each}, {deletion}")
     return outcome
 
