@@ -58,8 +58,16 @@ def missing_packages() -> list[str]:
 class Monitoring:
     """Both programs, ready to be asked."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: Addresses, directory: Path) -> None:
         self.addresses = addresses
+        self._directory = directory
+
+    def scrape(self, *targets: str) -> None:
+        """From now on Prometheus scrapes these, under the name of one job."""
+        rendering.set_targets(self._directory, targets)
+        url = f"http://{self.addresses.prometheus}/-/reload"
+        with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=SECONDS):
+            pass
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """An instant vector, as Prometheus' API gives it."""
@@ -137,6 +145,7 @@ def monitoring(
         f"--config.file={directory}/prometheus.yml",
         f"--storage.tsdb.path={directory}/prometheus",
         f"--web.listen-address={addresses.prometheus}",
+        "--web.enable-lifecycle",
         f"--query.lookback-delta={shorten_duration(_LOOKBACK, factor)}",
     )
     with (
@@ -144,7 +153,7 @@ def monitoring(
         _running(alertmanager, directory / "alertmanager.log", addresses.alertmanager),
         _running(prometheus, directory / "prometheus.log", addresses.prometheus),
     ):
-        yield Monitoring(addresses)
+        yield Monitoring(addresses, directory)
 
 
 def free_addresses(count: int) -> list[str]:

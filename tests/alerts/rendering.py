@@ -1,6 +1,7 @@
 """The configuration of conf/ with the addresses of one run and, for tests, with its times cut short."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,13 @@ def write(directory: Path, addresses: Addresses, *, hurried: bool = False, facto
                 _write(directory / folder / source.name, shorten_rules(_read(source), factor))
             else:
                 shutil.copy(source, directory / folder)
+
+
+def set_targets(directory: Path, targets: Sequence[str]) -> None:
+    """Write into the prometheus.yml of a run what it scrapes."""
+    prometheus = _read(directory / "prometheus.yml")
+    prometheus["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
+    _write(directory / "prometheus.yml", prometheus)
 
 
 def hurry_prometheus(config: dict[str, Any]) -> None:

@@ -12,9 +12,11 @@ from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shortened_options
 from tests.broker.kafka import CONTROLLER_ID, Kafka
 from tests.operations.recording import ALWAYS, Recorder
+from tests.operations.scrapes import CONTENT_TYPE, Scrapes
 from tests.operations.traffic import AUDIT, READERS, Traffic
 from tests.ports import free_ports
 from tests.processes import until
+from tests.serving import answering
 from tests.soak.services import AGENT, ALL, Service
 
 HOSTS = (1, 2, 3)
@@ -59,10 +61,13 @@ class Cluster:
         self._processes = directory / "processes"
         self._processes.mkdir()
         self.agents = {host: self._agent(host) for host in HOSTS}
-        self._target, *others = free_addresses(4)
+        self._target, *others = free_addresses(5)
         self.job = self._job(HOSTS)
         until("the job tells of all brokers and their topics", self._reported)
-        addresses = Addresses(**dict(zip(("target", "prometheus", "alertmanager", "webhook"), (self._target, *others), strict=True)))
+        scraped, *others = others
+        self.scrapes = Scrapes(self._target)
+        stack.enter_context(answering(self.scrapes.answer, int(scraped.rpartition(":")[2]), CONTENT_TYPE))
+        addresses = Addresses(**dict(zip(("target", "prometheus", "alertmanager", "webhook"), (scraped, *others), strict=True)))
         (directory / "monitoring").mkdir()
         self.pages: list[Page] = []
         self.monitoring: Monitoring = stack.enter_context(monitoring(directory / "monitoring", addresses, self.pages.append, factor=factor))
@@ -95,6 +100,18 @@ class Cluster:
         """Kill -9 of all its processes, and a new start as a supervisor does it."""
         self.job.kill(ALL)
         self.job.start()
+
+    def add_twin(self) -> Service:
+        """A second job on the same agents, which Prometheus scrapes as another instance of the first."""
+        (listen,) = free_addresses(1)
+        twin = self._job(tuple(self.agents), listen=listen, checkpoint=f"checkpoint-{self._jobs}")
+        until("the twin answers", lambda: "segtail_agent_up" in {series.name for series in twin.running.page()})
+        self.monitoring.scrape(self.monitoring.addresses.target, listen)
+        return twin
+
+    def remove_twin(self) -> None:
+        """It is no target any more."""
+        self.monitoring.scrape(self.monitoring.addresses.target)
 
     @contextmanager
     def stopped(self, service: Service) -> Iterator[None]:
@@ -130,10 +147,10 @@ class Cluster:
         until(f"the agent of host {host} listens", lambda: "agent listens" in service.running.stated)  # a job that is refused waits long
         return service
 
-    def _job(self, hosts: tuple[int, ...]) -> Service:
+    def _job(self, hosts: tuple[int, ...], listen: str = "", checkpoint: str = "checkpoint") -> Service:
         agents = ",".join(f"grpc://127.0.0.1:{self._ports[host]}" for host in hosts)
         properties = ",".join(str(broker.properties) for broker in self.kafka.brokers)
-        where = ("--checkpoint", self._directory / "checkpoint", "--listen", self._target)
+        where = ("--checkpoint", self._directory / checkpoint, "--listen", listen or self._target)
         arguments = ("run", "--agents", agents, "--server-properties", properties, "--from", "earliest", *where)
         self._jobs += 1
         return self._service(f"job-{self._jobs}", (*arguments, *_JOB_OPTIONS, *self._options))

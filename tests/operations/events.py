@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from tests.broker.clients import delete_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID
-from tests.operations import actions
+from tests.operations import actions, group_events
 from tests.operations.cluster import HOSTS, NEWCOMER, Cluster
 from tests.operations.day import Event, Step
 from tests.operations.traffic import AUDIT, PAYMENTS
-from tests.soak.services import AGENT
+from tests.soak.services import AGENT, ALL
 
 LONG = 18
 """Minutes after which the slowest of the alerts about replicas fires."""
@@ -166,6 +166,32 @@ def retention_lowered(cluster: Cluster) -> Iterator[Step]:
     yield Step(name="It is set back")
 
 
+def scrapes_fail(cluster: Cluster) -> Iterator[Step]:
+    cluster.scrapes.every_second_fails = True
+    cluster.agents[2].kill(AGENT)
+    yield Step(name="An agent is killed while every second scrape fails", minutes=LONG)
+    cluster.scrapes.every_second_fails = False
+    yield Step(name="All scrapes succeed again", minutes=15, hosts=(2,))
+    cluster.agents[2].start()
+    yield Step(name="The agent starts again", minutes=10)
+
+
+def twins(cluster: Cluster) -> Iterator[Step]:
+    twin = cluster.add_twin()
+    yield Step(name="A second job watches the same cluster", minutes=12)
+    twin.kill(ALL)
+    yield Step(name="It dies", minutes=12)
+    cluster.remove_twin()
+    yield Step(name="It is no target any more", minutes=12)
+
+
+def segtail_deployed_again_and_again(cluster: Cluster) -> Iterator[Step]:
+    for _ in range(3):
+        cluster.restart_job()
+        cluster.idle(4 * MINUTE_SECONDS)
+    yield Step(name="A version of the job, one to mend it and one to mend that start within a quarter of an hour", minutes=15)
+
+
 EVENTS: Mapping[str, Event] = {
     "A clean day": clean_day,
     "An agent restarts": agent_restarts,
@@ -183,6 +209,17 @@ EVENTS: Mapping[str, Event] = {
     "A broker is drained": broker_drained,
     "Replicas are moved": reassignment,
     "A broker leaves": broker_leaves,
+    "Scrapes fail": scrapes_fail,
+    "Twins": twins,
+    "Segtail is deployed three times": segtail_deployed_again_and_again,
+    "Consumers are deployed": group_events.consumers_deployed,
+    "Groups that are thrown away": group_events.groups_thrown_away,
+    "A job that runs every half hour": group_events.job_each_half_hour,
+    "A poison pill": group_events.poison_pill,
+    "A group reads from earliest": group_events.read_from_earliest,
+    "A consumer is slower than its producer": group_events.slow_consumer,
+    "An application with exactly-once dies": group_events.exactly_once_dies,
+    "A Flink job restarts": group_events.flink_restarts,
 }
 
 COMBINED: Mapping[str, Event] = {"The quorum is lost with its hosts": quorum_lost_with_its_hosts}

@@ -1,0 +1,112 @@
+"""The events about consumer groups and their transactions: everyday life, of which nobody has to know, and what somebody is told."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from uuid import uuid4
+
+from tests.operations import actions
+from tests.operations.cluster import Cluster
+from tests.operations.consumers import Leaving, Member, fill, read_once, reading_in_transactions, topic, writing
+from tests.operations.day import Step
+
+RATE = 20
+"""Records a second that are appended to each topic."""
+
+ABANDONED = 8
+HOUR = 60
+"""In minutes, as what follows."""
+
+_SETTLE = 25
+"""GroupStopped fires on for 20 minutes."""
+
+
+def consumers_deployed(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "deployed") as name, writing(cluster.kafka, name, RATE):
+        members = [Member(cluster.kafka, "deployment", name) for _ in range(3)]
+        with ExitStack() as old, ExitStack() as new:
+            stacks = [old.enter_context(ExitStack()) for _ in members]
+            for stack, member in zip(stacks, members, strict=True):
+                stack.enter_context(member)
+            for stack in stacks:
+                stack.close()
+                new.enter_context(Member(cluster.kafka, "deployment", name))
+                cluster.idle(60)
+            yield Step(name="Each member of a group is stopped, and a new one started, one after the other", minutes=15)
+
+
+def groups_thrown_away(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "looked-at", _ms(cluster, HOUR / 2)) as name, writing(cluster.kafka, name, RATE):
+        for number in range(ABANDONED):
+            read_once(cluster.kafka, f"anonymous.{uuid4()}" if number % 2 else f"console-consumer-{10_000 + number}", name)
+        yield Step(name="Somebody looks at a topic with short retention, each time as another group", minutes=HOUR)
+
+
+def job_each_half_hour(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "batches") as name:
+        for _ in range(3):  # from two pauses its rhythm is known; until then there is nothing to read in them
+            fill(cluster.kafka, name, 1, RATE)
+            read_once(cluster.kafka, "half-hourly", name)
+            cluster.idle(HOUR / 2 * 60)
+        with writing(cluster.kafka, name, RATE):
+            read_once(cluster.kafka, "half-hourly", name)
+            yield Step(name="It runs every half hour, and what it reads is written all the time", minutes=HOUR / 2 - 3)
+            read_once(cluster.kafka, "half-hourly", name)
+            yield Step(name="It is not started for two hours", minutes=2 * HOUR)
+            with Member(cluster.kafka, "half-hourly", name) as member:
+                member.await_read()
+                yield Step(name="It runs again", minutes=_SETTLE)
+
+
+def poison_pill(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "pills") as name, writing(cluster.kafka, name, RATE), Member(cluster.kafka, "mailer", name) as member:
+        member.await_read(RATE)
+        member.stands = True
+        yield Step(name="Its consumer lives and commits, and does not get beyond a record", minutes=20)
+        member.stands = False
+        yield Step(name="The record is skipped", minutes=_SETTLE)
+
+
+def read_from_earliest(cluster: Cluster) -> Iterator[Step]:
+    kept_ms = _ms(cluster, HOUR)
+    with topic(cluster.kafka, "history", kept_ms) as name:
+        fill(cluster.kafka, name, 0.9 * kept_ms / 1000, RATE)
+        with writing(cluster.kafka, name, RATE), Member(cluster.kafka, "newcomer", name, pace=5 * RATE) as member:
+            yield Step(name="A new group begins at earliest, and reads five times as fast as is written", minutes=HOUR / 2)
+            member.read_again()
+            yield Step(name="It is reset to earliest, and reads everything again", minutes=HOUR / 2)
+
+
+def slow_consumer(cluster: Cluster) -> Iterator[Step]:
+    kept_ms = _ms(cluster, HOUR / 2)
+    with topic(cluster.kafka, "overtaken", kept_ms) as name:
+        fill(cluster.kafka, name, 0.7 * kept_ms / 1000, RATE)
+        with writing(cluster.kafka, name, RATE), Member(cluster.kafka, "slow", name, pace=RATE / 4) as member:
+            yield Step(name="It reads a quarter of what is written, until retention overtakes it", minutes=HOUR)
+            member.pace = 1e6
+            yield Step(name="It reads faster", minutes=40)
+
+
+def exactly_once_dies(cluster: Cluster) -> Iterator[Step]:
+    kafka = cluster.kafka
+    with topic(kafka, "eos-in") as source, topic(kafka, "eos-out") as output, writing(kafka, source, RATE):
+        reader = reading_in_transactions(kafka, "eos", source)
+        Leaving(kafka, "eos-1", 900_000).leave_open(output, reader)
+        with writing(kafka, output, 1):
+            reader.close()
+            yield Step(name="It dies in a transaction that holds its offsets and its output", minutes=30)
+            actions.end_by_force(kafka, "eos-1")
+            with Member(kafka, "eos", source):
+                yield Step(name="The transaction is ended by force, and the application starts again", minutes=40)
+
+
+def flink_restarts(cluster: Cluster) -> Iterator[Step]:
+    kafka = cluster.kafka
+    with topic(kafka, "sink") as name:
+        Leaving(kafka, "flink-1", _ms(cluster, 15)).leave_open(name)
+        with writing(kafka, name, RATE), Member(kafka, "sink-reader", name):
+            yield Step(name="It takes new transactional ids, and its old transaction stays open until its timeout", minutes=30)
+
+
+def _ms(cluster: Cluster, minutes: float) -> int:
+    """So many minutes, shortened, in milliseconds."""
+    return round(minutes * 60_000 / cluster.factor)
