@@ -135,7 +135,6 @@ SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or 
 Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more", int)]
 PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
 Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0, at most 1", float)]
-Factor = Annotated[float, text(float), Field(gt=1, allow_inf_nan=False), Form("a number above 1", float)]
 Shards = Annotated[
     Annotated[int, Field(ge=1, le=4096)] | Literal["auto"],
     text(_number_or_auto),

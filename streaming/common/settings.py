@@ -19,7 +19,6 @@ from streaming.common.option_types import (
     Directory,
     Duration,
     DurationOrAuto,
-    Factor,
     Files,
     Flag,
     Folder,
@@ -151,9 +150,6 @@ class Settings(BaseModel):
         "outer transaction. Kafka's own count of late transactions begins at transaction.max.timeout.ms plus 5 minutes, which is 20 "
         "minutes by default.",
     )
-    abort_ratio: Ratio = Field(
-        default=0.2, description="The alert AbortRatioHigh: more than this share of a topic's transactions is aborted."
-    )
     overdue_after: PositiveDuration = Field(
         default=timedelta(minutes=30),
         description="The alert RetentionOverdue: bytes that Kafka may delete are left for longer, and for longer than two of the broker's "
@@ -166,14 +162,6 @@ class Settings(BaseModel):
         default=0.15,
         description="The alert LogDirFillingUp: less of a log dir's file system is free, and at the present rate it is full within a day; "
         "or less than a third of that is free.",
-    )
-    hot_factor: Factor = Field(
-        default=3.0, description="The alert HotPartition: a partition takes more than this many times the mean of its topic's partitions."
-    )
-    hot_bytes: Size = Field(default=1 << 20, description="The alert HotPartition: a partition that takes fewer bytes a second is not hot.")
-    silent_after: Duration = Field(
-        default=timedelta(0),
-        description="The alert PartitionSilent: a partition takes nothing for longer. 0s, the default, leaves the alert off.",
     )
     lagging_after: PositiveDuration = Field(
         default=timedelta(minutes=2),

@@ -47,11 +47,9 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.SCRUB_CORRUPT: ("broker", "log_dir"),
     kinds.SCRUB_UNREADABLE: ("broker", "log_dir"),
     kinds.SCRUB_OVERDUE: ("broker", "log_dir"),
-    kinds.SILENT: ("topic",),
     kinds.LAGGING: ("broker",),
     kinds.BLIND: ("reason", "broker", "agent"),
     kinds.LOG_DIR_UNWATCHED: ("broker",),
-    kinds.SEGMENT_TOO_OLD: ("broker", "topic"),
     kinds.LIMITS_ASSUMED: ("broker",),
 }
 """The labels by which an alert and a problem of each kind are about the same thing."""

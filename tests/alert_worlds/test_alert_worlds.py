@@ -27,7 +27,6 @@ SEEDS = (*range(40), 74, 84, 92, 112, 122, 243)
 GROUP_SEEDS = range(30)
 
 NUMBERS: dict[str, tuple[float, ...]] = {
-    "ActiveSegmentTooOld": (2,),  # limits
     "BrokerMetadataStalled": (2 * NO_CONTROLLER_MS / 1000, NO_CONTROLLER_MS / 1000),
     "BrokerNotWriting": (NOT_WRITING_MS / 1000,),
     "GroupHeldUp": (DEFAULT_BOUNDS.held_after_ms / 1000,),
@@ -76,7 +75,6 @@ def test_what_lasts_lasts_as_long_for_an_alert_as_for_the_judge() -> None:
     assert seconds_of(*re.findall(r"\[(\d+m)\]", rule_of("GroupPendingCommits")["expr"])) * 1000 == DEFAULT_BOUNDS.pending_long_ms
     (lately,) = set(re.findall(r"\[(\d+m)\]", rule_of("GroupLostData")["expr"]))
     assert seconds_of(lately) * 1000 == DEFAULT_BOUNDS.lost_lately_ms
-    assert seconds_of(*re.findall(r"\[(\d+h)\]", rule_of("ActiveSegmentTooOld")["expr"])) * 1000 == RECENT_MS
 
 
 def test_every_kind_has_a_subject() -> None:

@@ -256,7 +256,6 @@ def test_a_row_looks_as_severe_as_it_was_judged_and_no_face_judges_it_again(list
     [
         (PARTITIONS, "retention_blocked", "Next deletion"),
         (PARTITIONS, "last_stable_offset_stalled", "Held back"),
-        (PARTITIONS, "partition_silent", "Last append"),
         (PARTITIONS, "log_corrupt", "Partition"),
         (RETENTION, "retention_blocked", "Blocked"),
         (RETENTION, "retention_overdue", "Next deletion"),

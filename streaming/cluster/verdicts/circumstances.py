@@ -33,7 +33,6 @@ class Thresholds:
 
     overdue_after_ms: int
     ahead_limit_ms: int
-    silent_after_ms: int
     lagging_after_ms: int
     starting_after_ms: int
     scrub_overdue_after_ms: int
@@ -49,7 +48,6 @@ def thresholds_of(settings: Settings) -> Thresholds:
     return Thresholds(
         overdue_after_ms=milliseconds(settings.overdue_after),
         ahead_limit_ms=milliseconds(settings.ahead_limit),
-        silent_after_ms=milliseconds(settings.silent_after),
         lagging_after_ms=milliseconds(settings.lagging_after),
         starting_after_ms=milliseconds(settings.starting_after),
         scrub_overdue_after_ms=milliseconds(settings.scrub_overdue_after),

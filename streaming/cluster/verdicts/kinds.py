@@ -5,7 +5,7 @@ Whoever is paged by an alert finds the same words on the page and in the termina
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING
+from streaming.broker.protocol.problem_json import CRITICAL, WARNING
 from streaming.common.formatting import format_name
 
 _NAMES = ("topic", "group", "log_dir", "agent")
@@ -193,7 +193,6 @@ SCRUB_OVERDUE = _kind(
     "The scrub does not finish log dir {log_dir} of broker {broker}",
     "Bit rot in its closed segments may be older than that.",
 )
-SILENT = _kind("partition_silent", WARNING, "PartitionSilent", "Nothing is written to partitions of topic {topic}")
 LAGGING = _kind(
     "behind",
     WARNING,
@@ -216,13 +215,6 @@ LOG_DIR_UNWATCHED = _kind(
     "segtail does not watch all log dirs of broker {broker}",
     "segtail knows the logs in them only from the metadata.",
 )
-SEGMENT_TOO_OLD = _kind(
-    "segment_too_old",
-    INFO,
-    "ActiveSegmentTooOld",
-    "Segments of topic {topic} do not roll on broker {broker}",
-    "Until it rolls, its old records stay beyond their retention, and none of them is compacted.",
-)
 
 KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, ProblemKind))
 """All kinds, the most severe first: this is the order of problems of one severity, too."""
@@ -230,9 +222,7 @@ KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values())
 ORDER = {each.name: place for place, each in enumerate(KINDS)}
 
 NO_KIND = {
-    "AbortRatioHigh": "it compares what ended within a quarter of an hour",
     "BytesSkipped": "it reports bytes that were missed lately; they stay in a counter for ever",
-    "HotPartition": "it compares rates of a quarter of an hour, of all partitions of a topic",
     "LogTruncated": "it reports what was cut off lately; the count stays for ever",
     "ObserverDown": "who is down says nothing",
     "ObserverRestarting": "it counts restarts within a quarter of an hour",

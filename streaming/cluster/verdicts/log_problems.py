@@ -132,23 +132,13 @@ def _ahead(circumstances: Circumstances, items: Longs, _since_ms: int) -> str:
     return f", up to {format_time(circumstances.now_ms + furthest)}"
 
 
-def _silent(circumstances: Circumstances, _items: Longs, since_ms: int) -> str:
-    return f", the longest for {format_duration((circumstances.now_ms - since_ms) / 1000)}"
-
-
-def _not_rolled(_of: Circumstances, _items: Longs, since_ms: int) -> str:
-    return f", the oldest active segment begins at {format_time(since_ms)}"
-
-
 _WORDS: dict[kinds.ProblemKind, _Words] = {
     kinds.RETENTION_OVERDUE: _overdue,
     kinds.COMPACTION_STALLED: _uncompacted,
     kinds.IN_FUTURE: _ahead,
-    kinds.SILENT: _silent,
-    kinds.SEGMENT_TOO_OLD: _not_rolled,
 }
 
-_OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.SILENT})
+_OF_TOPICS = frozenset({kinds.IN_FUTURE})
 """Kinds that are about a topic, on whichever brokers its logs are."""
 
 

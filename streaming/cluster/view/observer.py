@@ -355,7 +355,6 @@ class Observer:
         gauges = {
             "seconds": self._gauge(observer_metrics.THRESHOLD_SECONDS),
             "ratio": self._gauge(observer_metrics.THRESHOLD_RATIO),
-            "bytes": self._gauge(observer_metrics.THRESHOLD_BYTES),
         }
         for threshold in thresholds:
             gauges[threshold.unit].labels(threshold.name).set(threshold.value)

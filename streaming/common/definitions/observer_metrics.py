@@ -91,4 +91,3 @@ THRESHOLD_SECONDS = Metric(
 THRESHOLD_RATIO = Metric(
     "segtail_config_threshold_ratio", "A ratio of the configuration, so that alert rules need no templates.", ("name",)
 )
-THRESHOLD_BYTES = Metric("segtail_config_threshold_bytes", "A size of the configuration, so that alert rules need no templates.", ("name",))
