@@ -139,6 +139,15 @@ class Settings(BaseModel):
         description="A consumer group has stopped in a partition if its committed offset stays where it is for longer, although there is a "
         "record to read.",
     )
+    group_loss_within: PositiveDuration = Field(
+        default=timedelta(hours=4),
+        description="The alert GroupWillLoseData: records that a group in danger has not read are deleted within so long.",
+    )
+    group_held_after: PositiveDuration = Field(
+        default=timedelta(minutes=15),
+        description="The alert GroupHeldUp: records wait for longer behind an open transaction. 15 minutes are Kafka's longest default "
+        "transaction timeout (transaction.max.timeout.ms).",
+    )
     throwaway_groups: Pattern = Field(
         default=re.compile("", re.DOTALL),
         description="A regular expression; consumer groups whose whole name matches are made anew at each start, and nobody comes back to "
@@ -158,21 +167,21 @@ class Settings(BaseModel):
     ahead_limit: PositiveDuration = Field(
         default=timedelta(hours=1), description="The alert TimestampsInFuture: records are dated further ahead of the clock."
     )
+    full_within: PositiveDuration = Field(
+        default=timedelta(hours=6),
+        description="The alert LogDirFillingUp: with what retention frees reckoned in, a log dir is full within so long.",
+    )
     free_ratio: Ratio = Field(
         default=0.15,
         description="The alert LogDirFillingUp: less of a log dir's file system is free, and at the present rate it is full within a day; "
         "or less than a third of that is free.",
-    )
-    lagging_after: PositiveDuration = Field(
-        default=timedelta(minutes=2),
-        description="The alert ObserverLagging: events that an agent has published wait for longer until they are in the metrics.",
     )
     starting_after: PositiveDuration = Field(
         default=timedelta(minutes=15), description="The alert BrokerStarting: a broker has registered and serves nothing for longer."
     )
     scrub_overdue_after: PositiveDuration = Field(
         default=timedelta(days=30),
-        description="The alert ScrubOverdue: no pass of the scrub over a log dir has ended for longer. Only where the scrub is on.",
+        description="The alert ObserverBlind: no pass of the scrub over a log dir has ended for longer. Only where the scrub is on.",
     )
     stale_after: PositiveDuration = Field(
         default=timedelta(minutes=5), description="After an agent is silent for longer, another replica is exported for its partitions."

@@ -8,6 +8,7 @@ from functools import cached_property
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
 from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
@@ -33,10 +34,11 @@ class Thresholds:
 
     overdue_after_ms: int
     ahead_limit_ms: int
-    lagging_after_ms: int
     starting_after_ms: int
     scrub_overdue_after_ms: int
+    full_within_ms: int
     free_ratio: float
+    groups: GroupBounds
 
 
 def thresholds_of(settings: Settings) -> Thresholds:
@@ -48,10 +50,11 @@ def thresholds_of(settings: Settings) -> Thresholds:
     return Thresholds(
         overdue_after_ms=milliseconds(settings.overdue_after),
         ahead_limit_ms=milliseconds(settings.ahead_limit),
-        lagging_after_ms=milliseconds(settings.lagging_after),
         starting_after_ms=milliseconds(settings.starting_after),
         scrub_overdue_after_ms=milliseconds(settings.scrub_overdue_after),
+        full_within_ms=milliseconds(settings.full_within),
         free_ratio=settings.free_ratio,
+        groups=bounds_of(settings),
     )
 
 

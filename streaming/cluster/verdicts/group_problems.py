@@ -7,21 +7,26 @@ from typing import NamedTuple
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
-from streaming.common.formatting import format_be, format_count
+from streaming.cluster.view.export import Export
+from streaming.common.formatting import format_be, format_count, format_list, format_name
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
 
 MOST_PROBLEMS = 10_000
 """So many are put into words, the most severe ones with the largest lags."""
+
+_MOST_NAMED = 5
 
 
 class _Subject(NamedTuple):
@@ -73,8 +78,16 @@ def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
     chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
     messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
+    yield from _abandoned(judged, circumstances.export)
     for each in chosen:
         yield _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
+
+
+def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[Problem]:
+    """One for all of them: nobody misses what they lose."""
+    names = sorted(name for name, each in judged.usage.items() if each.use is GroupUse.ABANDONED and export.has_consumer(name))
+    if names:
+        yield found(kinds.GROUPS_ABANDONED, format_list([format_name(each) for each in names], _MOST_NAMED), value=len(names))
 
 
 def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:

@@ -16,9 +16,6 @@ from streaming.cluster.view.observer import watched_by
 from streaming.cluster.view.reported_once import each_scrub
 from streaming.common.formatting import format_count, format_duration, format_name, format_size
 
-FULL_WITHIN_S = 6 * 3600.0
-"""From so soon on a log dir that is going to be full is a problem."""
-
 LEAST_FREE = 3
 """Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
 
@@ -76,7 +73,7 @@ def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[P
         return
     detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
     full = circumstances.full.get((log_dir.broker, log_dir.log_dir))
-    soon = full is not None and full - circumstances.now_ms / 1000 < FULL_WITHIN_S
+    soon = full is not None and 1000 * full - circumstances.now_ms < circumstances.thresholds.full_within_ms
     if soon or log_dir.free < circumstances.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
         if full is not None:
             detail = f"{full_phrase(round(full * 1000), circumstances.now_ms)}, with what retention frees by then; {detail}"

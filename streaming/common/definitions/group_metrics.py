@@ -58,6 +58,11 @@ LOST_OFFSETS = Metric(
     "records besides those of segtail_group_lost_records_total.",
     BY_TOPIC,
 )
+LAST_LOSS = Metric(
+    "segtail_group_last_loss_timestamp_seconds",
+    "When segtail last found that records were deleted before the group had read them; absent if it found none within 24 hours.",
+    BY_TOPIC,
+)
 COMMITTED_RECORDS = Metric(
     "segtail_group_committed_records_total",
     "Records that the group's committed offsets have passed since the job started, and what a share group is done with after them.",

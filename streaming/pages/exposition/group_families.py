@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
-from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of
+from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of, latest_of
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_held import held_up
@@ -72,6 +72,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield _labelled(group_metrics.ENDANGERED, pair_labels.labels, "cause", by_cause)
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
+    yield plain(group_metrics.LAST_LOSS, latest_of(snapshot.progress.lost_ms, sums.first))
     yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
     yield plain(group_metrics.LAST_COMMIT, sums.last_commit_ms)
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)

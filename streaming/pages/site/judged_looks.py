@@ -99,7 +99,7 @@ class JudgedLooks:
         """A snapshot is judged once, however many looks show it."""
         last = self._last_groups
         if snapshot is None or last is None or last.snapshot is not snapshot:
-            self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms)
+            self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms, self._thresholds.groups)
         return self._last_groups
 
     def _answers(self, groups: JudgedGroups | None, look: Look, commands: Commands) -> ListedGroups | None:
