@@ -297,8 +297,8 @@ class Settings(BaseModel):
     )
     job: JobUrl = Field(
         default="",
-        description="The running job that commands ask, as --job names it, where neither --job nor --log-dirs is given; without it they read "
-        "log dirs. A job and an agent do not use it.",
+        description="The running job that commands ask, as --job names it, where neither --job nor --log-dirs is given; without it they "
+        "read log dirs. A job and an agent do not use it.",
     )
     agents: Agents = Field(
         default=(),

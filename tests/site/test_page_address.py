@@ -9,8 +9,8 @@ from streaming.errors import SettingsError
 from streaming.pages.site.exporter import Exporter
 from streaming.pages.site.page_address import page_address
 from streaming.terminal.configuration import load
-from tests.view.rows import new_observer, new_table
 from tests.tables import each_row
+from tests.view.rows import new_observer, new_table
 
 
 @each_row(

@@ -5,7 +5,7 @@ import socket
 
 from streaming.common.units import Address
 
-_EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # not to listen on: what stands for all addresses of the host
+_EVERY_ADDRESS = ("", "0.0.0.0", "::")  # not to listen on: what stands for all addresses of the host
 _REACHABLE = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 
 
