@@ -130,7 +130,8 @@ def test_a_transactional_id_can_neither_leave_its_quotes_nor_make_a_line(tmp_pat
         check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
         series = [each | {"series": each["series"].replace('"billing-eu"', json.dumps(name))} for each in case["input_series"]]
         texts = check["exp_alerts"][0]["exp_annotations"]
-        head, command, *rest = texts["description"].split("\n  kafka-transactions.sh")[0], *texts["description"].split("\n")[2:]
+        lines = texts["description"].split("\n")
+        head, command, rest = "\n".join(lines[:2]), lines[2], lines[3:]
         assert command == "  kafka-transactions.sh --bootstrap-server kafka-1:9092 describe --transactional-id 'billing-eu'"
         of_page = Commands(server="kafka-1:9092").describe_transaction(name).line
         if of_page and not name.startswith("redacted-"):
