@@ -151,6 +151,18 @@ OptionalListen = Annotated[units.Address | None, text(units.Address.parse), Form
 Agents = Annotated[
     tuple[targets.Target, ...], BeforeValidator(_targets), Form(f"{targets.FORM}, between commas or as a list", _show_targets)
 ]
+PageUrl = Annotated[
+    str,
+    text(lambda written: written.removesuffix("/")),
+    # What commands in alerts hold: no character of it means anything to a shell, or ends a line.
+    StringConstraints(pattern=r"^$|^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"),
+    Form("an address such as http://HOST:PORT or https://HOST", str),
+]
+JobUrl = Annotated[
+    str,
+    StringConstraints(pattern=r"^$|^https?://[^\s/?#]+/?$"),
+    Form("an address such as http://HOST:PORT or https://USER:PASSWORD@HOST", str),
+]
 Folder = Annotated[
     str,
     StringConstraints(pattern=r"^$|^[A-Za-z][A-Za-z0-9+.-]*://?.+"),

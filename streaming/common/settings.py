@@ -23,9 +23,11 @@ from streaming.common.option_types import (
     Flag,
     Folder,
     Form,
+    JobUrl,
     Listen,
     OptionalFile,
     OptionalListen,
+    PageUrl,
     Pattern,
     PositiveCount,
     PositiveDuration,
@@ -105,6 +107,12 @@ class Settings(BaseModel):
     )
     listen: Listen = Field(
         default=Address("127.0.0.1", 9712), description="The address at which /metrics is served; port 0 takes any free port."
+    )
+    public_url: PageUrl = Field(
+        default="",
+        description="The address at which people reach the job's page, for commands and links on it and in alerts, such as "
+        "https://segtail.example.org. Without it, it is the address of listen, or the host's name where listen takes connections on all "
+        "addresses.",
     )
     replicas: Annotated[Replicas, text(Replicas), one_of(Replicas)] = Field(
         default=Replicas.LEADERS,
@@ -283,6 +291,11 @@ class Settings(BaseModel):
     )
     log_format: Annotated[LogFormat, text(LogFormat), one_of(LogFormat)] = Field(
         default=LogFormat.TEXT, description="Log messages as key=value text, or json for one object a line."
+    )
+    job: JobUrl = Field(
+        default="",
+        description="The running job that commands ask, as --job names it, where neither --job nor --log-dirs is given; without it they "
+        "read log dirs. A job and an agent do not use it.",
     )
     agents: Agents = Field(
         default=(),

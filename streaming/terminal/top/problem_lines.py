@@ -22,7 +22,7 @@ def problem_lines(problem: Problem, times: Times, width: int) -> list[DetailLine
                 ("broker", str(problem.broker) if problem.broker >= 0 else ""),
                 ("log dir", problem.log_dir),
                 ("agent", problem.agent),
-                ("runbook", f"docs/runbooks/{problem.runbook}.md" if problem.runbook else ""),
+                ("runbook", f"segtail runbook {problem.runbook}" if problem.runbook else ""),
             ),
             width,
         ),
