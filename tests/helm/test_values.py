@@ -14,6 +14,10 @@ BROKER = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
 
 
+def of_alert(alert: str, **change: object) -> dict[str, object]:
+    return {"monitoring": {"prometheusRule": {"overrides": {alert: change}}}}
+
+
 @each_row(
     ("values", "message"),
     [
@@ -50,6 +54,18 @@ SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
             {"monitoring": {"monitor": "podMonitor"}},
             "at '/monitoring/monitor': value must be one of 'none', 'PodMonitor', 'ServiceMonitor'",
         ),
+        (
+            of_alert("GroupStoped", enabled=False),
+            "at '/monitoring/prometheusRule/overrides': additional properties 'GroupStoped' not allowed",
+        ),
+        (of_alert("GroupStopped", enabled="no"), "overrides/GroupStopped/enabled': got string, want boolean"),
+        (of_alert("GroupStopped", severity="page"), "overrides/GroupStopped/severity': value must be one of 'critical', 'warning', 'info'"),
+        (
+            {"monitoring": {"urls": {"page": "segtail.example.org"}}},
+            "at '/monitoring/urls/page': 'segtail.example.org' does not match pattern",
+        ),
+        ({"monitoring": {"urls": {"runbooks": "https://a/{{ b }}"}}}, "at '/monitoring/urls/runbooks'"),
+        ({"config": {"public_url": "http://a"}}, "at '/config': additional properties 'public_url' not allowed"),
         ({"networkPolicy": {"metricsFrom": [7]}}, "at '/networkPolicy/metricsFrom/0': got number, want object"),
         ({"config": {"triger": "1s"}}, "at '/config': additional properties 'triger' not allowed"),
         ({"config": {"trigger": "1 second"}}, "at '/config/trigger': '1 second' does not match pattern"),

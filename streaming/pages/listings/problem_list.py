@@ -34,6 +34,6 @@ PROBLEMS = Listing(
         Field(name="holds_back", unit=Unit.SENTENCE, meaning="what it holds back or costs, as a sentence"),
         Field(name="command", unit=Unit.SENTENCE, meaning="what mends it, or shows more of it, quoted for a shell"),
         Field(name="no_command", unit=Unit.SENTENCE, meaning="why there is none, where one could be expected"),
-        Field(name="runbook", unit=Unit.WORD, meaning="the alert, and the name of its file in `docs/runbooks/`"),
+        Field(name="runbook", unit=Unit.WORD, meaning="the alert, and the name of its runbook: `segtail runbook NAME`, `/runbooks/NAME`"),
     ),
 )
