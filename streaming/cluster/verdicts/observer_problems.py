@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.problems import Reason
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, found
+from streaming.cluster.verdicts.links import LinkedProblem, Links
 from streaming.cluster.view.host_families import unobserved
 from streaming.cluster.view.observer import AgentStatus, watched_by
 from streaming.common.formatting import format_duration, format_name, format_size
@@ -31,7 +31,7 @@ UNKNOWN = {
 """What segtail does not see, in the words of the alert ObserverBlind."""
 
 
-def observer_problems(circumstances: Circumstances) -> Iterator[Problem]:
+def observer_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the watching itself."""
     for agent in circumstances.agents:
         yield from _agent(circumstances, agent)
@@ -42,7 +42,7 @@ def observer_problems(circumstances: Circumstances) -> Iterator[Problem]:
     yield from _blind(circumstances)
 
 
-def _agent(circumstances: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
+def _agent(circumstances: Circumstances, agent: AgentStatus) -> Iterator[LinkedProblem]:
     if agent.up or (
         agent.brokers and all(broker in circumstances.phases and not _is_there(circumstances, broker) for broker in agent.brokers)
     ):
@@ -56,6 +56,7 @@ def _agent(circumstances: Circumstances, agent: AgentStatus) -> Iterator[Problem
         agent=agent.name,
         does="does not answer" if is_used else "answers but is not used",
         holds_back=f"segtail gets no new data{brokers or ' from this agent'}.",
+        links=Links(brokers=tuple(agent.brokers)),
     )
 
 
@@ -64,7 +65,7 @@ def _is_there(circumstances: Circumstances, broker: int) -> bool:
     return circumstances.phases[broker].phase.value != "stopping"
 
 
-def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
+def _unreadable(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     counts: Counter[int] = Counter()
     for agent in circumstances.up:
         for each in agent.unreadable:
@@ -82,7 +83,7 @@ def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LOG_UNREADABLE, detail, broker=broker, topic=topic, partition=partition, value=count)
 
 
-def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
+def _lagging(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for agent in circumstances.agents:
         if not agent.up:
             continue
@@ -96,13 +97,13 @@ def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LAGGING, detail, broker=broker, agent=agent.name, since_ms=since_ms)
 
 
-def _metadata(circumstances: Circumstances) -> Iterator[Problem]:
+def _metadata(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     expected = [status for status in circumstances.brokers if status.expected]
     if expected and not any(status.readable for status in expected):
         yield found(kinds.METADATA_UNREADABLE, "leaders, replicas, topics, options and the state of brokers are not known")
 
 
-def _blind(circumstances: Circumstances) -> Iterator[Problem]:
+def _blind(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     expected = sorted((status for status in circumstances.brokers if status.expected), key=lambda status: status.broker)
     if any(status.readable for status in expected):
         yield from (_unseen("metadata_unreadable", broker=status.broker) for status in expected if not status.readable)
@@ -124,6 +125,6 @@ def _blind(circumstances: Circumstances) -> Iterator[Problem]:
                 yield _unseen(str(reason), agent=agent.name)
 
 
-def _unseen(reason: str, *, broker: int = -1, agent: str = "", value: int = 0, costs: str = "") -> Problem:
+def _unseen(reason: str, *, broker: int = -1, agent: str = "", value: int = 0, costs: str = "") -> LinkedProblem:
     detail = UNKNOWN[reason].format(broker=broker, agent=format_name(agent), value=value).rstrip(".")
-    return found(kinds.BLIND, detail, broker=broker, agent=agent, reason=reason, holds_back=costs)
+    return found(kinds.BLIND, detail, broker=broker, agent=agent, reason=reason, holds_back=costs, links=Links(reason=reason))
