@@ -2,7 +2,7 @@
 
 from streaming.broker.protocol.problem_json import Problem
 from streaming.common.formatting import NONE, format_name
-from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell, word
+from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell
 from streaming.pages.listings.listing import Field, Listing
 
 _MOST_FOLLOWING = 2
@@ -19,13 +19,13 @@ def about(row: Problem, _: Times) -> Cell:
 
 
 def _gravity(row: Problem, _: Times) -> Cell:
-    return Cell(text=word(row.gravity))
+    return Cell(text=row.gravity or NONE)
 
 
 def what(row: Problem, _: Times) -> Cell:
     """The sentence of a problem from which nothing follows; else the beginning of it, with what does."""
     if not row.consequences:
-        return Cell(text=row.what)
+        return Cell(text=row.what or NONE)
     more = len(row.consequences) + row.more_consequences - _MOST_FOLLOWING
     follows = "; ".join(each.text for each in row.consequences[:_MOST_FOLLOWING]) + (f"; and {more:,} more" if more > 0 else "")
     return Cell(text=f"{row.summary or row.what} -> {follows}")
