@@ -11,6 +11,7 @@ from streaming.cluster.verdicts.commands import Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
+from streaming.cluster.verdicts.links import NO_LINKS, LinkedProblem, Links
 from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.full_times import ByDir
@@ -165,13 +166,15 @@ def found(
     log_dir: str = "",
     agent: str = "",
     since_ms: int = -1,
+    deadline_ms: int = -1,
     holds_back: str = "",
     command: Command = _NO_COMMAND,
+    links: Links = NO_LINKS,
     **labels: object,
-) -> Problem:
+) -> LinkedProblem:
     """A problem of a kind; ``detail`` follows its summary, and ``labels`` are those of the summary that no field has."""
     about = kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
-    return Problem(
+    problem = Problem(
         kind=kind.name,
         severity=kind.severity,
         what=f"{about}: {detail}" if detail else about,
@@ -183,11 +186,13 @@ def found(
         log_dir=log_dir,
         agent=agent,
         since_ms=since_ms,
+        deadline_ms=deadline_ms,
         holds_back=holds_back or kind.costs,
         command=command.line,
         no_command=command.reason,
         runbook=kind.alert,
     )
+    return LinkedProblem(problem=problem, links=links)
 
 
 def partitions_named(partitions: Sequence[int]) -> str:

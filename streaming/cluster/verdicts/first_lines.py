@@ -35,7 +35,7 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, re
     counts = count(all_problems)
     seen = f"{format_count(len(circumstances.view.logs.columns), 'partition')} of {format_count(_brokers(circumstances), 'broker')}"
     first = all_problems[0] if all_problems else None
-    if first is None or first.severity == INFO:
+    if first is None or first.gravity == INFO:
         notes = f", and {format_count(counts[INFO], 'note')}" if counts[INFO] else ""
         blind = any(True for _ in unknown(circumstances, all_problems))
         sentence = f"Nothing is wrong{', as far as is known' if blind else ''}: {seen}{notes}"

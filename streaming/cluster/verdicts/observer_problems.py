@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.problems import Reason
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, found
+from streaming.cluster.verdicts.links import LinkedProblem, Links
 from streaming.cluster.view.host_families import unobserved
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
 from streaming.common.formatting import format_duration, format_name, format_size
@@ -37,7 +37,7 @@ UNKNOWN = {
 """What segtail does not see, in the words of the alert ObserverBlind."""
 
 
-def observer_problems(circumstances: Circumstances) -> Iterator[Problem]:
+def observer_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the watching itself."""
     many = _are_many_down(circumstances.agents)
     for agent in circumstances.agents:
@@ -56,7 +56,7 @@ def _are_many_down(agents: Sequence[AgentStatus]) -> bool:
     return down > MANY_DOWN * sum(len(each.brokers) or 1 for each in agents)
 
 
-def _agent(circumstances: Circumstances, agent: AgentStatus, kind: kinds.ProblemKind) -> Iterator[Problem]:
+def _agent(circumstances: Circumstances, agent: AgentStatus, kind: kinds.ProblemKind) -> Iterator[LinkedProblem]:
     if agent.up or (
         agent.brokers and all(broker in circumstances.phases and not _is_there(circumstances, broker) for broker in agent.brokers)
     ):
@@ -70,6 +70,7 @@ def _agent(circumstances: Circumstances, agent: AgentStatus, kind: kinds.Problem
         agent=agent.name,
         does="does not answer" if is_used else "answers but is not used",
         holds_back=f"segtail gets no new data{brokers or ' from this agent'}.",
+        links=Links(brokers=tuple(agent.brokers)),
     )
 
 
@@ -78,7 +79,7 @@ def _is_there(circumstances: Circumstances, broker: int) -> bool:
     return circumstances.phases[broker].phase.value != "stopping"
 
 
-def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
+def _unreadable(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     counts: Counter[int] = Counter()
     for agent in circumstances.up:
         for each in agent.unreadable:
@@ -96,7 +97,7 @@ def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LOG_UNREADABLE, detail, broker=broker, topic=topic, partition=partition, value=count)
 
 
-def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
+def _lagging(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for agent in circumstances.agents:
         if not agent.up:
             continue
@@ -110,13 +111,13 @@ def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LAGGING, detail, broker=broker, agent=agent.name, since_ms=since_ms)
 
 
-def _metadata(circumstances: Circumstances) -> Iterator[Problem]:
+def _metadata(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     expected = [status for status in circumstances.brokers if status.expected]
     if expected and not any(status.readable for status in expected):
         yield found(kinds.METADATA_UNREADABLE, "leaders, replicas, topics, options and the state of brokers are not known")
 
 
-def _blind(circumstances: Circumstances) -> Iterator[Problem]:
+def _blind(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     expected = sorted((status for status in circumstances.brokers if status.expected), key=lambda status: status.broker)
     if any(status.readable for status in expected):
         yield from (_unseen("metadata_unreadable", broker=status.broker) for status in expected if not status.readable)
@@ -138,7 +139,7 @@ def _blind(circumstances: Circumstances) -> Iterator[Problem]:
                 yield _unseen(str(reason), agent=agent.name)
 
 
-def _blind_to_groups(circumstances: Circumstances) -> Iterator[Problem]:
+def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Consumer groups of which nothing is known: whatever they lose, nobody is paged for it."""
     if circumstances.groups is None or any(each.catching_up for each in circumstances.up):
         return
@@ -160,6 +161,6 @@ def _unseen(
     agent: str = "",
     value: int = 0,
     costs: str = "",
-) -> Problem:
+) -> LinkedProblem:
     detail = UNKNOWN[reason].format(broker=broker, topic=format_name(topic), agent=format_name(agent), value=value).rstrip(".")
-    return found(kind, detail, broker=broker, topic=topic, agent=agent, reason=reason, holds_back=costs)
+    return found(kind, detail, broker=broker, topic=topic, agent=agent, reason=reason, holds_back=costs, links=Links(reason=reason))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from http import HTTPStatus
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import cramjam
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -84,7 +84,7 @@ class PageSite:
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
-            return home(status, self._state.problems(query.text("severity", "filter", "offset")), query)
+            return home(status, self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"})), query)
         if path == COST:
             return cost_view(self._cost(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:
