@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,10 @@ class Monitoring:
         own = {"__name__", "alertstate"}
         return [({k: v for k, v in each["metric"].items() if k not in own}, [t for t, _ in each["values"]]) for each in found]
 
-    def post_alerts(self, *labels: dict[str, str]) -> None:
-        """Tell Alertmanager of alerts, as Prometheus would."""
-        body = json.dumps([{"labels": each} for each in labels]).encode()
+    def post_alerts(self, *labels: dict[str, str], ended: bool = False) -> None:
+        """Tell Alertmanager of alerts, as Prometheus would: that they fire, or that they do no longer."""
+        over = {"endsAt": datetime.now(UTC).isoformat()} if ended else {}
+        body = json.dumps([{"labels": each, **over} for each in labels]).encode()
         request = urllib.request.Request(f"{self._alertmanager}/alerts", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=SECONDS):
             pass

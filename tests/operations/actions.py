@@ -24,6 +24,9 @@ from tests.broker.wire import ProducerId, Wire
 from tests.limits import SECONDS
 from tests.processes import until
 
+_UNTHROTTLED = 1_000_000_000
+"""Bytes a second, more than any disk writes: a throttle can be changed while replicas are moved, and goes when they have arrived."""
+
 Partitions = dict[tuple[str, int], PartitionMetadata]
 Replicas = Mapping[tuple[str, int], Sequence[int]]
 
@@ -83,9 +86,10 @@ def reassign(kafka: Kafka, wanted: Replicas, scratch: Path, *, bytes_a_second: i
 
 
 def await_reassigned(kafka: Kafka, wanted: Replicas, scratch: Path) -> None:
-    """Until all are where they should be; takes the throttle away."""
+    """Until all are where they should be. What is throttled no longer gets there, however much has gathered meanwhile."""
+    _reassignment(kafka, wanted, scratch, "--execute", "--additional", "--throttle", str(_UNTHROTTLED))
     until("the replicas are moved", lambda: _moved(kafka, wanted))
-    _reassignment(kafka, wanted, scratch, "--verify")
+    _reassignment(kafka, wanted, scratch, "--verify")  # which takes the throttle away
 
 
 def unregister(kafka: Kafka, broker: int) -> None:

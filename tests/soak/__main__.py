@@ -6,14 +6,15 @@ import re
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import count
 from pathlib import Path
 
 from streaming.common.units import parse_size
 from tests.bench.table import show
-from tests.operations.cluster import cluster
-from tests.operations.day import run_event
+from tests.operations.cluster import Cluster, cluster
+from tests.operations.day import run_events
 from tests.operations.events import COMBINED, EVENTS
 from tests.soak import beside, fleet, kills, moving, sampling, steady
 
@@ -137,16 +138,16 @@ def _beside(directory: Path, given: argparse.Namespace) -> Sequence[str]:
 def _operations(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     rows, problems = [], []
     for combined, events in ((False, EVENTS), (True, COMBINED)):
-        taken = [name for name in events if given.events.search(name)]
-        if not taken:
-            continue
-        with cluster(directory / ("combined" if combined else "apart"), given.factor, combined=combined) as running:
-            for name in taken:
-                began = time.monotonic()
-                found = run_event(running, name, events[name])
-                problems += found
-                rows.append((name, f"{time.monotonic() - began:.0f}", "; ".join(found).replace(f"{name}: ", "") or "as documented"))
-                print(*rows[-1], sep=": ", flush=True)
+        taken = {name: event for name, event in events.items() if given.events.search(name)}
+        numbers = count(1)
+
+        def make(combined: bool = combined, numbers: Iterator[int] = numbers) -> AbstractContextManager[Cluster]:
+            return cluster(directory / f"{'combined' if combined else 'apart'}-{next(numbers)}", given.factor, combined=combined)
+
+        for each in run_events(make, taken):
+            problems += each.problems
+            rows.append((each.name, f"{each.seconds:.0f}", "; ".join(each.problems).replace(f"{each.name}: ", "") or "as documented"))
+            print(*rows[-1], sep=": ", flush=True)
     show(f"what fired in a day of operations, all times of alerts divided by {given.factor}", ("event", "s", ""), rows)
     return problems
 
