@@ -17,6 +17,8 @@ RUN python3 -m venv /opt/segtail \
  && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-run.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY docs/segtail.1 docs/
+COPY docs/runbooks docs/runbooks
+COPY conf conf
 COPY streaming streaming
 # What builds the wheel stays behind.
 RUN python3 -m venv /opt/build \

@@ -15,6 +15,8 @@ import yaml
 
 import streaming
 from streaming.common.settings import OPTIONS, Option
+from streaming.shipped.alert_links import dashboard_link, page_link
+from streaming.shipped.shipped_files import ShippedKind, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "helm" / "segtail"
@@ -25,6 +27,7 @@ OWN_OPTIONS = frozenset(
     (
         *("log_dirs", "checkpoint", "spark_checkpoint", "listen", "web_config", "metrics_listen", "master", "spark"),
         *("agents", "agent_ca", "agent_cert", "agent_key", "agent_token_file"),
+        *("job", "public_url"),
         *("tls_cert", "tls_key", "tls_client_ca", "token_file"),
     )
 )
@@ -40,6 +43,7 @@ def write(chart: Path) -> None:
         target = files / source.parent.name / source.name
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, target)
+    (files / "links.yaml").write_text(yaml.safe_dump(links(), width=1000))
     (chart / "values.schema.json").write_text(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")
     text = (CHART / "Chart.yaml").read_text()
     (chart / "Chart.yaml").write_text(re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{streaming.__version__}"', text))
@@ -72,7 +76,14 @@ def schema() -> dict[str, object]:
     properties = whole["properties"]
     assert isinstance(properties, dict)
     properties["config"] = _closed(options)
+    rule = properties["monitoring"]["properties"]["prometheusRule"]["properties"]
+    rule["overrides"] = _closed({each.stem: {"$ref": "#/definitions/override"} for each in shipped(ShippedKind.ALERTS)})
     return whole
+
+
+def links() -> dict[str, dict[str, str]]:
+    """Where each alert leads, for the chart to put behind the addresses of an installation."""
+    return {each.stem: {"page": page_link(each), "dashboard": dashboard_link(each)} for each in shipped(ShippedKind.ALERTS)}
 
 
 def _parted(name: str) -> tuple[str, str, str]:

@@ -43,8 +43,7 @@ def test_the_command_line_goes_before_the_environment_before_the_file(config: Pa
         ("max_bytes_per_batch", "64MiB", "max_bytes_per_batch", 64 << 20),
         ("max_bytes_per_batch", "1000", "max_bytes_per_batch", 1000),
         ("assume_replicated", "true", "assume_replicated", True),
-        ("abort_ratio", "0.5", "abort_ratio", 0.5),
-        ("hot_factor", "4", "hot_factor", 4.0),
+        ("free_ratio", "0.5", "free_ratio", 0.5),
         (
             "spark",
             "{spark.executor.cores: 2, spark.ui.enabled: false}",
@@ -113,8 +112,6 @@ def test_the_variables_that_kubernetes_sets_for_a_service_are_no_options() -> No
         ("late_limit: true", "late_limit takes a whole number, 0 or more, not true in "),
         ("late_limit: -1", "late_limit takes a whole number, 0 or more, not -1 in "),
         ("free_ratio: 15", "free_ratio takes a number above 0, at most 1, not 15 in "),
-        ("hot_factor: 1", "hot_factor takes a number above 1, not 1 in "),
-        ("hot_factor: .inf", "hot_factor takes a number above 1, not .inf in "),
         ("state_shards: 5000", "state_shards takes auto or a whole number from 1 to 4096, not 5000 in "),
         ("state_shards: 0", "state_shards takes auto or a whole number from 1 to 4096, not 0 in "),
         ("state_shards: -4", "state_shards takes auto or a whole number from 1 to 4096, not -4 in "),

@@ -1,6 +1,7 @@
 """Writes conf/dashboards/*.json from the tables beside this file, or with ``--check`` says which of them are not current."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
+from docs.dashboards.alert_marks import alert_marks
 from docs.dashboards.panels import DATASOURCE, build
 from docs.dashboards.tables import Dashboard, names, promql, read
 
@@ -34,7 +36,9 @@ def render(name: str) -> str:
     finished = made.build()
     for number, each in enumerate(finished.panels or (), 1):
         each.id_val = number  # stable, so that a link to a panel outlives the next import
-    return JSONEncoder(sort_keys=True, indent=2).encode(finished) + "\n"
+    encoded = json.loads(JSONEncoder(sort_keys=True).encode(finished))
+    encoded["annotations"]["list"] = alert_marks()
+    return json.dumps(encoded, sort_keys=True, indent=2) + "\n"
 
 
 def _empty(uid: str, table: Dashboard) -> dashboard.Dashboard:

@@ -135,7 +135,6 @@ SizeOrNothing = Annotated[int, text(units.parse_size), Field(ge=0), Form(f"0 or 
 Count = Annotated[int, text(int), Field(ge=0), Form("a whole number, 0 or more", int)]
 PositiveCount = Annotated[int, text(int), Field(ge=1), Form("a whole number, 1 or more", int)]
 Ratio = Annotated[float, text(float), Field(gt=0, le=1), Form("a number above 0, at most 1", float)]
-Factor = Annotated[float, text(float), Field(gt=1, allow_inf_nan=False), Form("a number above 1", float)]
 Shards = Annotated[
     Annotated[int, Field(ge=1, le=4096)] | Literal["auto"],
     text(_number_or_auto),
@@ -151,6 +150,18 @@ OptionalFile = Annotated[Path | None, text(_path), Form("a file", _optional)]
 OptionalListen = Annotated[units.Address | None, text(units.Address.parse), Form("HOST:PORT", _optional)]
 Agents = Annotated[
     tuple[targets.Target, ...], BeforeValidator(_targets), Form(f"{targets.FORM}, between commas or as a list", _show_targets)
+]
+PageUrl = Annotated[
+    str,
+    text(lambda written: written.removesuffix("/")),
+    # What commands in alerts hold: no character of it means anything to a shell, or ends a line.
+    StringConstraints(pattern=r"^$|^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"),
+    Form("an address such as http://HOST:PORT or https://HOST", str),
+]
+JobUrl = Annotated[
+    str,
+    StringConstraints(pattern=r"^$|^https?://[^\s/?#]+/?$"),
+    Form("an address such as http://HOST:PORT or https://USER:PASSWORD@HOST", str),
 ]
 Folder = Annotated[
     str,

@@ -19,14 +19,15 @@ from streaming.common.option_types import (
     Directory,
     Duration,
     DurationOrAuto,
-    Factor,
     Files,
     Flag,
     Folder,
     Form,
+    JobUrl,
     Listen,
     OptionalFile,
     OptionalListen,
+    PageUrl,
     Pattern,
     PositiveCount,
     PositiveDuration,
@@ -107,6 +108,12 @@ class Settings(BaseModel):
     listen: Listen = Field(
         default=Address("127.0.0.1", 9712), description="The address at which /metrics is served; port 0 takes any free port."
     )
+    public_url: PageUrl = Field(
+        default="",
+        description="The address at which people reach the job's page, for commands and links on it and in alerts, such as "
+        "https://segtail.example.org. Without it, it is the address of listen, or the host's name where listen takes connections on all "
+        "addresses.",
+    )
     replicas: Annotated[Replicas, text(Replicas), one_of(Replicas)] = Field(
         default=Replicas.LEADERS,
         description="The replicas of a partition that are exported: leaders (one replica, the leader where it is known) or all.",
@@ -140,6 +147,15 @@ class Settings(BaseModel):
         description="A consumer group has stopped in a partition if its committed offset stays where it is for longer, although there is a "
         "record to read.",
     )
+    group_loss_within: PositiveDuration = Field(
+        default=timedelta(hours=4),
+        description="The alert GroupWillLoseData: records that a group in danger has not read are deleted within so long.",
+    )
+    group_held_after: PositiveDuration = Field(
+        default=timedelta(minutes=15),
+        description="The alert GroupHeldUp: records wait for longer behind an open transaction. 15 minutes are Kafka's longest default "
+        "transaction timeout (transaction.max.timeout.ms).",
+    )
     throwaway_groups: Pattern = Field(
         default=re.compile("", re.DOTALL),
         description="A regular expression; consumer groups whose whole name matches are made anew at each start, and nobody comes back to "
@@ -151,9 +167,6 @@ class Settings(BaseModel):
         "outer transaction. Kafka's own count of late transactions begins at transaction.max.timeout.ms plus 5 minutes, which is 20 "
         "minutes by default.",
     )
-    abort_ratio: Ratio = Field(
-        default=0.2, description="The alert AbortRatioHigh: more than this share of a topic's transactions is aborted."
-    )
     overdue_after: PositiveDuration = Field(
         default=timedelta(minutes=30),
         description="The alert RetentionOverdue: bytes that Kafka may delete are left for longer, and for longer than two of the broker's "
@@ -162,29 +175,21 @@ class Settings(BaseModel):
     ahead_limit: PositiveDuration = Field(
         default=timedelta(hours=1), description="The alert TimestampsInFuture: records are dated further ahead of the clock."
     )
+    full_within: PositiveDuration = Field(
+        default=timedelta(hours=6),
+        description="The alert LogDirFillingUp: with what retention frees reckoned in, a log dir is full within so long.",
+    )
     free_ratio: Ratio = Field(
         default=0.15,
         description="The alert LogDirFillingUp: less of a log dir's file system is free, and at the present rate it is full within a day; "
         "or less than a third of that is free.",
-    )
-    hot_factor: Factor = Field(
-        default=3.0, description="The alert HotPartition: a partition takes more than this many times the mean of its topic's partitions."
-    )
-    hot_bytes: Size = Field(default=1 << 20, description="The alert HotPartition: a partition that takes fewer bytes a second is not hot.")
-    silent_after: Duration = Field(
-        default=timedelta(0),
-        description="The alert PartitionSilent: a partition takes nothing for longer. 0s, the default, leaves the alert off.",
-    )
-    lagging_after: PositiveDuration = Field(
-        default=timedelta(minutes=2),
-        description="The alert ObserverLagging: events that an agent has published wait for longer until they are in the metrics.",
     )
     starting_after: PositiveDuration = Field(
         default=timedelta(minutes=15), description="The alert BrokerStarting: a broker has registered and serves nothing for longer."
     )
     scrub_overdue_after: PositiveDuration = Field(
         default=timedelta(days=30),
-        description="The alert ScrubOverdue: no pass of the scrub over a log dir has ended for longer. Only where the scrub is on.",
+        description="The alert ObserverBlind: no pass of the scrub over a log dir has ended for longer. Only where the scrub is on.",
     )
     stale_after: PositiveDuration = Field(
         default=timedelta(minutes=5), description="After an agent is silent for longer, another replica is exported for its partitions."
@@ -286,6 +291,11 @@ class Settings(BaseModel):
     )
     log_format: Annotated[LogFormat, text(LogFormat), one_of(LogFormat)] = Field(
         default=LogFormat.TEXT, description="Log messages as key=value text, or json for one object a line."
+    )
+    job: JobUrl = Field(
+        default="",
+        description="The running job that commands ask, as --job names it, where neither --job nor --log-dirs is given; without it they "
+        "read log dirs. A job and an agent do not use it.",
     )
     agents: Agents = Field(
         default=(),

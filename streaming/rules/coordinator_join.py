@@ -80,7 +80,7 @@ class Coordinators:
     complete: bool
 
     @classmethod
-    def of(cls, table: pa.Table, *, complete: bool, current: Flags | None = None) -> "Coordinators":
+    def of(cls, table: pa.Table, *, complete: bool, current: Flags | None = None, ahead_ms: Longs | None = None) -> "Coordinators":
         """Index the table that `newest` returned.
 
         An entry that is not understood may be any producer's. So ``complete`` is False if there is one.
@@ -89,19 +89,23 @@ class Coordinators:
 
         Args:
             current: which entries come from a log that was read to its end; None for all of them.
+            ahead_ms: by how much the clock of each entry's coordinator is ahead; None if none is.
         """
         codes = _codes(table)
         ids, updated = table["producer_id"].to_numpy(), table["last_update_ms"].to_numpy()
         order = np.lexsort((updated, ids))
         order = order[codes[order] >= 0]
         item = order[np.append(ids[order][1:] != ids[order][:-1], True)] if len(order) else order
+        start_ms = table["start_ms"].to_numpy()[item]
+        if ahead_ms is not None:
+            start_ms = np.where(start_ms >= 0, start_ms - ahead_ms[item], start_ms)
         return cls(
             table=table,
             item=item,
             producer_id=ids[item],
             state=codes[item],
             timeout_ms=table["timeout_ms"].to_numpy()[item].astype(np.int64),
-            start_ms=table["start_ms"].to_numpy()[item],
+            start_ms=start_ms,
             current=np.ones(len(item), np.bool_) if current is None else current[item],
             complete=complete and bool((codes >= 0).all()),
         )

@@ -168,7 +168,7 @@ def render_yaml(settings: Settings) -> str:
     blocks = ["# segtail's options. Durations take ms, s, m, h or d, sizes KiB, MiB, GiB or TiB.\n"]
     for option in OPTIONS.values():
         value = option.form.show(getattr(settings, option.attribute))
-        if option.name in _MAPPINGS:
+        if option.name in _MAPPINGS or option.name == "job":  # an address may hold a password
             value = masked(option.name, value)
         comment = "".join(f"# {line}\n" for line in wrap(option.description, 110))
         blocks.append(comment + yaml.safe_dump({option.name: value}, default_flow_style=False, allow_unicode=True, width=1000))

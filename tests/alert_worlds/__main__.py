@@ -29,8 +29,8 @@ def main() -> int:
     for each in every.differences:
         fires = "fires, and the judge finds nothing" if each.fires else "does not fire, and the judge finds a problem"
         print(f"seed {each.seed}: {each.alert} {fires}: {dict(sorted(each.subject))}")
-    for alert, count in sorted(Counter({kind.alert: 0 for kind in SUBJECTS} | every.agreed).items()):
-        print(f"{alert}: {count:,} problems that the alert and the judge report alike")
+    for kind, count in sorted(Counter({kind.name: 0 for kind in SUBJECTS} | every.agreed).items()):
+        print(f"{kind}: {count:,} problems that its alert and the judge report alike")
     return 1 if every.differences else 0
 
 

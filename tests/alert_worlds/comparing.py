@@ -2,15 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.problem_json import WARNING, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.kinds import KINDS, ProblemKind
 from tests.alert_worlds.prometheus_rules import Labels, firing
 from tests.alert_worlds.worlds import World
+
+_BLIND = ("reason", "broker", "topic", "log_dir", "agent")
+_DAMAGED = ("found_by", "broker", "topic", "log_dir")
+_UNREADABLE = ("found_by", "broker", "log_dir")
 
 SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.QUORUM_LOST: (),
@@ -28,12 +32,15 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.OVERDUE: (),
     kinds.STUCK: ("topic",),
     kinds.LOG_DIR_UNREADABLE: ("broker", "log_dir"),
-    kinds.LOG_UNREADABLE: ("broker",),
+    kinds.LOG_UNREADABLE: _UNREADABLE,
     kinds.METADATA_UNREADABLE: (),
     kinds.AGENT_DOWN: ("agent",),
+    kinds.AGENTS_DOWN: ("agent",),
     kinds.GROUP_LOST: ("group", "topic"),
-    kinds.GROUP_HELD: ("group", "topic"),
-    kinds.GROUP_PENDING: ("group", "topic"),
+    kinds.GROUP_HELD: ("group", "topic", "waits"),
+    kinds.GROUP_PENDING: ("group", "topic", "waits"),
+    kinds.GROUPS_ABANDONED: (),
+    kinds.GROUPS_BLIND: _BLIND,
     kinds.GROUP_STOPPED: ("group", "topic"),
     kinds.STALLED: ("topic",),
     kinds.RETENTION_OVERDUE: ("broker", "topic"),
@@ -43,18 +50,26 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.UNDER_REPLICATED: ("topic",),
     kinds.BROKER_STARTING: ("broker",),
     kinds.BROKER_STOPPED: ("broker",),
-    kinds.REPLICA_CORRUPT: ("broker", "topic"),
-    kinds.SCRUB_CORRUPT: ("broker", "log_dir"),
-    kinds.SCRUB_UNREADABLE: ("broker", "log_dir"),
-    kinds.SCRUB_OVERDUE: ("broker", "log_dir"),
-    kinds.SILENT: ("topic",),
+    kinds.REPLICA_CORRUPT: _DAMAGED,
+    kinds.SCRUB_CORRUPT: _DAMAGED,
+    kinds.SCRUB_UNREADABLE: _UNREADABLE,
+    kinds.SCRUB_OVERDUE: _BLIND,
     kinds.LAGGING: ("broker",),
-    kinds.BLIND: ("reason", "broker", "agent"),
-    kinds.LOG_DIR_UNWATCHED: ("broker",),
-    kinds.SEGMENT_TOO_OLD: ("broker", "topic"),
-    kinds.LIMITS_ASSUMED: ("broker",),
+    kinds.BLIND: _BLIND,
+    kinds.LOG_DIR_UNWATCHED: _BLIND,
+    kinds.LIMITS_ASSUMED: _BLIND,
 }
-"""The labels by which an alert and a problem of each kind are about the same thing."""
+"""The labels by which an alert and a problem of each kind are about the same thing, besides the severity."""
+
+_OF_KIND = {
+    kinds.GROUP_HELD: {"waits": "records"},
+    kinds.GROUP_PENDING: {"waits": "commits"},
+    kinds.LOG_UNREADABLE: {"found_by": "tail", "log_dir": ""},
+    kinds.SCRUB_UNREADABLE: {"found_by": "scrub"},
+    kinds.REPLICA_CORRUPT: {"found_by": "tail"},
+    kinds.SCRUB_CORRUPT: {"found_by": "scrub"},
+}
+"""What an alert's labels tell of a kind, where it reports several."""
 
 _REASON = re.compile(r"\((\w+)\)$")
 
@@ -71,7 +86,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """``compared``: pairs of a world and an alert. ``agreed``: of each alert, how many subjects it and the judge name alike."""
+    """``compared``: pairs of a world and an alert. ``agreed``: of each kind, how many subjects its alert and the judge name alike."""
 
     compared: int
     agreed: Counter[str] = field(default_factory=Counter)
@@ -88,26 +103,38 @@ class Comparison:
 
 def compare(worlds: Sequence[World], directory: Path) -> Comparison:
     """Every alert that has a kind, in every world."""
-    subjects = {kind.alert: labels for kind, labels in SUBJECTS.items()}
+    subjects = {kind.alert: (*labels, "severity") for kind, labels in SUBJECTS.items()}
     fires = firing(worlds, subjects, directory)
     comparison = Comparison(compared=len(worlds) * len(subjects))
-    for kind in KINDS:
+    for alert in subjects:
+        of_alert = {kind.name: kind for kind in KINDS if kind.alert == alert}
         found = {
-            (number, _subject(kind, problem))
+            (number, _subject(of_alert[problem.kind], problem))
             for number, each in enumerate(worlds)
             for problem in each.problems
-            if problem.kind == kind.name and problem.severity == kind.severity
+            if problem.kind in of_alert and _is_alerted(of_alert[problem.kind], problem)
         }
-        comparison.agreed[kind.alert] += len(found & fires[kind.alert])
-        for number, subject in sorted(found ^ fires[kind.alert], key=lambda each: (each[0], sorted(each[1]))):
-            alone = (number, subject) in fires[kind.alert]
-            if not (alone and _is_explained(kind, subject, worlds[number].problems)):
-                comparison.differences.append(Difference(seed=worlds[number].seed, alert=kind.alert, fires=alone, subject=subject))
+        for number, subject in found & fires[alert]:
+            comparison.agreed.update(_agreed(worlds[number].problems, of_alert, subject))
+        for number, subject in sorted(found ^ fires[alert], key=lambda each: (each[0], sorted(each[1]))):
+            alone = (number, subject) in fires[alert]
+            if not (alone and _is_explained(alert, subject, worlds[number].problems)):
+                comparison.differences.append(Difference(seed=worlds[number].seed, alert=alert, fires=alone, subject=subject))
     return comparison
 
 
+def _is_alerted(kind: ProblemKind, problem: Problem) -> bool:
+    """A problem that is less severe than its kind is for whoever looks, unless nobody is there for a loss: that is a ticket."""
+    return problem.severity == kind.severity or (kind is kinds.GROUP_WILL_LOSE and problem.severity == WARNING)
+
+
+def _agreed(problems: Sequence[Problem], of_alert: Mapping[str, ProblemKind], subject: Labels) -> set[str]:
+    """The kinds of the problems that are this subject's."""
+    return {each.kind for each in problems if each.kind in of_alert and _subject(of_alert[each.kind], each) == subject}
+
+
 def _subject(kind: ProblemKind, problem: Problem) -> Labels:
-    labels = {name: _label(name, problem) for name in SUBJECTS[kind]}
+    labels = {name: _OF_KIND.get(kind, {}).get(name) or _label(name, problem) for name in (*SUBJECTS[kind], "severity")}
     return frozenset((name, value) for name, value in labels.items() if value)
 
 
@@ -115,18 +142,20 @@ def _label(name: str, problem: Problem) -> str:
     if name == "reason":
         found = _REASON.search(problem.summary)
         return found[1] if found else ""
-    value = getattr(problem, name)
+    value = getattr(problem, name, "")
     return "" if value == -1 else str(value)
 
 
-def _is_explained(kind: ProblemKind, subject: Labels, problems: Sequence[Problem]) -> bool:
+def _is_explained(alert: str, subject: Labels, problems: Sequence[Problem]) -> bool:
     """Whether a worse problem says the same, so that one problem is shown while two alerts fire."""
     topic = dict(subject).get("topic")
-    if kind is kinds.STALLED:
+    if alert == kinds.STALLED.alert:
         return any(
             each.kind == kinds.OVERDUE.name or (each.kind in (kinds.HANGING.name, kinds.STUCK.name) and each.topic == topic)
             for each in problems
         )
-    if kind is kinds.BLIND:
+    if alert == kinds.LAGGING.alert:  # that an agent reads its disks for ten minutes is nothing that one moment shows
+        return dict(subject)["severity"] == WARNING
+    if alert == kinds.BLIND.alert:
         return dict(subject)["reason"] == "metadata_unreadable" and any(each.kind == kinds.METADATA_UNREADABLE.name for each in problems)
     return False

@@ -101,8 +101,7 @@ def _settings(random: Random) -> Settings:
         update={
             "overdue_after": seconds(600, 1_800, 7_200),
             "ahead_limit": seconds(60, 3_600),
-            "silent_after": seconds(0, 600, 3_600),
-            "lagging_after": seconds(60, 120),
+            "full_within": seconds(3 * HOUR, 6 * HOUR),
             "starting_after": seconds(300, 900),
             "scrub_overdue_after": seconds(DAY, 30 * DAY),
             "free_ratio": random.choice((0.15, 0.3)),
@@ -138,8 +137,7 @@ class _Cluster:
         return max(0, self.random.choice((bound - 1, bound, bound + 1, bound // 2, 2 * bound, self.random.randrange(1, 4 * bound + 2))))
 
     def lag(self) -> float:
-        after = self.settings.lagging_after.total_seconds()
-        return float(self.random.choice((0, 1)) if self.well() else self.near(5, 30, after))
+        return float(self.random.choice((0, 1)) if self.well() else self.near(5, 30, 120))
 
     # agents
 
@@ -302,7 +300,7 @@ class _Cluster:
     def _log(self, topic: str, partition: int, number: int) -> Row:
         leader = 1 + partition % len(self.brokers)
         unclean = {} if self.well() else {"unclean_elections": 1, "unclean_ms": MS - 1000 * self.near(HOUR), "unclean_from": 2}
-        last = MS - 1000 * (5 if self.well() else self.near(HOUR, self.settings.silent_after.total_seconds() + 10))
+        last = MS - 1000 * (5 if self.well() else self.near(HOUR, 600))
         found = [] if self.well() else self._transactions()
         values: dict[str, Any] = {
             **unclean,

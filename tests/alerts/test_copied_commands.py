@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.commands import Commands, option
 from streaming.common.short_names import short_name
 from tests.alerts.rendering import CONF
 from tests.alerts.test_rules import TESTS, _run
+from tests.cli.test_groups import GROUPS, job
+from tests.commands import run_command
 from tests.tables import each_row
 
 GROUP_ALERTS = sorted((CONF / "alerts").glob("Group*.yaml"))
-COMMAND = "- segtail why 'billing'"
+JOB = "http://kafka-1:9712"
+COMMAND = f"- segtail why --job '{JOB}' 'billing'"
 REFUSED = "- look at the group on segtail's page: its name holds control characters or is too long, so no command can be copied"
 NAMES = [
     "x\x03\nrm -rf ~\n",
@@ -44,11 +47,12 @@ def cleaned(name: str) -> str:
     return plain if len(plain) <= 250 else plain[:250] + "..."
 
 
-def command_for(name: str) -> str:
+def command_for(name: str, url: str = JOB) -> str:
     if not name.isprintable() or len(name) > 1000:
         return REFUSED
     quoted = name.replace("'", "'\\''")
-    return f"- segtail why {'-- ' if name.startswith('-') else ''}'{quoted}'"
+    where = f"'{url}'" if re.fullmatch(r"https?://[][A-Za-z0-9._:-]+", url) else "<http://host:port>"
+    return f"- segtail why --job {where} {'-- ' if name.startswith('-') else ''}'{quoted}'"
 
 
 def texts_of(path: Path) -> dict[str, Any]:
@@ -57,16 +61,19 @@ def texts_of(path: Path) -> dict[str, Any]:
     return read
 
 
-def firing(path: Path, name: str) -> dict[str, Any]:
-    """The first case of an alert's tests, up to where it fires, for a group of another name."""
+def firing(path: Path, name: str, url: str = JOB) -> dict[str, Any]:
+    """The first case of an alert's tests, up to where it fires, for a group of another name, of a job with another address."""
     case = texts_of(path)["tests"][0]
-    series = [each | {"series": each["series"].replace('"billing"', json.dumps(name))} for each in case["input_series"]]
+    series = [
+        each | {"series": each["series"].replace('"billing"', json.dumps(name)).replace(json.dumps(JOB), json.dumps(url))}
+        for each in case["input_series"]
+    ]
     check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
     for alert in check["exp_alerts"]:
         texts = alert["exp_annotations"]
         alert["exp_labels"]["group"] = name
         texts["summary"] = re.sub(r"\bbilling\b", lambda _: cleaned(name), texts["summary"])
-        texts["description"] = texts["description"].replace(COMMAND, command_for(name))
+        texts["description"] = texts["description"].replace(COMMAND, command_for(name, url))
     return {"interval": case["interval"], "input_series": series, "alert_rule_test": [check]}
 
 
@@ -84,9 +91,63 @@ def test_names_in_an_alert_can_neither_leave_their_quotes_nor_make_a_line(tmp_pa
     _run("promtool", "test", "rules", *files)
 
 
+def passes(path: Path, cases: list[dict[str, Any]], folder: Path) -> None:
+    """promtool finds that the alert says what the cases expect."""
+    document = texts_of(path)
+    document |= {"rule_files": [str((TESTS / each).resolve()) for each in document["rule_files"]], "tests": cases}
+    written = folder / path.name
+    written.write_text(yaml.safe_dump(document))
+    _run("promtool", "test", "rules", written)
+
+
+@pytest.mark.programs
+@each_row("name", ["late", "a b"])
+def test_a_command_that_is_copied_from_an_alert_runs_as_it_is_printed(name: str, tmp_path: Path) -> None:
+    with job(GROUPS) as url:
+        for path in GROUP_ALERTS:
+            case = firing(path, name, url)
+            passes(path, [case], tmp_path)
+            (check,) = case["alert_rule_test"]
+            printed = [line for line in check["exp_alerts"][0]["exp_annotations"]["description"].splitlines() if "segtail why" in line]
+            program, *arguments = shlex.split(printed[0].removeprefix("- "))
+            done = run_command(*arguments)
+            assert (program, done.returncode) == ("segtail", 3), done.stderr
+            assert done.stdout.partition(":")[0].strip('"') == name
+
+
+@pytest.mark.programs
+def test_an_address_that_means_more_to_a_shell_is_not_printed(tmp_path: Path) -> None:
+    path = GROUP_ALERTS[0]
+    passes(path, [firing(path, "late", each) for each in ("http://a'; rm -rf ~; '", "http://$(id)", "http://[::1]:9712", "")], tmp_path)
+
+
+@pytest.mark.programs
+def test_a_transactional_id_can_neither_leave_its_quotes_nor_make_a_line(tmp_path: Path) -> None:
+    path = CONF / "alerts" / "TransactionStuck.yaml"
+    cases = []
+    for name in (*NAMES, "redacted-" + "0" * 20):
+        case = texts_of(path)["tests"][0]
+        check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
+        series = [each | {"series": each["series"].replace('"billing-eu"', json.dumps(name))} for each in case["input_series"]]
+        texts = check["exp_alerts"][0]["exp_annotations"]
+        lines = texts["description"].split("\n")
+        head, command, rest = "\n".join(lines[:2]), lines[2], lines[3:]
+        assert command == "  kafka-transactions.sh --bootstrap-server kafka-1:9092 describe --transactional-id 'billing-eu'"
+        of_page = Commands(server="kafka-1:9092").describe_transaction(name).line
+        if of_page and not name.startswith("redacted-"):
+            quoted = name.replace("'", "'\\''")
+            option_of = f"--transactional-id{'=' if name.startswith('-') else ' '}'{quoted}'"
+            command = f"  kafka-transactions.sh --bootstrap-server kafka-1:9092 describe {option_of}"
+            assert shlex.split(command) == shlex.split(of_page)
+            rest = [command, *rest]
+        texts["description"] = "\n".join([head.replace("billing-eu", cleaned(name)), *rest])
+        cases.append({"interval": case["interval"], "input_series": series, "alert_rule_test": [check]})
+    passes(path, cases, tmp_path)
+
+
 @each_row("name", NAMES)
 def test_an_alert_has_the_command_of_the_page_or_says_why_there_is_none(name: str) -> None:
-    of_page = Commands().why(name).line
+    of_page = Commands(asked=option("--job", JOB)).why(name).line
     of_alert = "" if command_for(name) == REFUSED else command_for(name).removeprefix("- ")
     assert shlex.split(of_alert) == shlex.split(of_page)
 

@@ -149,7 +149,7 @@ def test_a_group_is_in_danger_by_the_times_of_files_alone(
     job.round()
     found = about(job)
     assert (found.summary.verdict, found.summary.severity) == (verdict, severity)
-    assert ("group_endangered_timestamp_seconds{g,orders}" in job.page()) == endangered
+    assert ("group_endangered_timestamp_seconds{group,g,orders}" in job.page()) == endangered
     assert found.partitions[0].undated
 
 

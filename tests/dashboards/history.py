@@ -283,7 +283,7 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_lag_offsets", seconds * rate * 1.2, **of)
         page.add("segtail_group_lag_bytes", seconds * rate * 600, **of)
         page.add("segtail_group_loss_timestamp_seconds", times + 7200 - seconds, **of)
-        page.add("segtail_group_endangered_timestamp_seconds", times + 7200 - seconds, **of)
+        page.add("segtail_group_endangered_timestamp_seconds", times + 7200 - seconds, cause="group", **of)
         lost = np.maximum(since - 4000, 0) if group == "click-archive" else nothing
         page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
         page.add("segtail_group_lost_offsets_total", 0, **of)
@@ -386,6 +386,13 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
 def _observer(page: _Page) -> None:
     times = page.times
     page.add("segtail_build_info", 1, version="0.1.0", spark_version="4.3.0", python_version="3.11.7")
+    for alert, severity, job in (
+        ("LogDirOffline", "critical", "segtail"),
+        ("GroupStopped", "warning", "segtail"),
+        ("Other", "critical", "web"),
+    ):
+        page.add("ALERTS", 1, alertname=alert, alertstate="firing", severity=severity, job=job)
+    page.add("ALERTS", 1, alertname="AgentDown", alertstate="pending", severity="critical")
     page.add("segtail_query_last_look_timestamp_seconds", times - 0.7, query="segtail")
     page.add("segtail_query_restarts_total", np.where(times > END - 7000, 1, 0), query="segtail")
     _histogram(

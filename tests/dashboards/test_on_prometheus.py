@@ -7,7 +7,7 @@ import pytest
 from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import samples
 from tests.dashboards.history import END, HANGING, SMALL, TOPICS, Cluster
-from tests.dashboards.panels import DASHBOARDS, Panel, panels
+from tests.dashboards.panels import DASHBOARDS, Panel, panels, read
 from tests.dashboards.prometheus import Prometheus, answer, serving
 from tests.tools import require_tool
 
@@ -56,6 +56,14 @@ def wrong(prometheus: Prometheus, cluster: Cluster, panel: Panel) -> str:
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
 def test_no_query_is_empty_and_no_panel_has_more_series_than_can_be_read(prometheus: Prometheus, cluster: Cluster, dashboard: str) -> None:
     assert {panel.title: reported for panel in panels(dashboard) if (reported := wrong(prometheus, cluster, panel))} == {}
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS)
+def test_alerts_of_segtail_that_fired_are_marks_in_the_charts(prometheus: Prometheus, dashboard: str) -> None:
+    marks = {each["name"]: each for each in read(dashboard)["annotations"]["list"]}
+    found = {name: [series.labels["alertname"] for series in prometheus.at(each["expr"], END)] for name, each in marks.items()}
+    assert found == {"Critical alerts": ["LogDirOffline"], "Warnings": ["GroupStopped"]}
+    assert {each["datasource"]["uid"] for each in marks.values()} == {"${datasource}"}
 
 
 def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus: Prometheus, cluster: Cluster) -> None:

@@ -3,11 +3,14 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.helm.charts import CHART, RELEASE, render, run
+from tests.commands import run_command
+from tests.helm.charts import CHART, NAMESPACE, RELEASE, render, run, settings
+from tests.tables import each_row
 
 pytestmark = pytest.mark.programs
 
@@ -71,3 +74,61 @@ def test_they_are_left_out_unless_asked_for(chart: Path) -> None:
 
     assert "PrometheusRule" not in kinds
     assert not any("dashboard" in manifest["metadata"]["name"] for manifest in render(chart=chart))
+
+
+def alerts(values: dict[str, object]) -> dict[str, dict[str, Any]]:
+    """The alerts of the chart with these values of its monitoring."""
+    monitoring = {"prometheusRule": {"enabled": True}} | values
+    rendered = render({"monitoring": monitoring}, show="templates/prometheusrules.yaml")
+    (found,) = [each for each in rendered if each["metadata"]["name"] == f"{RELEASE}-segtail-alerts"]
+    return {rule["alert"]: rule for group in found["spec"]["groups"] for rule in group["rules"]}
+
+
+def test_single_alerts_can_be_changed_and_left_out() -> None:
+    changes = {"GroupStopped": {"for": "1h", "severity": "info"}, "HotPartition": {"enabled": False}, "AgentDown": {"enabled": True}}
+    before = alerts({})
+    after = alerts({"prometheusRule": {"enabled": True, "overrides": changes}})
+
+    assert after.keys() == before.keys() - {"HotPartition"}
+    stopped = before["GroupStopped"]
+    expected = stopped | {"for": "1h", "labels": stopped["labels"] | {"severity": "info"}}
+    assert after == {name: rule for name, rule in before.items() if name != "HotPartition"} | {"GroupStopped": expected}
+
+
+@each_row(
+    ("urls", "runbook", "more"),
+    [
+        ({}, "docs/runbooks/AgentDown.md", set()),
+        ({"page": "https://segtail.example.org/"}, "https://segtail.example.org/runbooks/AgentDown", {"page"}),
+        ({"runbooks": "https://wiki.example.org/k/"}, "https://wiki.example.org/k/AgentDown.md", set()),
+        (
+            {"page": "https://segtail.example.org", "runbooks": "https://wiki.example.org/k", "grafana": "https://grafana.example.org/"},
+            "https://wiki.example.org/k/AgentDown.md",
+            {"page", "dashboard"},
+        ),
+    ],
+)
+def test_alerts_lead_where_the_exported_ones_do(urls: dict[str, str], runbook: str, more: set[str], tmp_path: Path) -> None:
+    options = [part for name, value in urls.items() for part in (f"--{'url' if name == 'page' else name}", value)]
+    assert run_command("export", "alerts", tmp_path, "--force", *options).returncode == 0
+    exported = [yaml.safe_load(path.read_text())["groups"][0]["rules"][0] for path in tmp_path.iterdir()]
+    rendered = alerts({"urls": urls})
+
+    assert rendered == {each["alert"]: each for each in exported}
+    annotations = rendered["AgentDown"]["annotations"]
+    assert annotations["runbook_url"] == runbook
+    assert annotations.keys() == {"summary", "description", "runbook_url"} | more
+
+
+def test_dashboards_lead_to_the_runbooks_and_the_job_knows_its_page() -> None:
+    values = {"monitoring": {"urls": {"page": "https://segtail.example.org/"}, "dashboards": {"enabled": True}}}
+    manifests = render(values)
+    texts = [text for each in manifests if "dashboard" in each["metadata"]["name"] for text in each["data"].values()]
+    folders = [each["query"] for text in texts for each in json.loads(text)["templating"]["list"] if each["name"] == "runbooks"]
+
+    assert set(folders) == {"https://segtail.example.org/runbooks"}
+    assert len(folders) == len(list((CHART / "files" / "dashboards").iterdir()))
+    assert settings(manifests, "job")["public_url"] == "https://segtail.example.org"
+    assert settings(render(), "job")["public_url"] == f"http://{RELEASE}-segtail-job.{NAMESPACE}.svc:9712"
+    served = render({"job": {"web": {"scheme": "HTTPS", "configSecret": "web", "port": 9000}}})
+    assert settings(served, "job")["public_url"] == f"https://{RELEASE}-segtail-job.{NAMESPACE}.svc:9000"

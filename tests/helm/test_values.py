@@ -14,6 +14,10 @@ BROKER = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
 
 
+def of_alert(alert: str, **change: object) -> dict[str, object]:
+    return {"monitoring": {"prometheusRule": {"overrides": {alert: change}}}}
+
+
 @each_row(
     ("values", "message"),
     [
@@ -50,14 +54,25 @@ SECRETS = {"source": "secrets", "agentSecret": "a", "jobSecret": "b"}
             {"monitoring": {"monitor": "podMonitor"}},
             "at '/monitoring/monitor': value must be one of 'none', 'PodMonitor', 'ServiceMonitor'",
         ),
+        (
+            of_alert("GroupStoped", enabled=False),
+            "at '/monitoring/prometheusRule/overrides': additional properties 'GroupStoped' not allowed",
+        ),
+        (of_alert("GroupStopped", enabled="no"), "overrides/GroupStopped/enabled': got string, want boolean"),
+        (of_alert("GroupStopped", severity="page"), "overrides/GroupStopped/severity': value must be one of 'critical', 'warning', 'info'"),
+        (
+            {"monitoring": {"urls": {"page": "segtail.example.org"}}},
+            "at '/monitoring/urls/page': 'segtail.example.org' does not match pattern",
+        ),
+        ({"monitoring": {"urls": {"runbooks": "https://a/{{ b }}"}}}, "at '/monitoring/urls/runbooks'"),
+        ({"config": {"public_url": "http://a"}}, "at '/config': additional properties 'public_url' not allowed"),
         ({"networkPolicy": {"metricsFrom": [7]}}, "at '/networkPolicy/metricsFrom/0': got number, want object"),
         ({"config": {"triger": "1s"}}, "at '/config': additional properties 'triger' not allowed"),
         ({"config": {"trigger": "1 second"}}, "at '/config/trigger': '1 second' does not match pattern"),
         ({"config": {"replicas": "some"}}, "at '/config/replicas': value must be one of 'leaders', 'all'"),
         ({"config": {"state_shards": 5000}}, "at '/config/state_shards': maximum: got 5,000, want 4,096"),
         ({"config": {"max_bytes_per_batch": "1GB"}}, "at '/config/max_bytes_per_batch': '1GB' does not match pattern"),
-        ({"config": {"abort_ratio": 2}}, "at '/config/abort_ratio': maximum: got 2, want 1"),
-        ({"config": {"hot_factor": 1}}, "at '/config/hot_factor': exclusiveMinimum: got 1, want 1"),
+        ({"config": {"free_ratio": 2}}, "at '/config/free_ratio': maximum: got 2, want 1"),
         ({"config": {"export.groups": ["trhoughput"]}}, "at '/config/export.groups/0': value must be one of 'throughput'"),
         ({"config": {"export": {"topic": "a"}}}, "at '/config/export': additional properties 'topic' not allowed"),
         ({"config": {"topic_config": {"orders": 7}}}, "at '/config/topic_config/orders': got number, want object"),

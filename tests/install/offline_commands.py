@@ -32,8 +32,10 @@ USES = {
         "doctor --log-dirs {log_dirs} --checkpoint {scratch}/checkpoint --listen 127.0.0.1:0", "only Spark needs Java", statuses=(0, 3)
     ),
     "dump": Use("dump {segments} --verify", "base_offset"),
+    "export": Use("export alerts {scratch}/alerts", "files written to"),
     "groups": Use("groups --log-dirs {log_dirs}", "no consumer groups are known"),
     "retention": Use("retention --log-dirs {log_dirs}", "7 partitions"),
+    "runbook": Use("runbook GroupStopped", "## Mitigation"),
     "top": Use("top --log-dirs {log_dirs}", "verdict: ", (3, 4)),
     "transactions": Use("transactions --log-dirs {log_dirs}", "0 open, 0 hanging"),
     "why": Use("why --log-dirs {log_dirs} nobody", "there is no group nobody", (2,)),

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,15 @@ def test_the_distribution_s_own_name_is_a_command_too(name: str, python: Path, t
 
 def test_the_man_page_is_where_man_looks_for_it(python: Path) -> None:
     assert (python.parents[1] / "share" / "man" / "man1" / "segtail.1").read_text().startswith(".TH SEGTAIL 1")
+
+
+def test_the_wheel_has_what_is_for_people_once(wheel: Wheel) -> None:
+    folders = {"alerts": "conf/alerts", "rules": "conf/rules", "dashboards": "conf/dashboards", "runbooks": "docs/runbooks"}
+    with zipfile.ZipFile(wheel.path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist() if name.startswith("streaming/shipped/files/")}
+    there = {f"streaming/shipped/files/{to}/{path.name}": path.read_bytes() for to, of in folders.items() for path in (ROOT / of).iterdir()}
+    examples = ("alertmanager.yml", "prometheus.yml")
+    assert held == there | {f"streaming/shipped/files/examples/{name}": (ROOT / "conf" / name).read_bytes() for name in examples}
 
 
 def test_the_extra_is_what_the_message_names() -> None:

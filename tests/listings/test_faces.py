@@ -16,7 +16,7 @@ from streaming.broker.protocol.cost_json import Cost
 from streaming.broker.protocol.group_json import BatchCheck, GroupPage, HoldingTransaction, PendingOffset
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
-from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING
+from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Consequence
 from streaming.broker.protocol.status_json import Status
 from streaming.common.settings import Settings
 from streaming.pages.api.state import State as JobState
@@ -82,6 +82,7 @@ VALUES: Mapping[object, Sequence[object]] = {
     list[str]: ([], ["g"], ["a", "b c", "c", "d", "e"]),
     list[float]: ([], [-1.0, 0.0, 2.5]),
     HoldingTransaction | None: (None, HoldingTransaction(producer_id=1, producer_epoch=2, first_offset=3, start_ms=4, last_append_ms=5)),
+    list[Consequence]: ([], [Consequence(text="group g: held up", severity=WARNING)] * 3),
     list[PendingOffset]: ([], [PendingOffset(producer_id=1, offset=2, coordinator=3)]),
     BatchCheck | None: (None, BatchCheck(sound=True)),
 }
@@ -93,8 +94,9 @@ def some_rows(listing: Listing, count: int = 50) -> list[PublicMessage]:
     rows = []
     for _ in range(count):
         values = {each.name: chance.choice(VALUES[hints[each.name]]) for each in fields(listing.row)}
-        if "severity" in values:
-            values["severity"] = chance.choice(("", INFO, WARNING, CRITICAL))
+        for name in ("severity", "worst"):
+            if name in values:
+                values[name] = chance.choice(("", INFO, WARNING, CRITICAL))
         rows.append(listing.row(**values))
     return rows
 

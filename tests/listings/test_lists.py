@@ -8,11 +8,11 @@ import pytest
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Problem
+from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Cell, Times
-from streaming.pages.listings.listing import WIDE, Listing
+from streaming.pages.listings.listing import WIDE, Listing, severity_of
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.problem_list import PROBLEMS
 from streaming.pages.listings.retention_list import RETENTION
@@ -189,6 +189,20 @@ def test_a_problem_is_about_the_smallest_thing_that_it_names(about: dict[str, An
     assert found == {"Severity": "warning", "What": "w", "Since": "1h ago", "About": text}
 
 
+def test_an_incident_is_one_line_with_what_follows_from_it_and_when_something_is_lost() -> None:
+    follows = [Consequence(text=f"group g{each}: held up", severity=WARNING) for each in range(3)]
+    given = {"kind": "k", "severity": WARNING, "worst": CRITICAL, "what": "A: b", "summary": "A", "since_ms": NOW_MS - HOUR}
+    row = Problem(**given, consequences=follows, more_consequences=2, deadline_ms=NOW_MS + HOUR)  # type: ignore[arg-type]
+    assert texts(PROBLEMS, row) == {
+        "Severity": "critical",
+        "What": "A -> group g0: held up; group g1: held up; and 3 more",
+        "Since": "due in 1h",
+        "About": "-",
+    }
+    assert texts(PROBLEMS, dataclasses.replace(row, deadline_ms=NOW_MS - 1))["Since"] == "due now"
+    assert severity_of(row) == CRITICAL
+
+
 def test_what_is_not_known_is_a_dash_and_zero_is_not() -> None:
     nothing = texts(PARTITIONS, PartitionRow(broker=1, topic="t", partition=0))
     assert {text for heading, text in nothing.items() if heading not in ("Partition", "Broker", "Last hour")} == {"-"}
@@ -256,7 +270,6 @@ def test_a_row_looks_as_severe_as_it_was_judged_and_no_face_judges_it_again(list
     [
         (PARTITIONS, "retention_blocked", "Next deletion"),
         (PARTITIONS, "last_stable_offset_stalled", "Held back"),
-        (PARTITIONS, "partition_silent", "Last append"),
         (PARTITIONS, "log_corrupt", "Partition"),
         (RETENTION, "retention_blocked", "Blocked"),
         (RETENTION, "retention_overdue", "Next deletion"),

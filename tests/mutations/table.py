@@ -952,4 +952,28 @@ MUTATIONS: tuple[Mutation, ...] = (
         why="A job that was restored from a copy of its beginning would read all logs again.",
         tests=("tests/journal/test_consumers.py",),
     ),
+    Mutation(
+        name="shipped-runbook-as-a-file",
+        file="streaming/shipped/runbooks.py",
+        before='return next((each for each in runbooks() if each.name == name.removesuffix(".md")), None)',
+        after="return next((each for each in runbooks() if each.name == name), None)",
+        why="The links of dashboards to runbooks that the page serves would lead nowhere.",
+        tests=("tests/shipped/test_runbooks.py",),
+    ),
+    Mutation(
+        name="command-asks-after-the-names",
+        file="streaming/cluster/verdicts/commands.py",
+        before='words = [self.asked, "--" if group.startswith("-") else "", shlex.quote(group)]',
+        after='words = ["--" if group.startswith("-") else "", self.asked, shlex.quote(group)]',
+        why="The address of the job would be taken for names of groups.",
+        tests=("tests/verdicts/test_commands.py",),
+    ),
+    Mutation(
+        name="job-of-the-environment",
+        file="streaming/terminal/cli/source.py",
+        before='return None if given("log_dirs") else settings.job or None',
+        after="return settings.job or None",
+        why="With SEGTAIL_JOB set, nobody could read log dirs any more.",
+        tests=("tests/cli/test_job_named.py",),
+    ),
 )

@@ -46,7 +46,7 @@ PROBLEMS = (
         holds_back="Readers of committed data have waited at offset 8812344 since then: 1,204,311 offsets are held back, and "
         "retention cannot delete past it.",
         command=ABORT,
-        runbook="SegtailTransactionHanging",
+        runbook="TransactionHanging",
     ),
     Problem(
         kind="log_dir_full",
@@ -57,7 +57,7 @@ PROBLEMS = (
         since_ms=NOW - 40 * MINUTE,
         holds_back="Broker 2 stops serving the 412 partitions that it has there.",
         command="segtail disk /var/lib/kafka/data-2",
-        runbook="SegtailLogDirFull",
+        runbook="LogDirFillingUp",
     ),
     Problem(
         kind="group_held",
@@ -69,7 +69,7 @@ PROBLEMS = (
         since_ms=NOW - 3 * HOUR - 11 * MINUTE,
         holds_back="88,120 records wait for it.",
         no_command="the transaction has a problem of its own, above",
-        runbook="SegtailGroupHeldUp",
+        runbook="GroupHeldUp",
     ),
     Problem(
         kind="retention_blocked",
@@ -81,7 +81,7 @@ PROBLEMS = (
         since_ms=NOW - 2 * DAY,
         holds_back="14.2 GiB that are beyond the limit stay.",
         no_command="names are redacted here",
-        runbook="SegtailRetentionBlocked",
+        runbook="RetentionBlocked",
     ),
     Problem(
         kind="agent_down", severity="info", agent="broker-3:8815", what="Agent broker-3:8815 does not answer", since_ms=NOW - 5 * MINUTE

@@ -8,8 +8,8 @@ from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Prob
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.pages.site.home_view import HomeView, home
 from streaming.pages.site.page_query import Query
-from streaming.pages.site.page_views import shown_problems
 from streaming.pages.site.page_words import PageCell
+from streaming.pages.site.shown_incidents import shown_problems
 
 NOW_MS = 1_700_000_000_000
 

@@ -26,6 +26,8 @@ VIEWS = [
     "/retention",
     "/groups",
     "/cost",
+    "/runbooks",
+    "/runbooks/TransactionHanging",
     "/partitions/payments/3",
     "/groups/billing",
     "/groups/nobody",

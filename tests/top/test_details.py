@@ -124,7 +124,7 @@ def test_the_facts_of_a_problem() -> None:
     found = facts(problem_lines(problem, TIMES, WIDTH))
     assert (found["severity"], found["holds back"], found["partition"], "topic" in found) == (WARNING, "much", "t-3", False)
     assert (found["group"], found["broker"], found["log dir"], found["agent"]) == ("g", "2", "/d", "a")
-    assert found["runbook"] == "docs/runbooks/R.md"
+    assert found["runbook"] == "segtail runbook R"
     assert found["since"] == "2023-11-14T21:13:20Z, 1h ago"
     whole = facts(problem_lines(Problem(kind="k", severity=WARNING, what="what", topic="t", broker=0), TIMES, WIDTH))
     assert (whole["topic"], whole["broker"], {"partition", "since", "group"} & whole.keys()) == ("t", "0", set())

@@ -147,7 +147,7 @@ def test_enter_opens_a_problem_then_what_it_is_about_and_esc_goes_back() -> None
     state = shown(job, "enter", width=140)
     assert COMMAND in text(state)
     assert "1,204 offsets cannot be read" in text(state)
-    assert "docs/runbooks/TransactionHanging.md" in text(state)
+    assert "segtail runbook TransactionHanging" in text(state)
     opened = shown(job, "enter", "enter")
     assert question(opened) == DetailQuestion(topic="orders", partition=7)
     assert "open transaction of producer 4711, epoch 2: hanging" in text(opened)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from streaming.broker.protocol.problem_json import SEVERITIES, Problem
 from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
 from streaming.cluster.verdicts.all_problems import problems
-from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.first_lines import freshness, unknown, verdict
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
@@ -22,7 +21,6 @@ from streaming.cluster.view.export import Export
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Replica, Table
 from streaming.cluster.view.view import view
-from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
@@ -128,11 +126,6 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     "scrub_corrupt": lambda: around(agent(well(), scrubs=(scrub(corrupt=2),))),
     "scrub_unreadable": lambda: around(agent(well(), scrubs=(scrub(unreadable=1),))),
     "scrub_overdue": lambda: around(agent(well(), scrubs=(scrub(ended_ms=NOW_MS - 31 * 24 * HOUR),))),
-    "partition_silent": lambda: around(
-        agent(well()),
-        table=new_table(log(last_append_ms=OLD)),
-        thresholds=replace(thresholds_of(Settings()), silent_after_ms=MINUTE),
-    ),
     "retention_blocked": lambda: around(
         agent(well()), table=new_table(orders(facts((0, 500, -7200), (50, 300, 9600), configs=BELOW, oldest_timestamp=NOW_MS - 9_600_000)))
     ),
@@ -140,15 +133,6 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     "retention_overdue": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 9600), (50, 300, 10), configs=BELOW)))),
     "compaction_stalled": lambda: around(
         agent(well()), table=new_table(orders(facts((0, 500, 14_400), (50, 300, 10), configs=COMPACT, cleaner_checkpoint=0)))
-    ),
-    "segment_too_old": lambda: around(
-        agent(well()),
-        table=new_table(
-            orders(
-                facts((0, 500, 9600), configs=ROLLED, active_first_timestamp=NOW_MS - 9_600_000, active_created_ms=NOW_MS - 9_600_000),
-                last_append_ms=NOW_MS - MINUTE,
-            )
-        ),
     ),
     "limits_assumed": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 10), configs="{}")))),
     "group_held": lambda: around(agent(well()), groups=group(held=True, lag_records_read_committed=0)),
@@ -210,10 +194,9 @@ def test_a_consumer_on_a_console_may_stop() -> None:
 
 
 def test_of_a_broker_whose_numbers_are_old_nothing_is_reported_that_depends_on_time() -> None:
-    thresholds = replace(thresholds_of(Settings()), silent_after_ms=MINUTE)
-    table = new_table(log(last_append_ms=OLD))
-    assert kinds_of(around(agent(up=False), table=table, thresholds=thresholds)) == ["agent_down"]
-    assert kinds_of(around(agent(well(), catching_up=True), table=table, thresholds=thresholds)) == []
+    table = new_table(orders(facts((0, 500, 9600), (50, 300, 10), configs=BELOW)))
+    assert kinds_of(around(agent(up=False), table=table)) == ["agent_down"]
+    assert kinds_of(around(agent(well(), catching_up=True), table=table)) == []
 
 
 def test_an_agent_that_answers_and_is_not_used_is_distinguished_from_one_that_is_silent() -> None:

@@ -8,6 +8,7 @@ from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.group_json import PendingOffset
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, scrub, well
@@ -57,7 +58,7 @@ BOUNDS: dict[str, tuple[Made, int, int]] = {
     ),
     "scrub_unreadable": (lambda age: around(agent(well(), scrubs=(scrub(waits_at="/d/x", waits_seconds=age / 1000),))), 300_000, 1),
     "scrub_overdue": (lambda age: around(agent(well(), scrubs=(scrub(ended_ms=NOW_MS - age),))), GIVEN.scrub_overdue_after_ms, 1),
-    "behind": (lambda age: around(agent(well()), lags={"a1": (None, age / 1000)}), GIVEN.lagging_after_ms, 1),
+    "behind": (lambda age: around(agent(well()), lags={"a1": (None, age / 1000)}), round(1000 * FAR_LAG_S), 1),
     "group_held": (held, 15 * MINUTE, 1),
     "group_pending": (pending, 10 * MINUTE, 1),
     "retention_overdue": (past_limit, GIVEN.overdue_after_ms, 1000),

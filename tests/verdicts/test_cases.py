@@ -1,7 +1,6 @@
 """A row and the problem that names it never disagree: both are made of the same cases."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,11 +18,10 @@ from streaming.cluster.verdicts.cases import (
     all_cases,
     row_verdicts,
 )
-from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, unknown
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.view.table import Replica
-from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.alert_worlds.worlds import world
 from tests.tables import each_row
@@ -39,7 +37,7 @@ OF_ROWS = frozenset(
     {
         *(RETENTION_KINDS - {kinds.LIMITS_ASSUMED}),  # which is about a broker
         *(kinds.OFFLINE, kinds.UNCLEAN, kinds.LOG_CORRUPT, kinds.HANGING, kinds.UNDER_MIN_ISR, kinds.STUCK, kinds.STALLED),
-        *(kinds.UNDER_REPLICATED, kinds.REPLICA_CORRUPT, kinds.SILENT),
+        *(kinds.UNDER_REPLICATED, kinds.REPLICA_CORRUPT),
     }
 )
 """Kinds of which each problem is about partitions of a topic."""
@@ -154,12 +152,6 @@ def test_what_the_scrub_finds_in_a_log_that_is_not_read_yet_is_a_problem_too() -
     table = new_table(log())
     table.set_scrubbed({Replica(1, "pay", 3): 1})
     assert [(each.kind, each.topic, each.partition) for each in problems(around(agent(well()), table=table))] == [("log_corrupt", "pay", 3)]
-
-
-def test_internal_topics_may_be_silent() -> None:
-    thresholds = replace(thresholds_of(Settings()), silent_after_ms=60_000)
-    table = new_table(log("__consumer_offsets", last_append_ms=NOW_MS - HOUR), log(last_append_ms=NOW_MS - HOUR))
-    assert [each.topic for each in problems(around(agent(well()), table=table, thresholds=thresholds))] == ["orders"]
 
 
 def test_a_problem_of_two_partitions_is_as_old_as_the_older_one() -> None:

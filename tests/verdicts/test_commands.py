@@ -1,6 +1,7 @@
 """Commands to copy: what is in them can neither be taken for an option nor for anything else than a name."""
 
 import shlex
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ def test_a_name_like_an_option_is_taken_for_a_name() -> None:
     assert " --topic=--help " in HERE.abort("--help", 0, 1).line
     assert " --group=-x --topic=-t:0 " in GroupCommands(group="-x").reset_to_earliest("-t", 0).line
     assert HERE.why("-x").line == "segtail why -- -x"
+    assert replace(HERE, asked="--job http://kafka-1:9712").why("-x").line == "segtail why --job http://kafka-1:9712 -- -x"
     assert HERE.keep_longer("--alter", "retention.ms", 5).line.endswith("--entity-name=--alter --add-config retention.ms=10")
 
 

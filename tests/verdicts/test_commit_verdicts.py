@@ -16,8 +16,8 @@ HOUR = 3_600_000
 
 
 @each_row("since_ms, severity", [(DEFAULT_BOUNDS.lost_lately_ms, "warning"), (DEFAULT_BOUNDS.lost_lately_ms + 1, "info")])
-def test_a_loss_is_a_warning_for_a_quarter_of_an_hour(since_ms: int, severity: str) -> None:
-    assert DEFAULT_BOUNDS.lost_lately_ms == 900_000, "the range of the alert"
+def test_a_loss_is_a_warning_for_a_day(since_ms: int, severity: str) -> None:
+    assert DEFAULT_BOUNDS.lost_lately_ms == LOST_LATELY_MS == 24 * HOUR, "the range of the alert, and what is remembered"
     lost = GroupPartition(topic="orders", partition=0, committed=3, log_start=8, lost_offsets=5, lost_records=5)
     snapshot = snapshot_of(Group(partitions=[lost]), now_ms=NOW)
     seen = replace(snapshot, progress=replace(snapshot.progress, lost_ms=np.array([NOW - since_ms])))
@@ -25,10 +25,9 @@ def test_a_loss_is_a_warning_for_a_quarter_of_an_hour(since_ms: int, severity: s
     assert (worst.verdict.label, worst.word, worst.since_ms) == ("lost", severity, NOW - since_ms)
 
 
-def test_what_lasts_is_lost_for_a_day_and_what_was_perhaps_no_record_only_while_it_is_new() -> None:
-    lately, day = DEFAULT_BOUNDS.lost_lately_ms, DEFAULT_BOUNDS.lost_remembered_ms
+def test_what_is_lost_is_lost_for_a_day_also_where_it_was_perhaps_no_record() -> None:
+    day = DEFAULT_BOUNDS.lost_lately_ms
     partition = GroupPartition(topic="orders", partition=0, committed=30, lag_offsets=0, lag_records_read_committed=0)
-    assert day == LOST_LATELY_MS, "for so long it is remembered what was lost"
     snapshot = snapshot_of(Group(partitions=[partition]), now_ms=NOW)
 
     def worst(since_ms: int, *, doubtful: bool) -> str:
@@ -36,8 +35,8 @@ def test_what_lasts_is_lost_for_a_day_and_what_was_perhaps_no_record_only_while_
         facts = replace(snapshot.found, loss_doubtful=np.array([doubtful]))
         return judge_groups(replace(snapshot, progress=progress, found=facts), NOW).of_row(0)[0].verdict.label
 
-    assert [worst(since, doubtful=False) for since in (lately, day, day + 1)] == ["lost", "lost", "fine"]
-    assert [worst(since, doubtful=True) for since in (lately, lately + 1, day)] == ["lost", "perhaps_lost", "perhaps_lost"]
+    assert [worst(since, doubtful=False) for since in (day, day + 1)] == ["lost", "fine"]
+    assert [worst(since, doubtful=True) for since in (day, day + 1)] == ["lost", "perhaps_lost"]
 
 
 def test_a_group_is_held_since_the_time_of_its_next_record() -> None:

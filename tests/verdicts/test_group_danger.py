@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
-from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
+from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.group_usage import usages
 from tests.builders import NOW
@@ -51,3 +51,16 @@ def test_a_loss_by_limits_that_are_assumed_has_no_date_for_an_alert_and_no_sever
     snapshot = snapshot_of(Group(partitions=[assumed, waiting(1, age=1, left=5 * HOUR)]), now_ms=NOW)
     assert certain_losses(snapshot.found).tolist() == [-1, NOW + 5 * HOUR]
     assert np.min(snapshot.found.loss_ms) == NOW + 2 * HOUR  # lists show it, with a question mark
+
+
+def test_what_a_transaction_holds_up_is_told_from_what_the_group_has_not_read() -> None:
+    held, behind = waiting(0, age=3 * HOUR, left=HOUR, held=True), waiting(1, age=3 * HOUR, left=2 * HOUR)
+    for partitions, causes in (
+        ((held,), {"transaction": [NOW + HOUR], "group": [-1]}),
+        ((behind,), {"transaction": [-1], "group": [NOW + 2 * HOUR]}),
+        ((held, behind), {"transaction": [NOW + HOUR], "group": [NOW + 2 * HOUR]}),
+        ((waiting(0, age=1_000, left=500, held=True),), {"transaction": [-1], "group": [NOW + 500]}),  # as each record is for a moment
+    ):
+        snapshot = snapshot_of(Group(partitions=list(partitions)), now_ms=NOW)
+        losses = endangered_losses(snapshot, usages(snapshot, NOW, DEFAULT_BOUNDS), NOW)
+        assert {cause: each.tolist() for cause, each in losses_by_cause(snapshot, losses).items()} == causes

@@ -5,11 +5,9 @@ from streaming.common.settings import OPTIONS, Settings
 
 
 def test_a_threshold_has_the_name_of_its_option_and_the_unit_it_is_exported_in() -> None:
-    reported = list(thresholds(Settings(stuck_after=timedelta(minutes=7), abort_ratio=0.5, hot_factor=4.0, hot_bytes=2048)))
+    reported = list(thresholds(Settings(stuck_after=timedelta(minutes=7), free_ratio=0.5)))
     assert Threshold(name="stuck_after", unit="seconds", value=420.0) in reported
-    assert Threshold(name="abort_ratio", unit="ratio", value=0.5) in reported
-    assert Threshold(name="hot_factor", unit="ratio", value=4.0) in reported
-    assert Threshold(name="hot_bytes", unit="bytes", value=2048) in reported
+    assert Threshold(name="free_ratio", unit="ratio", value=0.5) in reported
     assert {each.name for each in reported} <= set(OPTIONS)
 
 

@@ -125,7 +125,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         loss_ms=earliest(facts.loss_ms),
         assumed=total(facts.assumed),
         expiration_ms=earliest(facts.expiration_ms),
-        last_commit_ms=_reduced(np.maximum, rows.commit_ms, first),
+        last_commit_ms=latest_of(rows.commit_ms, first),
         stopped=total(facts.stopped),
         beyond=total(lags.beyond),
         below=total(lags.below > 0),
@@ -142,6 +142,11 @@ def earliest_of(times: Longs, first: Longs) -> Longs:
     """The earliest time of each pair whose first commits these are; `ABSENT` if it has none."""
     least = _reduced(np.minimum, np.where(times == ABSENT, _FAR, times), first)
     return np.where(least == _FAR, ABSENT, least)
+
+
+def latest_of(times: Longs, first: Longs) -> Longs:
+    """The latest time of each pair whose first commits these are; `ABSENT` if it has none."""
+    return _reduced(np.maximum, times, first)
 
 
 def _reduced(function: np.ufunc, values: Longs, first: Longs) -> Longs:

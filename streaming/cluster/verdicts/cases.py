@@ -25,7 +25,7 @@ from streaming.rules.retention_rule import BLOCKED
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 RECENT_MS = 3_600_000
-"""An unclean election is a problem of now for so long, and a log that took nothing for so long does not roll."""
+"""An unclean election is a problem of now for so long."""
 
 _PASSES = ("high_watermark", "remote_copy")
 """Reasons that are there for a moment at most rolls of a segment."""
@@ -74,7 +74,6 @@ RETENTION_KINDS = frozenset(
         kinds.RETENTION_BLOCKED,
         kinds.IN_FUTURE,
         kinds.COMPACTION_STALLED,
-        kinds.SEGMENT_TOO_OLD,
         kinds.LIMITS_ASSUMED,
     }
 )
@@ -113,8 +112,6 @@ def all_cases(circumstances: Circumstances) -> tuple[Cases, ...]:
         _overdue(circumstances),
         _uncompacted(circumstances),
         _ahead(circumstances),
-        _silent(circumstances),
-        _not_rolled(circumstances),
         _assumed(circumstances),
         *_transactions(circumstances),
         *_lacking(circumstances),
@@ -238,30 +235,6 @@ def _uncompacted(circumstances: Circumstances) -> Cases:
 def _ahead(circumstances: Circumstances) -> Cases:
     some = circumstances.view.logs["max_timestamp_ahead_ms"] > circumstances.thresholds.ahead_limit_ms
     return _cases(kinds.IN_FUTURE, circumstances.view.logs.items[some])
-
-
-def _silent(circumstances: Circumstances) -> Cases:
-    last, items = circumstances.view.logs["last_append_ms"], circumstances.view.logs.items
-    if not circumstances.thresholds.silent_after_ms:
-        return _cases(kinds.SILENT, items[:0])
-    some = (
-        (last >= 0)
-        & (circumstances.now_ms - last > circumstances.thresholds.silent_after_ms)
-        & _current(circumstances, circumstances.view.logs["broker"])
-    )
-    names = circumstances.view.observed.names
-    some[some] = [not names[item].startswith("__") for item in items[some].tolist()]
-    return _cases(kinds.SILENT, items[some], last[some])
-
-
-def _not_rolled(circumstances: Circumstances) -> Cases:
-    logs = circumstances.view.logs
-    limit, first, created = (logs[name] for name in ("segment_limit_ms", "active_segment_first_timestamp_ms", "active_segment_created_ms"))
-    half = np.where(limit > 0, np.minimum(limit, 1 << 60), 1 << 60)
-    some = (first >= 0) & (created >= 0) & (circumstances.now_ms - np.maximum(first, created) > 2 * half)
-    some &= circumstances.now_ms - logs["last_append_ms"] < RECENT_MS
-    some &= _current(circumstances, logs["broker"]) & limits_known(logs.limits)
-    return _cases(kinds.SEGMENT_TOO_OLD, logs.items[some], first[some])
 
 
 def _assumed(circumstances: Circumstances) -> Cases:

@@ -8,8 +8,10 @@ from functools import cached_property
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
+from streaming.cluster.verdicts.links import NO_LINKS, LinkedProblem, Links
 from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.full_times import ByDir
@@ -33,11 +35,11 @@ class Thresholds:
 
     overdue_after_ms: int
     ahead_limit_ms: int
-    silent_after_ms: int
-    lagging_after_ms: int
     starting_after_ms: int
     scrub_overdue_after_ms: int
+    full_within_ms: int
     free_ratio: float
+    groups: GroupBounds
 
 
 def thresholds_of(settings: Settings) -> Thresholds:
@@ -49,11 +51,11 @@ def thresholds_of(settings: Settings) -> Thresholds:
     return Thresholds(
         overdue_after_ms=milliseconds(settings.overdue_after),
         ahead_limit_ms=milliseconds(settings.ahead_limit),
-        silent_after_ms=milliseconds(settings.silent_after),
-        lagging_after_ms=milliseconds(settings.lagging_after),
         starting_after_ms=milliseconds(settings.starting_after),
         scrub_overdue_after_ms=milliseconds(settings.scrub_overdue_after),
+        full_within_ms=milliseconds(settings.full_within),
         free_ratio=settings.free_ratio,
+        groups=bounds_of(settings),
     )
 
 
@@ -164,13 +166,15 @@ def found(
     log_dir: str = "",
     agent: str = "",
     since_ms: int = -1,
+    deadline_ms: int = -1,
     holds_back: str = "",
     command: Command = _NO_COMMAND,
+    links: Links = NO_LINKS,
     **labels: object,
-) -> Problem:
+) -> LinkedProblem:
     """A problem of a kind; ``detail`` follows its summary, and ``labels`` are those of the summary that no field has."""
     about = kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
-    return Problem(
+    problem = Problem(
         kind=kind.name,
         severity=kind.severity,
         what=f"{about}: {detail}" if detail else about,
@@ -182,11 +186,13 @@ def found(
         log_dir=log_dir,
         agent=agent,
         since_ms=since_ms,
+        deadline_ms=deadline_ms,
         holds_back=holds_back or kind.costs,
         command=command.line,
         no_command=command.reason,
         runbook=kind.alert,
     )
+    return LinkedProblem(problem=problem, links=links)
 
 
 def partitions_named(partitions: Sequence[int]) -> str:

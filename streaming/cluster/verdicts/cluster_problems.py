@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
-from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
+from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.cluster_counts import judged_counts
 from streaming.common.formatting import format_count, format_duration
@@ -20,7 +20,7 @@ STOPPED_FOR_MS = 1_800_000
 _MOST_DESCRIBED = 5
 
 
-def cluster_problems(circumstances: Circumstances) -> Iterator[Problem]:
+def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of brokers, of the controller, and of topics' replicas."""
     yield from _controller(circumstances)
     yield from _phases(circumstances)
@@ -28,7 +28,7 @@ def cluster_problems(circumstances: Circumstances) -> Iterator[Problem]:
     yield from _replicas(circumstances)
 
 
-def _controller(circumstances: Circumstances) -> Iterator[Problem]:
+def _controller(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     last = max(circumstances.appended_ms.values(), default=-1)
     running = any(_may_append(circumstances, broker) for broker in circumstances.appended_ms)
     if circumstances.live and running and circumstances.now_ms - last > NO_CONTROLLER_MS:
@@ -47,7 +47,7 @@ def _may_append(circumstances: Circumstances, broker: int) -> bool:
     return not ended and (written is None or circumstances.now_ms - written <= NOT_WRITING_MS)
 
 
-def _phases(circumstances: Circumstances) -> Iterator[Problem]:
+def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     answering = {broker for each in circumstances.up for broker in each.brokers}
     for each in circumstances.phases.values():
         since_ms = -1 if each.since is None else round(each.since * 1000)
@@ -66,7 +66,7 @@ def _phases(circumstances: Circumstances) -> Iterator[Problem]:
             )
 
 
-def _silent_brokers(circumstances: Circumstances) -> Iterator[Problem]:
+def _silent_brokers(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for broker in sorted(circumstances.not_writing):
         at = circumstances.checkpointed_ms[broker]
         age = format_duration((circumstances.now_ms - at) / 1000)
@@ -110,7 +110,7 @@ _TOOLS: dict[str, tuple[str, Callable[[AffectedPartition], str]]] = {
 """The option of Kafka's tool that lists such partitions, and what is written about each of them."""
 
 
-def _replicas(circumstances: Circumstances) -> Iterator[Problem]:
+def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     counts = counts_of(circumstances)
     if counts is None:
         return
@@ -123,7 +123,15 @@ def _replicas(circumstances: Circumstances) -> Iterator[Problem]:
             if count and circumstances.export.has_topic(topic.topic):
                 those = [each for each in lacking if each.topic == topic.topic]
                 partition = those[0].partition if count == 1 and those else -1
-                yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command)
+                named = partitions_of(topic.topic, [each.partition for each in those])
+                links = Links(partitions=named, lacks=_lacks(kind, those) if count == len(those) else -1)
+                yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command, links=links)
+
+
+def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
+    """The only broker whose return mends all of these partitions, -1 if that needs others, or is not known."""
+    missing = {tuple(each.electable if kind is kinds.OFFLINE else each.out_of_sync) for each in those}
+    return next(iter(missing))[0] if len(missing) == 1 and len(next(iter(missing))) == 1 else -1
 
 
 def _detail(count: int, those: list[AffectedPartition], described: Callable[[AffectedPartition], str]) -> str:

@@ -22,10 +22,12 @@ class Command:
 class Commands:
     """The commands for one cluster.
 
-    ``server``: ``HOST:PORT`` of a broker, "" if none is known. ``redacted``: names of groups and transactional ids are not Kafka's own.
+    ``server``: ``HOST:PORT`` of a broker, "" if none is known. ``asked``: the option by which segtail's own commands get their answer from
+    where this one comes from, quoted for a shell. ``redacted``: names of groups and transactional ids are not Kafka's own.
     """
 
     server: str = ""
+    asked: str = ""
     redacted: bool = False
 
     def keep_longer(self, topic: str, name: str, limit: int, least: int = 0) -> Command:
@@ -59,7 +61,8 @@ class Commands:
 
     def why(self, group: str) -> Command:
         """Ask segtail what a group waits for."""
-        return self._line(f"segtail why {'-- ' if group.startswith('-') else ''}{shlex.quote(group)}", group, private=True, short=True)
+        words = [self.asked, "--" if group.startswith("-") else "", shlex.quote(group)]
+        return self._line(f"segtail why {' '.join(filter(None, words))}", group, private=True, short=True)
 
     def verify(self, directory: str) -> Command:
         """Read a log as a broker would, and say where it is damaged."""
@@ -71,7 +74,7 @@ class Commands:
 
     def of_group(self, group: str, type_: str) -> "GroupCommands":
         """The commands for one of its groups."""
-        return GroupCommands(group=group, share=type_ == GroupType.SHARE, server=self.server, redacted=self.redacted)
+        return GroupCommands(group=group, share=type_ == GroupType.SHARE, server=self.server, asked=self.asked, redacted=self.redacted)
 
     @property
     def _server(self) -> str:

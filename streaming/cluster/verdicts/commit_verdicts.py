@@ -90,7 +90,6 @@ class _Judge:
         self._appended = snapshot.appended_rate[snapshot.logs.of_row]
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
-        self._remembered = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_remembered_ms)
         progress = snapshot.progress
         self._stands, self._perhaps_stands = (
             stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
@@ -139,7 +138,7 @@ class _Judge:
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
         lost = (lags.below > 0) & (found.lost_records != 0)
         return {
-            GroupVerdict.LOST: ((lost | self._remembered) & ~found.loss_doubtful) | self._lately,
+            GroupVerdict.LOST: (lost & ~found.loss_doubtful) | self._lately,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(self._age),
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,

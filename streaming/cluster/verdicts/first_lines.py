@@ -12,7 +12,9 @@ _OF_SIGHT = frozenset(
     {
         kinds.METADATA_UNREADABLE.name,
         kinds.BLIND.name,
+        kinds.GROUPS_BLIND.name,
         kinds.AGENT_DOWN.name,
+        kinds.AGENTS_DOWN.name,
         kinds.LOG_DIR_UNREADABLE.name,
         kinds.LOG_DIR_UNWATCHED.name,
         kinds.LOG_UNREADABLE.name,
@@ -33,7 +35,7 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, re
     counts = count(all_problems)
     seen = f"{format_count(len(circumstances.view.logs.columns), 'partition')} of {format_count(_brokers(circumstances), 'broker')}"
     first = all_problems[0] if all_problems else None
-    if first is None or first.severity == INFO:
+    if first is None or first.gravity == INFO:
         notes = f", and {format_count(counts[INFO], 'note')}" if counts[INFO] else ""
         blind = any(True for _ in unknown(circumstances, all_problems))
         sentence = f"Nothing is wrong{', as far as is known' if blind else ''}: {seen}{notes}"

@@ -4,11 +4,13 @@ The alerts of conf/alerts/Group*.yaml have the same numbers; `tests/alerts` hold
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS
 from streaming.cluster.verdicts import kinds
+from streaming.common.settings import Settings
 
 CRITICAL, WARNING, INFO, CALM = range(4)
 """Severities as numbers, the highest first: indexes of `SEVERITIES`; `CALM` is none."""
@@ -41,8 +43,8 @@ class GroupBounds:
     ``fetch_bytes``: what consumers fetch of a partition at once. ``loss_within_ms``: a loss that is further away is none yet, and one
     beyond ``loss_soon_ms``, or of a partition that is not in danger, is only `INFO`. ``held_from_ms``: a next record that is younger waits
     for a transaction as each does for a moment; ``held_after_ms``: for so long readers may wait for one; ``pending_after_ms``,
-    ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long after it was seen, and ``lost_remembered_ms``: it
-    is so for so long, also after the group has gone on. ``slower_after_ms``: with a next record that is younger, a group keeps up, whatever
+    ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long after it was seen, also after the group has gone
+    on. ``slower_after_ms``: with a next record that is younger, a group keeps up, whatever
     its rate of the last minutes; ``slower_from_rate``: nor is a group slower than producers that append fewer records a second, as what
     fades after a burst.
     ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it. ``abandoned_after_ms``: after so
@@ -56,8 +58,7 @@ class GroupBounds:
     held_after_ms: int = 900_000
     pending_after_ms: int = 60_000
     pending_long_ms: int = 600_000
-    lost_lately_ms: int = 900_000
-    lost_remembered_ms: int = LOST_LATELY_MS
+    lost_lately_ms: int = LOST_LATELY_MS
     slower_after_ms: int = 30_000
     slower_from_rate: float = 0.05
     skewed_share: float = 0.8
@@ -67,6 +68,12 @@ class GroupBounds:
 
 
 DEFAULT_BOUNDS = GroupBounds()
+
+
+def bounds_of(settings: Settings) -> GroupBounds:
+    """The bounds by the settings."""
+    millisecond = timedelta(milliseconds=1)
+    return GroupBounds(loss_soon_ms=settings.group_loss_within // millisecond, held_after_ms=settings.group_held_after // millisecond)
 
 
 def order(verdict: GroupVerdict, lag: int, loss_ms: int) -> int:

@@ -7,9 +7,14 @@ import numpy as np
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, earliest_of
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS, GroupBounds
 from streaming.cluster.verdicts.group_catching_up import outruns
+from streaming.cluster.verdicts.group_held import held_up
 from streaming.cluster.verdicts.group_usage import Usage
 from streaming.common.arrays import Longs
+
+TRANSACTION, GROUP = "transaction", "group"
+"""Why the next record is in danger: an open transaction keeps the group from it, or the group itself is behind."""
 
 
 def certain_losses(facts: CommitFacts) -> Longs:
@@ -35,3 +40,12 @@ def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_m
 def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:
     """The earliest of some losses over the partitions of each pair of group and topic."""
     return earliest_of(loss_ms, snapshot.pairs.first)
+
+
+def losses_by_cause(snapshot: GroupSnapshot, loss_ms: Longs, bounds: GroupBounds = DEFAULT_BOUNDS) -> dict[str, Longs]:
+    """The earliest of some losses of each pair, by what causes them, as of the snapshot: to end the transaction mends one of the two."""
+    held = held_up(snapshot, snapshot.at_ms, bounds.held_from_ms).certain
+    return {
+        TRANSACTION: pair_losses(snapshot, np.where(held, loss_ms, ABSENT)),
+        GROUP: pair_losses(snapshot, np.where(held, ABSENT, loss_ms)),
+    }

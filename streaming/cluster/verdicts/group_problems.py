@@ -7,30 +7,49 @@ from typing import NamedTuple
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
-from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
+from streaming.cluster.verdicts.group_danger import certain_losses
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
-from streaming.common.formatting import format_be, format_count
+from streaming.cluster.verdicts.links import NO_PRODUCER, LinkedProblem, Links, TopicPartition, partitions_of
+from streaming.cluster.verdicts.transaction_causes import TransactionCauses, transaction_causes
+from streaming.cluster.view.export import Export
+from streaming.common.formatting import format_be, format_count, format_list, format_name
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
+
+_FAR = np.iinfo(np.int64).max
 
 MOST_PROBLEMS = 10_000
 """So many are put into words, the most severe ones with the largest lags."""
 
+_MOST_NAMED = 5
+
 
 class _Subject(NamedTuple):
-    """What a problem is about; severities and verdicts are sorted as they stand here."""
+    """What a problem is about; severities and verdicts are sorted as they stand here.
+
+    ``waits``: for an open transaction. ``producer``: whose it is, if that transaction is a problem. What waits and what does not, and what
+    waits for different ones, are problems of their own: they have different causes.
+    """
 
     severity: int
     verdict: GroupVerdict
     group: str
     topic: str
+    waits: bool = False
+    producer: int = NO_PRODUCER
+
+
+_OWN = (False, NO_PRODUCER)
+"""What waits for no transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +84,7 @@ class _Rows:
         return f"{format_count(self.records, 'record')} still to be read there." if self.records else ""
 
 
-def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
+def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of consumer groups."""
     judged = circumstances.groups
     if judged is None:
@@ -73,20 +92,28 @@ def group_problems(circumstances: Circumstances) -> Iterator[Problem]:
     chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
     messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
+    yield from _abandoned(judged, circumstances.export)
     for each in chosen:
         yield _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
 
 
+def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
+    """One for all of them: nobody misses what they lose."""
+    names = sorted(name for name, each in judged.usage.items() if each.use is GroupUse.ABANDONED and export.has_consumer(name))
+    if names:
+        yield found(kinds.GROUPS_ABANDONED, format_list([format_name(each) for each in names], _MOST_NAMED), value=len(names))
+
+
 def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
     rows, logs = judged.snapshot.rows, judged.snapshot.logs
-    lags, loss_ms = judged.commits.lag, judged.snapshot.found.loss_ms
+    lags, loss_ms, waits = judged.commits.lag, judged.snapshot.found.loss_ms, _Waits(judged, transaction_causes(circumstances))
     for verdict in PROBLEMS:
         codes = judged.commits.severity[verdict]
         by_subject: dict[_Subject, list[int]] = {}
         for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
-            about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]])
+            about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], *waits.of_row(row))
             by_subject.setdefault(about, []).append(row)
-        without = _uncommitted(judged, verdict)
+        without = _uncommitted(judged, verdict, waits)
         for about in by_subject.keys() | without.keys():
             if circumstances.export.has_consumer(about.group):
                 those = sorted(
@@ -108,12 +135,35 @@ def _rows(lags: Lags, about: _Subject, rows: Sequence[int], uncommitted: Sequenc
     )
 
 
-def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict) -> dict[_Subject, list[int]]:
+class _Waits:
+    """For which open transaction commits wait, or the records that come next: whether they do, and its producer if it is a problem."""
+
+    def __init__(self, judged: JudgedGroups, causes: TransactionCauses) -> None:
+        self._judged, self._causes = judged, causes
+        self._pending: dict[tuple[str, TopicPartition], list[int]] = {}
+        for each in judged.snapshot.pending:
+            self._pending.setdefault((each.group, (each.topic, each.partition)), []).append(each.producer_id)
+
+    def of_row(self, row: int) -> tuple[bool, int]:
+        """Of a commit."""
+        rows, logs, severity = self._judged.snapshot.rows, self._judged.snapshot.logs, self._judged.commits.severity
+        partition = logs.topics[logs.of_row[row]], int(rows.partition[row])
+        if severity[GroupVerdict.HELD, row] != ABSENT:
+            return True, self._causes.of_held(partition)
+        return self.of_commits(rows.group_names[rows.group[row]], partition) if severity[GroupVerdict.PENDING, row] != ABSENT else _OWN
+
+    def of_commits(self, group: str, partition: TopicPartition) -> tuple[bool, int]:
+        """Of a partition whose commits wait."""
+        return True, self._causes.of_pending(self._pending.get((group, partition), ()))
+
+
+def _uncommitted(judged: JudgedGroups, verdict: GroupVerdict, waits: _Waits) -> dict[_Subject, list[int]]:
     partitions: dict[_Subject, list[int]] = {}
     for group, logs in judged.uncommitted.items():
         for (topic, partition), judgement in logs.items():
             if judgement.verdict is verdict and judgement.severity < CALM:
-                partitions.setdefault(_Subject(judgement.severity, verdict, group, topic), []).append(partition)
+                about = _Subject(judgement.severity, verdict, group, topic, *waits.of_commits(group, (topic, partition)))
+                partitions.setdefault(about, []).append(partition)
     return partitions
 
 
@@ -128,7 +178,7 @@ def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
     return GroupSummary(group=group, type=facts.type, protocol=facts.protocol, members=facts.members)
 
 
-def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> Problem:
+def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> LinkedProblem:
     about, rows = each.about, judged.snapshot.rows
     kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
     waiting = judged.uncommitted.get(about.group, {})
@@ -153,6 +203,14 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         group=about.group,
         since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
         holds_back=kind.costs or each.left,
+        deadline_ms=_deadline_ms(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1,
         command=command if command != Command() else circumstances.commands.why(about.group),
+        links=Links(partitions=partitions_of(about.topic, partitions), producer=about.producer, waits=about.waits),
     )
-    return replace(problem, severity=judgements[0].word)
+    return replace(problem, problem=replace(problem.problem, severity=judgements[0].word))
+
+
+def _deadline_ms(judged: JudgedGroups, each: _Rows) -> int:
+    """When the first of its records is lost, by limits that are known."""
+    losses = certain_losses(judged.snapshot.found)[list(each.rows)]
+    return int(losses[losses >= 0].min(initial=_FAR)) if (losses >= 0).any() else ABSENT

@@ -14,7 +14,7 @@ _NAMES = ("topic", "group", "log_dir", "agent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemKind:
-    """One kind of problem, which the alert named ``alert`` reports, too.
+    """One kind of problem, which the alert named ``alert`` reports, too, perhaps beside other kinds.
 
     ``summary``: the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it. ``costs``: a sentence of the
     alert's description, "" if that has none that holds in every case.
@@ -106,13 +106,6 @@ LOG_DIR_UNREADABLE = _kind(
     "segtail cannot read log dir {log_dir} of broker {broker}",
     "segtail knows nothing of the partitions in it.",
 )
-LOG_UNREADABLE = _kind(
-    "log_unreadable",
-    CRITICAL,
-    "LogUnreadable",
-    "segtail cannot read {value} logs of broker {broker}",
-    "Their metrics do not change.",
-)
 METADATA_UNREADABLE = _kind(
     "metadata_unreadable",
     CRITICAL,
@@ -120,7 +113,17 @@ METADATA_UNREADABLE = _kind(
     "segtail cannot read the metadata of any broker",
     "OfflinePartition, UnderMinIsr, UnderReplicated, BrokerDown, QuorumLost and TransactionHanging cannot fire.",
 )
-AGENT_DOWN = _kind("agent_down", CRITICAL, "AgentDown", "segtail's agent {agent} {does}")
+LAGGING = _kind(
+    "behind",
+    CRITICAL,
+    "ObserverLagging",
+    "The metrics of broker {broker} are behind its logs",
+    "Its rates show backlog, and alerts about its partitions stay quiet until segtail has caught up.",
+)
+GROUPS_BLIND = _kind(
+    "groups_blind", CRITICAL, "ObserverBlind", "segtail does not see everything ({reason})", "Alerts that need this stay quiet."
+)
+AGENTS_DOWN = _kind("agents_down", CRITICAL, "AgentDown", "segtail's agent {agent} {does}")
 GROUP_LOST = _kind("group_lost", WARNING, "GroupLostData", "Group {group} has lost records of topic {topic}")
 GROUP_HELD = _kind(
     "group_held",
@@ -132,8 +135,8 @@ GROUP_HELD = _kind(
 GROUP_PENDING = _kind(
     "group_pending",
     WARNING,
-    "GroupPendingCommits",
-    "Offsets of group {group} for topic {topic} wait for a transaction that does not end",
+    "GroupHeldUp",
+    "Group {group} waits for an open transaction in topic {topic}",
     "Until they end, consumers of these partitions get no offset to begin at.",
 )
 GROUP_STOPPED = _kind("group_stopped", WARNING, "GroupStopped", "Group {group} has stopped in topic {topic}")
@@ -175,54 +178,48 @@ REPLICA_CORRUPT = _kind(
 SCRUB_CORRUPT = _kind(
     "scrub_corrupt",
     WARNING,
-    "ScrubCorrupt",
+    "ReplicaCorrupt",
     "Closed segments are damaged on broker {broker}, log dir {log_dir}",
     "Reads of them from this replica fail; the other replicas may be whole.",
+)
+LOG_UNREADABLE = _kind(
+    "log_unreadable",
+    WARNING,
+    "LogUnreadable",
+    "segtail cannot read {value} logs of broker {broker}",
+    "Their metrics do not change.",
 )
 SCRUB_UNREADABLE = _kind(
     "scrub_unreadable",
     WARNING,
-    "ScrubUnreadable",
+    "LogUnreadable",
     "Closed segments cannot be read on broker {broker}, log dir {log_dir}",
     "The broker gets the same errors when it reads there, and gives the log dir up.",
 )
-SCRUB_OVERDUE = _kind(
-    "scrub_overdue",
-    WARNING,
-    "ScrubOverdue",
-    "The scrub does not finish log dir {log_dir} of broker {broker}",
-    "Bit rot in its closed segments may be older than that.",
-)
-SILENT = _kind("partition_silent", WARNING, "PartitionSilent", "Nothing is written to partitions of topic {topic}")
-LAGGING = _kind(
-    "behind",
-    WARNING,
-    "ObserverLagging",
-    "The metrics of broker {broker} are behind its logs",
-    "Its rates show backlog, and alerts about its partitions stay quiet until segtail has caught up.",
-)
+AGENT_DOWN = _kind("agent_down", WARNING, "AgentDown", "segtail's agent {agent} {does}")
 BLIND = _kind("blind", WARNING, "ObserverBlind", "segtail does not see everything ({reason})", "Alerts that need this stay quiet.")
 LIMITS_ASSUMED = _kind(
     "limits_assumed",
     WARNING,
-    "ObserverConfigAssumed",
-    "The retention limits of broker {broker} are assumed",
-    "GroupWillLoseData, RetentionOverdue, RetentionBlocked and ActiveSegmentTooOld are silent for them.",
+    "ObserverBlind",
+    "segtail does not see everything (limits_assumed)",
+    "GroupWillLoseData, RetentionOverdue and RetentionBlocked are silent for them.",
 )
 LOG_DIR_UNWATCHED = _kind(
     "log_dir_unwatched",
     WARNING,
-    "LogDirUnwatched",
-    "segtail does not watch all log dirs of broker {broker}",
+    "ObserverBlind",
+    "segtail does not see everything (log_dir_unwatched)",
     "segtail knows the logs in them only from the metadata.",
 )
-SEGMENT_TOO_OLD = _kind(
-    "segment_too_old",
-    INFO,
-    "ActiveSegmentTooOld",
-    "Segments of topic {topic} do not roll on broker {broker}",
-    "Until it rolls, its old records stay beyond their retention, and none of them is compacted.",
+SCRUB_OVERDUE = _kind(
+    "scrub_overdue",
+    WARNING,
+    "ObserverBlind",
+    "segtail does not see everything (scrub_overdue)",
+    "Bit rot in its closed segments may be older than that.",
 )
+GROUPS_ABANDONED = _kind("groups_abandoned", INFO, "GroupsAbandoned", "Abandoned consumer groups: {value}", "What they lose alerts nobody.")
 
 KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, ProblemKind))
 """All kinds, the most severe first: this is the order of problems of one severity, too."""
@@ -230,13 +227,10 @@ KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values())
 ORDER = {each.name: place for place, each in enumerate(KINDS)}
 
 NO_KIND = {
-    "AbortRatioHigh": "it compares what ended within a quarter of an hour",
     "BytesSkipped": "it reports bytes that were missed lately; they stay in a counter for ever",
-    "HotPartition": "it compares rates of a quarter of an hour, of all partitions of a topic",
     "LogTruncated": "it reports what was cut off lately; the count stays for ever",
     "ObserverDown": "who is down says nothing",
     "ObserverRestarting": "it counts restarts within a quarter of an hour",
-    "SeriesDropped": "it is about pages that were made lately: see the costs of a scrape",
     "Watchdog": "it reports that alerts arrive",
 }
 """The alerts that no problem goes with, because one moment does not show what they report; with the reason."""

@@ -3,21 +3,18 @@
 from collections.abc import Iterator
 from functools import partial
 
-from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_findings import full_phrase
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found
 from streaming.cluster.verdicts.commands import Command
+from streaming.cluster.verdicts.links import LinkedProblem
 from streaming.cluster.view.broker_status import unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
 from streaming.cluster.view.reported_once import each_scrub
 from streaming.common.formatting import format_count, format_duration, format_name, format_size
-
-FULL_WITHIN_S = 6 * 3600.0
-"""From so soon on a log dir that is going to be full is a problem."""
 
 LEAST_FREE = 3
 """Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
@@ -26,7 +23,7 @@ SCRUB_WAITS_S = 300.0
 """A call of the scrub that has not come back for longer does not come back."""
 
 
-def log_dir_problems(circumstances: Circumstances) -> Iterator[Problem]:
+def log_dir_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the log dirs that agents watch."""
     files = sorted((each for agent in circumstances.up for each in agent.blocked), key=lambda each: each.seconds)
     blocked = {(each.broker, each.log_dir): each for each in files}
@@ -43,13 +40,13 @@ def log_dir_problems(circumstances: Circumstances) -> Iterator[Problem]:
         yield from _of_scrub(circumstances, scrub)
 
 
-def _blocked(circumstances: Circumstances, broker: int, log_dir: str, path: str, seconds: float) -> Problem:
+def _blocked(circumstances: Circumstances, broker: int, log_dir: str, path: str, seconds: float) -> LinkedProblem:
     detail = f"a call to {format_name(path, 500)} has not come back for {format_duration(seconds)}"
     since_ms = circumstances.now_ms - round(seconds * 1000)
     return found(kinds.LOG_DIR_UNREADABLE, detail, broker=broker, log_dir=log_dir, since_ms=since_ms)
 
 
-def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
+def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[LinkedProblem]:
     broker, path = log_dir.broker, log_dir.log_dir
     if not log_dir.up:
         command = circumstances.commands.list_directory(path)
@@ -70,17 +67,18 @@ def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator
     yield from _of_space(circumstances, log_dir)
 
 
-def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[Problem]:
+def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[LinkedProblem]:
     """By the forecast, as `segtail disk` makes it, and by what is free now, because a flood is no forecast before it lasts."""
     if log_dir.capacity <= 0 or log_dir.free < 0:
         return
     detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
     full = circumstances.full.get((log_dir.broker, log_dir.log_dir))
-    soon = full is not None and full - circumstances.now_ms / 1000 < FULL_WITHIN_S
+    soon = full is not None and 1000 * full - circumstances.now_ms < circumstances.thresholds.full_within_ms
     if soon or log_dir.free < circumstances.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
         if full is not None:
             detail = f"{full_phrase(round(full * 1000), circumstances.now_ms)}, with what retention frees by then; {detail}"
-        yield found(kinds.LOG_DIR_FULL, detail, broker=log_dir.broker, log_dir=log_dir.log_dir)
+        deadline_ms = -1 if full is None else round(full * 1000)
+        yield found(kinds.LOG_DIR_FULL, detail, broker=log_dir.broker, log_dir=log_dir.log_dir, deadline_ms=deadline_ms)
 
 
 def _writes(circumstances: Circumstances, broker: int) -> bool:
@@ -89,7 +87,7 @@ def _writes(circumstances: Circumstances, broker: int) -> bool:
     return circumstances.runs(broker) and circumstances.now_ms - last <= NOT_WRITING_MS
 
 
-def _unwatched(circumstances: Circumstances) -> Iterator[Problem]:
+def _unwatched(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     watched = watched_by(circumstances.agents)
     if not watched.complete:
         return
@@ -99,7 +97,7 @@ def _unwatched(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LOG_DIR_UNWATCHED, detail, broker=broker)
 
 
-def _of_scrub(circumstances: Circumstances, scrub: ScrubStatus) -> Iterator[Problem]:
+def _of_scrub(circumstances: Circumstances, scrub: ScrubStatus) -> Iterator[LinkedProblem]:
     report = partial(found, broker=scrub.broker, log_dir=scrub.log_dir)
     if scrub.corrupt:
         count = "1 damaged batch" if scrub.corrupt == 1 else f"{scrub.corrupt:,} damaged batches"

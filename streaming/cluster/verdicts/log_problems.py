@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
+from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_age, format_count, format_duration, format_size, format_time
 
@@ -27,7 +27,7 @@ _Words = Callable[[Circumstances, Longs, int], str]
 """What is said of some replicas, by their indexes in `Observed`, which have a problem since a time; -1 if that is not known."""
 
 
-def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
+def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Problems of single logs, together for a topic on a broker, or for a topic."""
     for each in cases:
         if each.kind in (kinds.LOG_CORRUPT, kinds.REPLICA_CORRUPT):
@@ -42,15 +42,16 @@ def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterat
     yield from _unclean(circumstances)
 
 
-def _in_words(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+def _in_words(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
     for broker, topic, places in _by_topic(circumstances, cases):
         items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
         partitions = _partitions(circumstances, items)
         detail = f"{partitions_named(partitions)}{_WORDS[cases.kind](circumstances, items, since_ms)}"
-        yield found(cases.kind, detail, broker=broker, topic=topic, partition=only(partitions), since_ms=since_ms)
+        links = Links(partitions=partitions_of(topic, partitions))
+        yield found(cases.kind, detail, broker=broker, topic=topic, partition=only(partitions), since_ms=since_ms, links=links)
 
 
-def _damaged(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+def _damaged(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
     observed = circumstances.view.observed
     for broker, topic, places in _by_topic(circumstances, cases):
         items = cases.items[places]
@@ -67,7 +68,7 @@ def _damaged(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
         )
 
 
-def _damaged_elsewhere(circumstances: Circumstances) -> Iterator[Problem]:
+def _damaged_elsewhere(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Logs in which the scrub has found something, and which are not read yet: whether they lead is not known."""
     for replica in sorted(circumstances.view.scrubbed):
         if circumstances.export.has_topic(replica.topic) and not len(items_of(circumstances, replica)):
@@ -75,7 +76,7 @@ def _damaged_elsewhere(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LOG_CORRUPT, detail, broker=replica.broker, topic=replica.topic, partition=replica.partition)
 
 
-def _unclean(circumstances: Circumstances) -> Iterator[Problem]:
+def _unclean(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     recent = recent_elections(circumstances)
     for topic in dict.fromkeys(each.topic for each in recent):
         those = [each for each in recent if each.topic == topic]
@@ -87,7 +88,7 @@ def _unclean(circumstances: Circumstances) -> Iterator[Problem]:
         yield found(kinds.UNCLEAN, detail, topic=topic, partition=only(partitions), since_ms=last)
 
 
-def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
     for broker, topic, places in _by_topic(circumstances, cases):
         items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
         partitions = _partitions(circumstances, items)
@@ -101,11 +102,12 @@ def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
             partition=only(partitions),
             since_ms=since_ms,
             holds_back=f"{WHY_BLOCKED[cases.reason]} {format_size(size)} are in these logs.",
+            links=Links(partitions=partitions_of(topic, partitions), reason=cases.reason),
             reason=cases.reason,
         )
 
 
-def _assumed(circumstances: Circumstances, cases: Cases) -> Iterator[Problem]:
+def _assumed(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
     observed = circumstances.view.observed
     brokers = observed.columns["broker"][cases.items]
     for broker in np.unique(brokers).tolist():
@@ -132,23 +134,13 @@ def _ahead(circumstances: Circumstances, items: Longs, _since_ms: int) -> str:
     return f", up to {format_time(circumstances.now_ms + furthest)}"
 
 
-def _silent(circumstances: Circumstances, _items: Longs, since_ms: int) -> str:
-    return f", the longest for {format_duration((circumstances.now_ms - since_ms) / 1000)}"
-
-
-def _not_rolled(_of: Circumstances, _items: Longs, since_ms: int) -> str:
-    return f", the oldest active segment begins at {format_time(since_ms)}"
-
-
 _WORDS: dict[kinds.ProblemKind, _Words] = {
     kinds.RETENTION_OVERDUE: _overdue,
     kinds.COMPACTION_STALLED: _uncompacted,
     kinds.IN_FUTURE: _ahead,
-    kinds.SILENT: _silent,
-    kinds.SEGMENT_TOO_OLD: _not_rolled,
 }
 
-_OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.SILENT})
+_OF_TOPICS = frozenset({kinds.IN_FUTURE})
 """Kinds that are about a topic, on whichever brokers its logs are."""
 
 

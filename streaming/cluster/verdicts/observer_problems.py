@@ -1,18 +1,21 @@
 """Problems of the watching itself: agents that are down or behind, logs that cannot be read, and what segtail cannot know."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.problems import Reason
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, found
+from streaming.cluster.verdicts.links import LinkedProblem, Links
 from streaming.cluster.view.host_families import unobserved
-from streaming.cluster.view.observer import AgentStatus, watched_by
+from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
 from streaming.common.formatting import format_duration, format_name, format_size
 
 _NOT_USED = frozenset({"same_name", "other_cluster", "stuck", "twin_consumer", "unauthorized", "untrusted", "protocol", "failed", "busy"})
 """Reasons of agents that answer, and are not used all the same."""
+
+MANY_DOWN = 0.34
+"""More than a third of the agents, or the only one: with fewer away, other replicas are read in place of those beside them."""
 
 UNKNOWN = {
     "metadata_unreadable": "The metadata log of broker {broker} cannot be read: segtail lacks its copy of leaders, replicas, topics and "
@@ -26,23 +29,34 @@ UNKNOWN = {
     "counted twice.",
     "clock": "The clock of agent {agent} differs from the job's by more than ten seconds: ages are wrong by as much, and so are alerts "
     "that judge by time.",
+    "groups_unread": "Partitions of {topic} that no agent has read to their ends: {value}.",
+    "groups_not_understood": "Records in {topic} that are damaged, or of a version that this segtail does not know: {value}.",
+    "groups_omitted": "Consumer groups that are not followed, because there are more than groups_limit: {value}.",
     "twin_consumer": "Agent {agent} serves another job with this job's id, as from a copied checkpoint: stop one of the two.",
 }
 """What segtail does not see, in the words of the alert ObserverBlind."""
 
 
-def observer_problems(circumstances: Circumstances) -> Iterator[Problem]:
+def observer_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the watching itself."""
+    many = _are_many_down(circumstances.agents)
     for agent in circumstances.agents:
-        yield from _agent(circumstances, agent)
+        yield from _agent(circumstances, agent, kinds.AGENTS_DOWN if many else kinds.AGENT_DOWN)
     yield from _unreadable(circumstances)
     if circumstances.live:
         yield from _lagging(circumstances)
     yield from _metadata(circumstances)
     yield from _blind(circumstances)
+    yield from _blind_to_groups(circumstances)
 
 
-def _agent(circumstances: Circumstances, agent: AgentStatus) -> Iterator[Problem]:
+def _are_many_down(agents: Sequence[AgentStatus]) -> bool:
+    """Whether so many agents are away that partitions without any replica that is read are likely."""
+    down = sum(len(each.brokers) or 1 for each in agents if not each.up)
+    return down > MANY_DOWN * sum(len(each.brokers) or 1 for each in agents)
+
+
+def _agent(circumstances: Circumstances, agent: AgentStatus, kind: kinds.ProblemKind) -> Iterator[LinkedProblem]:
     if agent.up or (
         agent.brokers and all(broker in circumstances.phases and not _is_there(circumstances, broker) for broker in agent.brokers)
     ):
@@ -50,12 +64,13 @@ def _agent(circumstances: Circumstances, agent: AgentStatus) -> Iterator[Problem
     is_used = not _NOT_USED.intersection(agent.problems)
     brokers = f" of broker {', '.join(map(str, agent.brokers))}" if agent.brokers else ""
     yield found(
-        kinds.AGENT_DOWN,
+        kind,
         agent.explanation.rstrip(".") or "its host is down, the agent has ended, or the network is cut",
         broker=agent.brokers[0] if len(agent.brokers) == 1 else -1,
         agent=agent.name,
         does="does not answer" if is_used else "answers but is not used",
         holds_back=f"segtail gets no new data{brokers or ' from this agent'}.",
+        links=Links(brokers=tuple(agent.brokers)),
     )
 
 
@@ -64,7 +79,7 @@ def _is_there(circumstances: Circumstances, broker: int) -> bool:
     return circumstances.phases[broker].phase.value != "stopping"
 
 
-def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
+def _unreadable(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     counts: Counter[int] = Counter()
     for agent in circumstances.up:
         for each in agent.unreadable:
@@ -82,12 +97,12 @@ def _unreadable(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LOG_UNREADABLE, detail, broker=broker, topic=topic, partition=partition, value=count)
 
 
-def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
+def _lagging(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for agent in circumstances.agents:
         if not agent.up:
             continue
         size, seconds = circumstances.lags.get(agent.name, (None, 0.0))
-        if seconds * 1000 <= circumstances.thresholds.lagging_after_ms:
+        if seconds <= FAR_LAG_S:
             continue
         waits = "events" if size is None else format_size(size)
         since_ms = circumstances.now_ms - round(seconds * 1000)
@@ -96,13 +111,13 @@ def _lagging(circumstances: Circumstances) -> Iterator[Problem]:
             yield found(kinds.LAGGING, detail, broker=broker, agent=agent.name, since_ms=since_ms)
 
 
-def _metadata(circumstances: Circumstances) -> Iterator[Problem]:
+def _metadata(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     expected = [status for status in circumstances.brokers if status.expected]
     if expected and not any(status.readable for status in expected):
         yield found(kinds.METADATA_UNREADABLE, "leaders, replicas, topics, options and the state of brokers are not known")
 
 
-def _blind(circumstances: Circumstances) -> Iterator[Problem]:
+def _blind(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     expected = sorted((status for status in circumstances.brokers if status.expected), key=lambda status: status.broker)
     if any(status.readable for status in expected):
         yield from (_unseen("metadata_unreadable", broker=status.broker) for status in expected if not status.readable)
@@ -124,6 +139,28 @@ def _blind(circumstances: Circumstances) -> Iterator[Problem]:
                 yield _unseen(str(reason), agent=agent.name)
 
 
-def _unseen(reason: str, *, broker: int = -1, agent: str = "", value: int = 0, costs: str = "") -> Problem:
-    detail = UNKNOWN[reason].format(broker=broker, agent=format_name(agent), value=value).rstrip(".")
-    return found(kinds.BLIND, detail, broker=broker, agent=agent, reason=reason, holds_back=costs)
+def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
+    """Consumer groups of which nothing is known: whatever they lose, nobody is paged for it."""
+    if circumstances.groups is None or any(each.catching_up for each in circumstances.up):
+        return
+    snapshot = circumstances.groups.snapshot
+    for reason, counts in (("groups_unread", snapshot.unread), ("groups_not_understood", snapshot.not_understood)):
+        for topic, count in counts.items():
+            if count:
+                yield _unseen(reason, kinds.GROUPS_BLIND, topic=topic, value=count, costs="What their groups will lose is not known.")
+    if snapshot.omitted:
+        yield _unseen("groups_omitted", kinds.GROUPS_BLIND, value=snapshot.omitted)
+
+
+def _unseen(
+    reason: str,
+    kind: kinds.ProblemKind = kinds.BLIND,
+    *,
+    broker: int = -1,
+    topic: str = "",
+    agent: str = "",
+    value: int = 0,
+    costs: str = "",
+) -> LinkedProblem:
+    detail = UNKNOWN[reason].format(broker=broker, topic=format_name(topic), agent=format_name(agent), value=value).rstrip(".")
+    return found(kind, detail, broker=broker, topic=topic, agent=agent, reason=reason, holds_back=costs, links=Links(reason=reason))

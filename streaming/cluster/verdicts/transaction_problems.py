@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.cases import Cases, overdue_coordinators, transaction_verdict
+from streaming.cluster.verdicts.cases import Cases, overdue_coordinators
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
+from streaming.cluster.verdicts.links import LinkedProblem, Links, TopicPartition, partitions_of
+from streaming.cluster.verdicts.transaction_causes import transaction_causes
 from streaming.cluster.view.open_list import Late
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.formats.names import OFFSETS_TOPIC
@@ -24,9 +25,9 @@ NOT_KNOWN_ADVICE = "whether a coordinator will end it cannot be told here: not a
 _MOST_NAMED = 5
 
 
-def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[Problem]:
+def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
-    judged = [(late, kind) for late in circumstances.view.logs.late if (kind := transaction_verdict(circumstances, late).kind) is not None]
+    judged = transaction_causes(circumstances).judged
     overdue: dict[int, list[Late]] = {}
     for late, kind in judged:
         if kind is kinds.OVERDUE:
@@ -76,19 +77,20 @@ def described(circumstances: Circumstances, late: Late) -> str:
     )
 
 
-def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind) -> Problem:
+def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind) -> LinkedProblem:
     known = late.verdict != TransactionVerdict.UNKNOWN.label
     end = "no coordinator will end it" if kind is kinds.HANGING else STUCK_ADVICE if known else NOT_KNOWN_ADVICE
     partition = int(circumstances.view.logs["partition"][late.log])
     return _found(circumstances, late, kind, f"{partitions_named([partition])}, {described(circumstances, late)}; {end}")
 
 
-def _not_listed(circumstances: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[Problem]:
+def _not_listed(circumstances: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[LinkedProblem]:
     """Topics with transactions of a kind in logs of which none is listed, because there are too many: they are only counted."""
     for topic, items in _by_topic(circumstances, cases, set(circumstances.view.logs.items[[*listed]].tolist()) if listed else ()):
         partitions = sorted(circumstances.view.observed.columns["partition"][items].tolist())
         detail = f"{partitions_named(partitions)}; these are not listed, because there are more than late_limit"
-        yield found(cases.kind, detail, topic=topic, partition=only(partitions))
+        links = Links(partitions=partitions_of(topic, partitions))
+        yield found(cases.kind, detail, topic=topic, partition=only(partitions), links=links)
 
 
 def _by_topic(circumstances: Circumstances, cases: Cases, without: Collection[int]) -> Iterator[tuple[str, list[int]]]:
@@ -117,23 +119,34 @@ def _holds_back(circumstances: Circumstances, late: Late, topic: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _overdue(circumstances: Circumstances, of_producer: list[Late]) -> Problem:
+def _overdue(circumstances: Circumstances, of_producer: list[Late]) -> LinkedProblem:
     """One transaction in all of its partitions, about the one that holds back most."""
     late = max(of_producer, key=circumstances.view.logs.held_by)
     others = [_place(circumstances, each) for each in of_producer if each is not late]
     too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
     idle = circumstances.if_idle(int(circumstances.view.logs["broker"][late.log]))
-    return _found(circumstances, late, kinds.OVERDUE, f"{_place(circumstances, late)}, {described(circumstances, late)}{too}{idle}")
+    detail = f"{_place(circumstances, late)}, {described(circumstances, late)}{too}{idle}"
+    return _found(circumstances, late, kinds.OVERDUE, detail, frozenset(_partition(circumstances, each) for each in of_producer))
 
 
 def _place(circumstances: Circumstances, late: Late) -> str:
-    logs = circumstances.view.logs
-    return format_name(f"{circumstances.topics[int(logs['topic'][late.log])]}-{int(logs['partition'][late.log])}")
+    return format_name("-".join(map(str, _partition(circumstances, late))))
 
 
-def _found(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, detail: str) -> Problem:
+def _partition(circumstances: Circumstances, late: Late) -> TopicPartition:
     logs = circumstances.view.logs
-    topic, partition = circumstances.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])
+    return circumstances.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])
+
+
+def _found(
+    circumstances: Circumstances,
+    late: Late,
+    kind: kinds.ProblemKind,
+    detail: str,
+    partitions: frozenset[TopicPartition] = frozenset(),
+) -> LinkedProblem:
+    logs = circumstances.view.logs
+    topic, partition = _partition(circumstances, late)
     return found(
         kind,
         detail,
@@ -143,17 +156,18 @@ def _found(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, de
         since_ms=late.start_ms,
         holds_back=_holds_back(circumstances, late, topic),
         command=command_of(circumstances, late),
+        links=Links(partitions=partitions or frozenset([(topic, partition)]), producer=late.producer_id, weight=max(logs.held_by(late), 0)),
     )
 
 
-def _overdue_elsewhere(circumstances: Circumstances) -> Iterator[Problem]:
+def _overdue_elsewhere(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Transactions that are overdue and not listed: they have written nothing yet, or are too many."""
     for broker, count in overdue_coordinators(circumstances).items():
         detail = f"{format_count(count, 'transaction')} of the coordinator on broker {broker}{circumstances.if_idle(broker)}"
         yield found(kinds.OVERDUE, detail, broker=broker)
 
 
-def _stalled(circumstances: Circumstances, cases: Cases, reported: Collection[int]) -> Iterator[Problem]:
+def _stalled(circumstances: Circumstances, cases: Cases, reported: Collection[int]) -> Iterator[LinkedProblem]:
     """Topics with a last stable offset that does not move, if no transaction that is ``reported`` for these logs says why."""
     observed, since = circumstances.view.observed, dict(zip(cases.items.tolist(), cases.since_ms.tolist(), strict=True))
     for topic, items in _by_topic(circumstances, cases, reported):
@@ -166,4 +180,5 @@ def _stalled(circumstances: Circumstances, cases: Cases, reported: Collection[in
             topic=topic,
             partition=only(partitions),
             since_ms=min(since[item] for item in items),
+            links=Links(partitions=partitions_of(topic, partitions)),
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from streaming.broker.protocol.status_messages import BrokerStatus, Status
 from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.cluster_counts import reassignments
+from streaming.cluster.view.host_clocks import clocks_ahead
 from streaming.cluster.view.host_families import coordinator_partitions, fenced
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.scrubs import corrupt_replicas
@@ -25,6 +26,7 @@ def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Stat
     table.set_coordinators(coordinator_partitions(brokers))
     table.set_fenced(fenced(brokers))
     table.set_metadata_time(written_ms(brokers))
+    table.set_clocks(clocks_ahead(up))
     table.set_reassignments(reassignments(newest(status for each in up for status in each.broker_statuses if status.counts)))
     table.set_unreadable(key_of(log) for each in up for log in each.unreadable_logs)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]

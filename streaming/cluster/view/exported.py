@@ -115,6 +115,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         believed=current
         | ~np.bool_(old or context.transactions.once),  # other replicas may have gone on without one: a later page corrects its values
         partitions=snapshot.context.coordinator_partitions,
+        clocks_ahead_ms=snapshot.context.clocks_ahead_ms,
         now_ms=snapshot.now_ms,
     )
     return Observed(

@@ -121,6 +121,8 @@ class Observer:
     ) -> None:
         self._monotonic = monotonic
         self._server_counts: Callable[[], ServerCounts] | None = None
+        self.page_url = ""
+        """Where people reach the job's page, "" if nobody can."""
         self._lock = Lock()  # protects the six below
         self._shards = 0
         self._leaves_out = False
@@ -157,9 +159,10 @@ class Observer:
         with self._lock:
             self._shards = shards
 
-    def serves(self, counts: Callable[[], ServerCounts]) -> None:
-        """What the job's HTTP server has refused."""
+    def serves(self, counts: Callable[[], ServerCounts], page_url: str) -> None:
+        """What the job's HTTP server has refused, and where people reach its page."""
         self._server_counts = counts
+        self.page_url = page_url
 
     def published(self, agent: str, journal: str, total: int, at: float) -> None:
         """An agent reported at ``at`` (seconds of the clock ``monotonic``) how many bytes of log its journal holds from its beginning."""
@@ -332,6 +335,9 @@ class Observer:
         yield client_family(observer_metrics.CATCHING_UP, catching_up)
         yield client_family(observer_metrics.TAIL_LAG_BYTES, ((of, size) for of, size, _ in behind if size is not None))
         yield client_family(observer_metrics.TAIL_LAG_SECONDS, ((of, seconds) for of, _, seconds in behind))
+        yield client_family(observer_metrics.PAGE_INFO, [((self.page_url,), True)] if self.page_url else [])
+        server = self.server
+        yield client_family(observer_metrics.BOOTSTRAP_INFO, [((server,), True)] if server else [])
         yield client_family(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
 
     def _server_families(self) -> Iterable[Samples]:
@@ -355,7 +361,6 @@ class Observer:
         gauges = {
             "seconds": self._gauge(observer_metrics.THRESHOLD_SECONDS),
             "ratio": self._gauge(observer_metrics.THRESHOLD_RATIO),
-            "bytes": self._gauge(observer_metrics.THRESHOLD_BYTES),
         }
         for threshold in thresholds:
             gauges[threshold.unit].labels(threshold.name).set(threshold.value)

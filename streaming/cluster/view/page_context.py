@@ -1,5 +1,6 @@
 """What a page depends on besides the table: thresholds, limits, what is known of the cluster, and the memory from page to page."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -23,7 +24,8 @@ class PageContext:
     ``coordinator_partitions`` is the number of partitions of `__transaction_state` by the metadata log: 0 if there is no such topic, None
     if it is not known. ``deletable`` and ``growth`` are None if a page is made only once: there is nothing to remember. ``fenced`` are the
     brokers that the controller has fenced off. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in
-    Unix milliseconds; None if that does not show whether the copy is old. ``reassignments`` are those that are under way.
+    Unix milliseconds; None if that does not show whether the copy is old. ``clocks_ahead_ms``: by how much the clocks of brokers are ahead
+    of the job's, where they are wrong. ``reassignments`` are those that are under way.
     ``overdue_after_ms`` is the option of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the
     segments of the last page or round.
     """
@@ -36,6 +38,7 @@ class PageContext:
     coordinator_partitions: int | None = None
     fenced: frozenset[int] = frozenset()
     metadata_ms: int | None = None
+    clocks_ahead_ms: Mapping[int, int] = field(default_factory=dict)
     overdue_after_ms: int = 1_800_000
     paces: Paces = field(default_factory=Paces)
     reassignments: tuple[Reassignment, ...] = ()

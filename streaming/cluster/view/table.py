@@ -226,6 +226,11 @@ class Table:
         with self._lock:
             self._context = replace(self._context, metadata_ms=written_ms)
 
+    def set_clocks(self, ahead_ms: Mapping[int, int]) -> None:
+        """Set which brokers' clocks are wrong, see `PageContext`."""
+        with self._lock:
+            self._context = replace(self._context, clocks_ahead_ms=ahead_ms)
+
     def min_isr(self, broker: int) -> int:
         """See `Limiter.min_isr`."""
         return self._context.limiter.min_isr(broker)

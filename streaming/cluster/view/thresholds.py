@@ -12,16 +12,16 @@ SECONDS = (
     "stuck_after",
     "group_late_after",
     "group_stopped_after",
+    "group_loss_within",
+    "group_held_after",
     "overdue_after",
     "ahead_limit",
-    "silent_after",
-    "lagging_after",
+    "full_within",
     "starting_after",
     "scrub_overdue_after",
     "stale_after",
 )
-RATIOS = ("abort_ratio", "free_ratio", "hot_factor")
-BYTES = ("hot_bytes",)
+RATIOS = ("free_ratio",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Threshold:
     """A limit of the configuration that alert rules need."""
 
     name: str
-    unit: Literal["seconds", "ratio", "bytes"]
+    unit: Literal["seconds", "ratio"]
     value: float
 
 
@@ -40,5 +40,3 @@ def thresholds(settings: Settings) -> Iterator[Threshold]:
     yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())
     for name in RATIOS:
         yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
-    for name in BYTES:
-        yield Threshold(name=name, unit="bytes", value=getattr(settings, name))

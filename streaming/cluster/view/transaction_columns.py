@@ -1,6 +1,6 @@
 """The open transactions of the exported logs: since when, and with which verdict, as columns and as a list of the late ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,6 +89,7 @@ def coordinator_view(
     speaks: Flags,
     believed: Flags,
     partitions: int | None,
+    clocks_ahead_ms: Mapping[int, int],
     now_ms: int,
 ) -> CoordinatorView:
     """Combine the observed logs of `__transaction_state`.
@@ -99,6 +100,7 @@ def coordinator_view(
         read_ms: up to when each log was processed, by the job's clock; -1 if that is not known, or the log is no current replica.
         speaks: which logs are exported.
         believed: which of them count even if they were not read to their ends from a current replica.
+        clocks_ahead_ms: by how much the clocks of coordinators are ahead of the job's, by which their entries are judged.
     """
     own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
     tables = {item: _table(carried[item]) for item in own}
@@ -120,7 +122,12 @@ def coordinator_view(
     current = np.repeat(np.array([readable for _, readable, _ in found], np.bool_), lengths)
     brokers = np.repeat(np.array([broker for _, _, broker in found], np.int64), lengths)
     complete = all_read(partitions, len(read), 0)
-    coordinators = Coordinators.of(pa.concat_tables([newest(()), *(table for table, _, _ in found)]), complete=complete, current=current)
+    coordinators = Coordinators.of(
+        pa.concat_tables([newest(()), *(table for table, _, _ in found)]),
+        complete=complete,
+        current=current,
+        ahead_ms=np.array([clocks_ahead_ms.get(broker, 0) for broker in brokers.tolist()], np.int64),
+    )
     overdue = {broker: 0 for _, readable, broker in found if readable}
     for broker in brokers[coordinators.item[_overdue(coordinators, now_ms)]].tolist():
         overdue[broker] += 1

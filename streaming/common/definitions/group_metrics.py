@@ -42,8 +42,9 @@ LOSS = Metric(
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
     "As segtail_group_loss_timestamp_seconds, the soonest of the partitions that are in danger: less time is left there than the record is "
-    "old, or the group has stopped, and at its rate it does not read everything before that goes; absent if none is.",
-    BY_TOPIC,
+    "old, or the group has stopped, and at its rate it does not read everything before that goes; absent if none is. "
+    "cause: transaction where an open transaction holds the group up there, else group.",
+    (*BY_TOPIC, "cause"),
 )
 LOST_RECORDS = Metric(
     "segtail_group_lost_records_total",
@@ -55,6 +56,11 @@ LOST_OFFSETS = Metric(
     "segtail_group_lost_offsets_total",
     "Offsets that were deleted before the group had read them and whose records were not counted, since the job started: at most so many "
     "records besides those of segtail_group_lost_records_total.",
+    BY_TOPIC,
+)
+LAST_LOSS = Metric(
+    "segtail_group_last_loss_timestamp_seconds",
+    "When segtail last found that records were deleted before the group had read them; absent if it found none within 24 hours.",
     BY_TOPIC,
 )
 COMMITTED_RECORDS = Metric(

@@ -3,6 +3,14 @@
 from streaming.common.definitions.metric import Metric
 
 BUILD_INFO = Metric("segtail_build_info", "1: the versions that run.", ("version", "spark_version", "python_version"))
+PAGE_INFO = Metric(
+    "segtail_page_info", "1: the address at which people reach the job's page (public_url), for commands and links in alerts.", ("url",)
+)
+BOOTSTRAP_INFO = Metric(
+    "segtail_bootstrap_info",
+    "1: host and port of a broker, for Kafka's own tools, by the cluster's metadata; absent while none is known.",
+    ("bootstrap_server",),
+)
 STARTED = Metric("segtail_start_timestamp_seconds", "When this process of the job began.", ())
 AGENT_UP = Metric("segtail_agent_up", "1 if the agent answered the last poll and the job uses it.", ("broker", "agent"))
 AGENT_PROBLEM = Metric(
@@ -91,4 +99,3 @@ THRESHOLD_SECONDS = Metric(
 THRESHOLD_RATIO = Metric(
     "segtail_config_threshold_ratio", "A ratio of the configuration, so that alert rules need no templates.", ("name",)
 )
-THRESHOLD_BYTES = Metric("segtail_config_threshold_bytes", "A size of the configuration, so that alert rules need no templates.", ("name",))

@@ -6,7 +6,7 @@ import streaming
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
-from streaming.cluster.verdicts.all_problems import count
+from streaming.cluster.verdicts.all_problems import count, roots
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, verdict
 from streaming.cluster.view.observer import AgentStatus
@@ -44,7 +44,7 @@ def status_message(
         ready=ready,
         verdict=verdict(circumstances, every, ready=ready),
         freshness=freshness(circumstances, newest_ms),
-        severity=every[0].severity if every else "",
+        severity=every[0].gravity if every else "",
         **count(every),
         newest_ms=newest_ms,
         agents=[_agent(circumstances, each) for each in agents[:MOST_AGENTS]],
@@ -77,15 +77,23 @@ def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int 
     Raises:
         UsageError: a parameter is not understood; the sentence names it.
     """
-    given = parameters_of(query, ("severity", "filter", "offset", "limit"))
+    given = parameters_of(query, ("severity", "filter", "roots", "offset", "limit"))
     severity, wanted = given.get("severity", ""), filter_of(given).casefold()
     if severity and severity not in SEVERITIES:
         raise UsageError(f"severity is not one of {', '.join(SEVERITIES)}")
-    offset, counts = offset_of(given), count(every)
-    matched = [each for each in every if (not severity or each.severity == severity) and (not wanted or wanted in _text(each).casefold())]
+    if given.get("roots", "") not in ("", "true", "false"):
+        raise UsageError("roots is not true or false")
+    offset, counts, is_of_roots = offset_of(given), count(every), given.get("roots") == "true"
+    rows = roots(every) if is_of_roots else every
+    matched = [
+        each
+        for each in rows
+        if (not severity or (each.gravity if is_of_roots else each.severity) == severity)
+        and (not wanted or wanted in _text(each).casefold())
+    ]
     return ProblemPage(
         at_ms=at_ms,
-        total=len(every),
+        total=len(rows),
         matched=len(matched),
         offset=offset,
         rows=matched[offset : offset + limit_of(given, largest=largest)],
@@ -98,4 +106,5 @@ def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int 
 def _text(problem: Problem) -> str:
     """What a filter is looked for in."""
     place = f"{problem.topic}-{problem.partition}" if problem.partition >= 0 else problem.topic
-    return " ".join((problem.kind, problem.what, place, problem.group, problem.log_dir, problem.agent, problem.holds_back))
+    follows = (each.text for each in problem.consequences)
+    return " ".join((problem.kind, problem.what, place, problem.group, problem.log_dir, problem.agent, problem.holds_back, *follows))

@@ -10,9 +10,9 @@ import pyarrow as pa
 from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
-from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of
+from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of, latest_of
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
-from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, pair_losses
+from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_held import held_up
 from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.cluster.view.export import Export
@@ -67,9 +67,12 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     oldest = (sums.oldest_append_ms[pair_labels.shown], sums.oldest_timestamp_ms[pair_labels.shown])
     yield _labelled(group_metrics.LAG_SECONDS, pair_labels.labels, "clock", _ages(*oldest, known, now_ms))
     yield plain(group_metrics.LOSS, pair_losses(snapshot, certain_losses(snapshot.found)))
-    yield plain(group_metrics.ENDANGERED, pair_losses(snapshot, endangered_losses(snapshot, usage, now_ms)))
+    dangers = losses_by_cause(snapshot, endangered_losses(snapshot, usage, now_ms))
+    by_cause = [(cause, losses[pair_labels.shown], losses[pair_labels.shown] >= 0) for cause, losses in dangers.items()]
+    yield _labelled(group_metrics.ENDANGERED, pair_labels.labels, "cause", by_cause)
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
+    yield plain(group_metrics.LAST_LOSS, latest_of(snapshot.progress.lost_ms, sums.first))
     yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
     yield plain(group_metrics.LAST_COMMIT, sums.last_commit_ms)
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)

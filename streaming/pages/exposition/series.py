@@ -44,6 +44,7 @@ _ALERTED = frozenset(
         group_metrics.ENDANGERED,
         group_metrics.LOST_RECORDS,
         group_metrics.LOST_OFFSETS,
+        group_metrics.LAST_LOSS,
         group_metrics.PENDING_COMMITS,
         group_metrics.STOPPED,
         group_metrics.HELD,

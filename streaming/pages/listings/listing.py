@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.problem_json import Problem
 from streaming.common.formatting import plain
 from streaming.pages.listings.list_cells import Cell, Times, Unit, cell_of
 
@@ -101,7 +102,7 @@ class Listing:
 
 def severity_of(row: PublicMessage) -> str:
     """How severe a row looks on every face: as it was judged. "" for what needs no look."""
-    severity: str = getattr(row, "severity", "")
+    severity: str = row.gravity if isinstance(row, Problem) else getattr(row, "severity", "")
     return severity
 
 

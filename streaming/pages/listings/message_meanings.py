@@ -17,7 +17,7 @@ from streaming.broker.protocol.group_json import (
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
 from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.broker.protocol.problem_json import ProblemPage
+from streaming.broker.protocol.problem_json import Consequence, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 
 Meanings = Sequence[tuple[Sequence[str], str]]
@@ -41,8 +41,8 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("ready",), "everything that was on the disks at the start is in the numbers"),
         (("verdict",), "a sentence: what is wrong, all in all"),
         (("freshness",), "a sentence: up to when what is known is whole"),
-        (("severity",), "of the most severe problem, `null` for none"),
-        (("critical", "warning", "info"), "numbers of problems"),
+        (("severity",), "of the most severe incident, `null` for none"),
+        (("critical", "warning", "info"), "numbers of incidents, as in `ProblemPage`"),
         (("newest_ms",), "everything up to then is in the numbers, of all agents that are up"),
         (("agents",), "list of `AgentState`, those that are down first"),
         (("omitted_agents",), "so many are left out"),
@@ -63,8 +63,15 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     ProblemPage: (
         (("at_ms",), "as of when: groups are judged in rounds, so their last round if that is older than the rest"),
         *_PAGE[1:-1],
-        (("rows",), "list of `Problem`, the most severe first, then the oldest"),
-        (("critical", "warning", "info"), "numbers of all problems"),
+        (("rows",), "list of `Problem`, a root before its consequences: by the severity of the incident, then by what is lost first"),
+        (("critical", "warning", "info"), "numbers of all incidents, each by the worst of it"),
+    ),
+    Consequence: (
+        (("text",), "a clause, such as `group ledger in payments-2: held up, loses records from 2026-11-22T13:06:54Z on (in 6m)`"),
+        (("severity",), "the highest of the problems that it sums up"),
+        (("broker", "topic", "partition", "group"), "what it is about"),
+        (("deadline_ms",), "as in `Problem`"),
+        (("problems",), "the `id` of each of these problems"),
     ),
     PartitionPage: (*_PAGE, (("rows",), "list of `PartitionRow`")),
     TransactionPage: (
@@ -193,7 +200,10 @@ INTRODUCTIONS: Mapping[str, str] = {
     "Problem": (
         "Each kind goes with one alert of `conf/alerts`: the sentence begins with the alert's summary, and the severity is "
         "the same. A problem is\nthere at once, where an alert waits until it has lasted. The alerts without a kind report "
-        "what one moment does not show\n(`streaming/cluster/verdicts/kinds.py` names them, with the reasons)."
+        "what one moment does not show\n(`streaming/cluster/verdicts/kinds.py` names them, with the reasons).\n\n"
+        "Problems of one cause are one incident: a root, and what follows from it, which names the root in `because`. A "
+        "consequence\nhas no `command`, unless it needs one besides that of its root. `roots=true` leaves the roots alone: a row for each "
+        "incident."
     ),
     "PartitionRow": (
         "The replica that is shown for the partition: the leader's, if it is watched. With `replicas: all` each replica has a row."

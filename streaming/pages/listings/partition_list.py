@@ -111,7 +111,6 @@ PARTITIONS = Listing(
             rank=5,
             sort=DESCENDING,
             key="L",
-            kinds=(kinds.SILENT.name,),
         ),
         Field(
             name="oldest_record_ms",

@@ -30,6 +30,7 @@ from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.render import render, shown_groups_of
 from streaming.pages.exposition.series import choose
 from streaming.pages.site.judged_looks import JudgedLooks
+from streaming.pages.site.page_address import page_address
 from streaming.pages.site.page_site import PageSite
 from streaming.pages.site.single_flight import Shared
 from streaming.pages.site.state_routes import API, StateAnswers
@@ -54,6 +55,7 @@ class Exporter:
         details: asks agents for what only they know of a group.
         thresholds: from when on something is a problem; None for the defaults.
         redacted: names of groups and transactional ids are not Kafka's own.
+        public_url: where people reach the page, "" for the address that it listens on.
         web_config: TLS and passwords, see `streaming.common.web.web_config`; None for neither.
 
     Raises:
@@ -76,6 +78,7 @@ class Exporter:
         details: MakeDetails = lambda _: None,
         thresholds: Thresholds | None = None,
         redacted: bool = False,
+        public_url: str = "",
         web_config: Path | None = None,
     ) -> None:
         self._gate = Gate(web_config)
@@ -106,7 +109,7 @@ class Exporter:
                 f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
                 "or choose another address with --listen HOST:PORT"
             ) from error
-        observer.serves(self._server.counts)
+        observer.serves(self._server.counts, public_url or page_address(*self.address, encrypted=self._gate.encrypted))
 
     @property
     def address(self) -> tuple[str, int]:

@@ -8,15 +8,16 @@ from streaming.common.formatting import format_count, format_name
 from streaming.pages.site.page_links import HOME, link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
-from streaming.pages.site.page_views import Filter, PageView, ShownProblem, badge, counted, shown_problems
+from streaming.pages.site.page_views import Filter, PageView, badge, counted
 from streaming.pages.site.page_words import NOTHING, PageCell, size, span
+from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeView(PageView):
     """The first view."""
 
-    problems: tuple[ShownProblem, ...]
+    problems: tuple[ShownKind, ...]
     severities: tuple[FormChoice, ...]
     filter: Filter | None
     paging: Paging
@@ -44,7 +45,7 @@ def home(status: Status, page: ProblemPage, query: Query) -> HomeView:
         here=HOME,
         status=status,
         json=link("/api/v1/problems", parameters),
-        problems=shown_problems(page.rows, status.at_ms),
+        problems=by_kind(shown_problems(page.rows, status.at_ms)),
         severities=tuple(severities) if page.total > 1 else (),
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", parameters=tuple(query.given("severity").items()))
         if page.total > len(page.rows) or query.filter

@@ -5,7 +5,7 @@ from threading import Lock
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.verdicts.circumstances import Circumstances, Thresholds
-from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.commands import Commands, option
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
@@ -68,7 +68,8 @@ class JudgedLooks:
         topics = look.snapshot.topic_names
         snapshot = None if self._groups is None else self._groups.latest(look.now_ms)
         answering = [each for each in agents if each.up]
-        commands = Commands(server=self._observer.server, redacted=self._redacted)
+        url = self._observer.page_url
+        commands = Commands(server=self._observer.server, asked=option("--job", url) if url else "", redacted=self._redacted)
         groups = self._judged_groups(snapshot)
         read_ms = dict(zip(look.snapshot.agents, look.snapshot.read_ms.tolist(), strict=True))
         return JudgedLook(
@@ -99,7 +100,7 @@ class JudgedLooks:
         """A snapshot is judged once, however many looks show it."""
         last = self._last_groups
         if snapshot is None or last is None or last.snapshot is not snapshot:
-            self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms)
+            self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms, self._thresholds.groups)
         return self._last_groups
 
     def _answers(self, groups: JudgedGroups | None, look: Look, commands: Commands) -> ListedGroups | None:

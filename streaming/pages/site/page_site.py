@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from http import HTTPStatus
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import cramjam
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -25,10 +25,11 @@ from streaming.pages.site.cost_view import cost_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import home
 from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
-from streaming.pages.site.page_links import COST, GROUPS, HOME, PARTITIONS, RETENTION, STATIC, TRANSACTIONS
+from streaming.pages.site.page_links import COST, GROUPS, HOME, PARTITIONS, RETENTION, RUNBOOKS, STATIC, TRANSACTIONS
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
+from streaming.pages.site.runbook_view import runbook_view
 
 HTML_TYPE = "text/html; charset=utf-8"
 
@@ -66,7 +67,9 @@ class PageSite:
         if request.path.startswith(STATIC):
             return _packed(asset(request.path.removeprefix(STATIC)), request)
         segments = request.path.split("/")[1:]
-        if f"/{segments[0]}" not in (HOME, COST, *_LISTS) or (len(segments) > 1 and segments[0] not in ("partitions", "groups")):
+        if f"/{segments[0]}" not in (HOME, COST, RUNBOOKS, *_LISTS) or (
+            len(segments) > 1 and segments[0] not in ("partitions", "groups", "runbooks")
+        ):
             return None
         return _packed(self._html(request, segments), request)
 
@@ -81,9 +84,11 @@ class PageSite:
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
-            return home(status, self._state.problems(query.text("severity", "filter", "offset")), query)
+            return home(status, self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"})), query)
         if path == COST:
             return cost_view(self._cost(), status)
+        if segments[0] == "runbooks" and len(segments) <= 2:
+            return self._runbook(_decoded(segments[1]) if len(segments) > 1 else "", status)
         if path in (PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
             return self._named(query, status)
         if path in _LISTS:
@@ -97,6 +102,12 @@ class PageSite:
         if segments[0] == "partitions" and len(names) == 2 and names[1].isascii() and names[1].isdigit() and len(names[1]) <= 10:
             return self._partition(names[0], int(names[1]), status)
         raise NotThereError(words="There is no such page.")
+
+    def _runbook(self, name: str, status: Status) -> PageView:
+        view = runbook_view(name, status)
+        if view is None:
+            raise NotThereError(words="There is no such runbook in this version.")
+        return view
 
     def _named(self, query: Query, status: Status) -> PageView:
         """A name that no path can hold is a parameter."""

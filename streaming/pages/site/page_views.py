@@ -4,14 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_json import Status
-from streaming.common.formatting import format_name, format_time
-from streaming.pages.listings.list_cells import place
+from streaming.common.formatting import format_time
 from streaming.pages.listings.listing import Listing
-from streaming.pages.site.page_links import group_link, link, partition_link
 from streaming.pages.site.page_tables import FormChoice, PageTable, columns_of
-from streaming.pages.site.page_words import Link, PageCell, moment
+from streaming.pages.site.page_words import PageCell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +47,6 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownProblem:
-    """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence."""
-
-    key: str
-    problem: Problem
-    head: str
-    detail: str
-    badge: str
-    since: PageCell
-    about: tuple[Link, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """A form that filters a table. ``parameters``: those that it does not change, as hidden fields; ``sorts``: its choices, if any."""
 
@@ -96,52 +80,12 @@ def badge(severity: str) -> str:
     return severity or "fine"
 
 
-def shown_problems(problems: list[Problem], now_ms: int) -> tuple[ShownProblem, ...]:
-    """Problems with their ways to what they are about."""
-    return tuple(
-        ShownProblem(
-            key=f"problem-{index}",
-            problem=problem,
-            head=problem.summary or problem.what,
-            detail=_detail(problem),
-            badge=badge(problem.severity),
-            since=moment(problem.since_ms, now_ms, otherwise="not known"),
-            about=tuple(_about(problem)),
-        )
-        for index, problem in enumerate(problems)
-    )
-
-
 def listed_facts(listing: Listing, row: PublicMessage, now_ms: int, *, without: Collection[str]) -> tuple[Fact, ...]:
     """A row of a declared list as facts, with the list's headings and cells, but for some of its fields."""
     return tuple(
         Fact(name=column.head, value=column.cell(row, now_ms))
         for column in columns_of([each for each in listing.columns if each.name not in without])
     )
-
-
-def _detail(problem: Problem) -> str:
-    """What follows the summary, as a sentence of its own."""
-    text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _about(problem: Problem) -> list[Link]:
-    about = []
-    if problem.topic and problem.partition >= 0:
-        text = f"partition {place(problem.topic, problem.partition)}"
-        about.append(Link(text=text, href=partition_link(problem.topic, problem.partition)))
-    elif problem.topic:
-        about.append(Link(text=f"topic {format_name(problem.topic)}", href=link("/partitions", {"filter": problem.topic})))
-    if problem.group:
-        about.append(Link(text=f"group {format_name(problem.group)}", href=group_link(problem.group)))
-    if problem.broker >= 0:
-        about.append(Link(text=f"broker {problem.broker}"))
-    if problem.log_dir:
-        about.append(Link(text=f"log dir {format_name(problem.log_dir)}"))
-    if problem.agent:
-        about.append(Link(text=f"agent {format_name(problem.agent)}"))
-    return about
 
 
 def counted(count: int, word: str) -> str:

@@ -13,9 +13,10 @@ from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_charts import Chart
 from streaming.pages.site.page_links import PARTITIONS
 from streaming.pages.site.page_tables import Column, PageTable, columns_of, draw
-from streaming.pages.site.page_views import Fact, PageView, ShownProblem, listed_facts, shown_problems
+from streaming.pages.site.page_views import Fact, PageView, listed_facts
 from streaming.pages.site.page_words import NOTHING, PageCell, bytes_rate, moment, number, records_rate, size
 from streaming.pages.site.segment_strip import Strip, by_size, by_time
+from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
 _MOST_LISTED = 50
 """So many segments are listed below the drawing, the newest."""
@@ -28,7 +29,7 @@ _ABOVE = ("topic", "broker", "size_bytes")
 class PartitionView(PageView):
     """One partition."""
 
-    problems: tuple[ShownProblem, ...]
+    problems: tuple[ShownKind, ...]
     facts: tuple[Fact, ...]
     charts: tuple[Chart, ...]
     strips: tuple[Strip, ...]
@@ -48,7 +49,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
         here=PARTITIONS,
         status=status,
         json=path_of_partition(row.topic, row.partition) if row.topic not in ("", ".", "..") else PARTITIONS_PATH,
-        problems=shown_problems(detail.problems, now),
+        problems=by_kind(shown_problems(detail.problems, now)),
         facts=_facts(row, now),
         charts=tuple(hour_charts(detail.minutes, now)),
         strips=tuple(each for each in strips if each is not None),

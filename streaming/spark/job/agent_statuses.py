@@ -9,6 +9,7 @@ from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
 from streaming.cluster.view import waiting_groups
 from streaming.cluster.view.answers import apply
+from streaming.cluster.view.host_clocks import by_our_clock
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.rounds import End
 from streaming.cluster.view.table import Table
@@ -191,7 +192,7 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
     problems += [Reason.TWIN_CONSUMER] if consumer in status.twins else []
     problems += [Reason.STUCK] if status.silent_seconds > STUCK_SECONDS else []
     problems += [Reason.CLOCK] if ahead is not None and abs(ahead) > CLOCK_SECONDS else []
-    return AgentStatus(
+    found = AgentStatus(
         name=status.agent,
         up=not {Reason.STUCK, Reason.TWIN_CONSUMER} & set(problems),
         address=address,
@@ -211,6 +212,7 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
         directories=tuple(status.directories),
         scrubs=tuple(status.scrubs),
     )
+    return by_our_clock(found)
 
 
 def cluster_of(statuses: list[Status]) -> str:

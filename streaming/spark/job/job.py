@@ -125,6 +125,7 @@ class Job:
                 details=self._details,
                 thresholds=thresholds_of(settings),
                 redacted=settings.redact_ids,
+                public_url=settings.public_url,
                 web_config=settings.web_config,
             )
             resources.callback(self.exporter.close)

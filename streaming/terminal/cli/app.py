@@ -24,14 +24,19 @@ COMMANDS = {
     "disk": "Show what fills the disk, what retention will free of it and when, and when it is full.",
     "doctor": "Look for what keeps segtail from working here, and say which command mends it.",
     "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
+    "export": "Write alerts, rules, dashboards or examples into a folder, with the addresses of this installation.",
     "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
     "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
+    "runbook": "Print what to do about an alert, by its name, or the list of all runbooks.",
     "top": "Show what is wrong and how fresh that is, and lists of problems, partitions, transactions, retention and groups.",
     "transactions": "Show the open transactions on disk: their start, their producer, and which of them nobody will ever end.",
     "why": "Say why consumer groups do not go on, and what to do.",
 }
 """The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
+
+_MODULES = {"export": "export_files"}
+"""The modules of commands whose names another module has."""
 
 _EPILOG = """\
 Options come from the command line, else from SEGTAIL_<NAME> in the environment, else from the file given by --config, else from the
@@ -52,7 +57,7 @@ class CommandGroup(click.Group):
         """Import the file of one command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"streaming.terminal.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"streaming.terminal.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

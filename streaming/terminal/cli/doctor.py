@@ -14,7 +14,7 @@ from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.options import log_once, with_settings
 from streaming.terminal.cli.output_options import with_form
-from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND
+from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, job_of
 
 if TYPE_CHECKING:  # the checks import pyarrow: not for --help
     from streaming.terminal.doctor.diagnosis import Diagnosis
@@ -48,6 +48,7 @@ def command(settings: Settings, job: str | None, form: str) -> int:
     from streaming.terminal.doctor.examination import examine
 
     log_once()
+    job = job_of(settings, job)
     found = examine(settings, os.environ, time.time(), given=settings.model_fields_set, job=job or "")
     if job is not None:
         found = (*found, *_of_job(job))

@@ -1,7 +1,8 @@
 """Where commands about what is so now get their answer: from log dirs, or from a running job."""
 
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
@@ -22,16 +23,30 @@ EXIT_STATUS = "Exit status: 0 nothing found, 3 something found, 4 not known, 1 f
 def with_source(*of_log_dirs: str) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
     """Pass a command the settings, ``job`` (an address, or None for log dirs) and ``form``, as `with_settings` and `with_form` do.
 
+    The job is that of ``--job``, else that of the settings.
+
     Args:
         of_log_dirs: settings besides ``log_dirs`` that are options of the command, and that only an answer from log dirs needs.
     """
     names = ("log_dirs", *of_log_dirs)
 
     def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
+        @wraps(command)
+        def run(settings: Settings, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            kwargs["job"] = job_of(settings, kwargs["job"])
+            return command(settings, *args, **kwargs)
+
         job = click.option("--job", metavar="URL", help="Ask the job with this address, http://HOST:PORT, instead of reading log dirs.")
-        return with_settings(*names)(with_form(job(command)))
+        return with_settings(*names)(with_form(job(run)))
 
     return decorate
+
+
+def job_of(settings: Settings, named: Any) -> str | None:
+    """The address of the job to ask: the one that is ``named``, else that of the settings unless log dirs are named; None for log dirs."""
+    if isinstance(named, str):
+        return named
+    return None if given("log_dirs") else settings.job or None
 
 
 def check_source(settings: Settings, job: str | None, *of_log_dirs: str, at: int | None = None) -> None:

@@ -31,6 +31,7 @@ from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
 from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.group_bounds import bounds_of
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.export import EVERYTHING
 from streaming.cluster.view.limiter import LimitsOf
@@ -220,7 +221,7 @@ def groups_in(
     doubts += silent(agent_of(reading), now_ms)
     doubts += _unread_coordinators(groups.coordinators, before.cluster, before.coordinators)
     answers = ListedGroups(
-        judged=judge_groups(groups, now_ms),
+        judged=judge_groups(groups, now_ms, bounds_of(settings)),
         results=GroupResults(groups, _any),
         messages=lambda: GroupPartitions(groups, logs, snapshot.topic_names),
         details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
-from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.commands import Commands, option
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Snapshot
@@ -44,7 +44,10 @@ def judged(
             agents=(agent,),
             groups=None if groups is None else groups.judged,
             thresholds=thresholds_of(settings),
-            commands=Commands(server=server_of_any(map(reading.agent.cluster.broker, agent.brokers))),
+            commands=Commands(
+                server=server_of_any(map(reading.agent.cluster.broker, agent.brokers)),
+                asked=option("--log-dirs", ",".join(map(str, settings.log_dirs))),
+            ),
             live=False,
             full=full_by_dir(view, (agent,), now_ms),
             min_isr=reading.min_isr,

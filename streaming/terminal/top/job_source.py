@@ -83,7 +83,7 @@ class JobSource:
         return DetailAnswer(question=subject, detail=detail)
 
     def _problems(self, question: ListQuestion) -> Rows:
-        page = self._page(f"{PROBLEMS_PATH}?{_query(question)}", ProblemPage)
+        page = self._page(f"{PROBLEMS_PATH}?{_query(question)}&roots=true", ProblemPage)
         return Rows(
             question=question,
             at_ms=page.at_ms,

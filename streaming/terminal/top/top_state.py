@@ -138,7 +138,7 @@ def question(state: ScreenState) -> Question:
 def key_of(row: Row) -> str:
     """What makes a row the same one in the next answer."""
     if isinstance(row, Problem):
-        return f"{row.kind} {row.broker} {row.topic}-{row.partition} {row.group} {row.log_dir} {row.agent}"
+        return row.id or f"{row.kind} {row.broker} {row.topic}-{row.partition} {row.group} {row.log_dir} {row.agent}"
     fields = ("broker", "topic", "partition", "producer_id", "first_offset", "group")
     return " ".join(str(getattr(row, field, "")) for field in fields)
 

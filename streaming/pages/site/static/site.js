@@ -50,11 +50,13 @@ async function refresh() {
 
 function show(found) {
   const focus = place(document.activeElement);
+  const unfolded = [...document.querySelectorAll("details[open]")].map((each) => each.id);
   for (const id of ["verdict", "verdict-box"]) same(id, found);
   for (const old of document.querySelectorAll("[data-live]")) {
     const fresh = found.getElementById(old.id);
     if (fresh && fresh.outerHTML !== old.outerHTML) old.replaceWith(document.importNode(fresh, true));
   }
+  for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   document.title = found.title;
   if (focus) again(focus);
 }

@@ -1,0 +1,120 @@
+"""Incidents as the page draws them: a card each, with what follows from its root; of many of one kind the rest folded away."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from streaming.broker.protocol.problem_json import Consequence, Problem
+from streaming.common.formatting import format_name
+from streaming.pages.listings.list_cells import place
+from streaming.pages.site.page_links import group_link, link, partition_link
+from streaming.pages.site.page_views import badge
+from streaming.pages.site.page_words import Link, PageCell, moment
+
+_FEW = 2
+"""From three neighbours of one kind on, all but the first are folded away."""
+
+_MOST_FOLLOWING = 5
+"""So much of what follows from a root is open to be seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownConsequence:
+    """What follows from a problem."""
+
+    text: str
+    tone: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownProblem:
+    """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence.
+
+    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides.
+    """
+
+    key: str
+    problem: Problem
+    head: str
+    detail: str
+    badge: str
+    since: PageCell
+    due: PageCell
+    about: tuple[Link, ...]
+    follows: tuple[ShownConsequence, ...] = ()
+    folded: tuple[ShownConsequence, ...] = ()
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownKind:
+    """Neighbours of one kind and severity: some in full, and the others as lines below ``words``."""
+
+    shown: tuple[ShownProblem, ...]
+    folded: tuple[ShownProblem, ...] = ()
+    words: str = ""
+
+
+def shown_problems(problems: Sequence[Problem], now_ms: int) -> tuple[ShownProblem, ...]:
+    """The roots among some problems, with their ways to what they are about."""
+    roots = [each for each in problems if not each.because]
+    return tuple(_shown(f"problem-{problem.id or index}", problem, now_ms) for index, problem in enumerate(roots))
+
+
+def by_kind(problems: Sequence[ShownProblem]) -> tuple[ShownKind, ...]:
+    """The same, in their order, with neighbours of one kind together."""
+    runs = (tuple(run) for _, run in groupby(problems, key=lambda each: (each.problem.kind, each.problem.gravity)))
+    return tuple(_kind(run) for run in runs)
+
+
+def _kind(run: tuple[ShownProblem, ...]) -> ShownKind:
+    if len(run) <= _FEW:
+        return ShownKind(shown=run)
+    return ShownKind(shown=run[:1], folded=run[1:], words=f"and {len(run) - 1:,} more of this kind")
+
+
+def _shown(key: str, problem: Problem, now_ms: int) -> ShownProblem:
+    follows = tuple(map(_consequence, problem.consequences))
+    return ShownProblem(
+        key=key,
+        problem=problem,
+        head=problem.summary or problem.what,
+        detail=_detail(problem),
+        badge=badge(problem.gravity),
+        since=moment(problem.since_ms, now_ms, otherwise="not known"),
+        due=moment(problem.deadline_ms, now_ms),
+        about=tuple(_about(problem)),
+        follows=follows[:_MOST_FOLLOWING],
+        folded=follows[_MOST_FOLLOWING:],
+        more=f"{problem.more_consequences:,} more are left out here." if problem.more_consequences else "",
+    )
+
+
+def _consequence(each: Consequence) -> ShownConsequence:
+    one = partition_link(each.topic, each.partition) if each.topic and each.partition >= 0 else ""
+    return ShownConsequence(text=each.text, tone=each.severity, href=group_link(each.group) if each.group else one)
+
+
+def _detail(problem: Problem) -> str:
+    """What follows the summary, as a sentence of its own."""
+    text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _about(problem: Problem) -> list[Link]:
+    about = []
+    if problem.topic and problem.partition >= 0:
+        text = f"partition {place(problem.topic, problem.partition)}"
+        about.append(Link(text=text, href=partition_link(problem.topic, problem.partition)))
+    elif problem.topic:
+        about.append(Link(text=f"topic {format_name(problem.topic)}", href=link("/partitions", {"filter": problem.topic})))
+    if problem.group:
+        about.append(Link(text=f"group {format_name(problem.group)}", href=group_link(problem.group)))
+    if problem.broker >= 0:
+        about.append(Link(text=f"broker {problem.broker}"))
+    if problem.log_dir:
+        about.append(Link(text=f"log dir {format_name(problem.log_dir)}"))
+    if problem.agent:
+        about.append(Link(text=f"agent {format_name(problem.agent)}"))
+    return about

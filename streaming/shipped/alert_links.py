@@ -1,0 +1,78 @@
+"""Where an alert leads: its runbook, the view of the job's page and the dashboard that show the same, as ends of addresses.
+
+They are templates of Prometheus: `urlquery` makes a name from a label part of an address, whatever it holds.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import yaml
+
+from streaming.shipped.shipped_files import ShippedFile, ShippedKind, shipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dashboard:
+    """What a dashboard leads to, and what can be chosen on it by labels."""
+
+    runbooks: frozenset[str]
+    variables: tuple[str, ...]
+
+
+_VIEWS = (
+    (re.compile("Transaction|LastStableOffset|AbortRatio"), "/transactions"),
+    (re.compile("Retention|TimestampsInFuture|ActiveSegmentTooOld|CompactionStalled"), "/retention"),
+)
+"""The view of the page that lists what an alert about a topic is about, by its name; the others are about partitions."""
+
+_PREFERRED = ("groups", "transactions", "retention", "observer", "partition", "overview")
+"""Of the dashboards that lead to an alert's runbook, the first of these is the alert's."""
+
+_OF_SCOPE = {"group": "groups", "observer": "observer"}
+"""The dashboard of an alert of which none leads to the runbook; of other scopes it is the overview."""
+
+
+def page_link(alert: ShippedFile) -> str:
+    """The path of the view on a job's page that shows what an alert is about."""
+    listing = next((path for names, path in _VIEWS if names.search(alert.stem)), "/partitions")
+    return (
+        "{{ if $labels.group }}/groups?group={{ urlquery $labels.group }}"
+        "{{ else if and $labels.topic $labels.partition }}"
+        "/partitions?topic={{ urlquery $labels.topic }}&partition={{ urlquery $labels.partition }}"
+        f"{{{{ else if $labels.topic }}}}{listing}?filter={{{{ urlquery $labels.topic }}}}"
+        "{{ else }}/{{ end }}"
+    )
+
+
+def runbook_path(alert: ShippedFile) -> str:
+    """The path of an alert's runbook on a job's page."""
+    return f"/runbooks/{alert.stem}"
+
+
+def dashboard_link(alert: ShippedFile) -> str:
+    """The path of an alert's dashboard in a Grafana, with what it can choose by the alert's labels."""
+    name = _dashboard_of(alert)
+    chosen = (f"{{{{ with $labels.{each} }}}}&var-{each}={{{{ urlquery . }}}}{{{{ end }}}}" for each in _dashboards()[name].variables)
+    return f"/d/segtail-{name}?from=now-3h&to=now{''.join(chosen)}"
+
+
+def _dashboard_of(alert: ShippedFile) -> str:
+    leading = [name for name in _PREFERRED if alert.stem in _dashboards()[name].runbooks]
+    return leading[0] if leading else _OF_SCOPE.get(_scope(alert), "overview")
+
+
+def _scope(alert: ShippedFile) -> str:
+    (group,) = yaml.safe_load(alert.text)["groups"]
+    return str(group["rules"][0]["labels"]["scope"])
+
+
+@cache
+def _dashboards() -> dict[str, _Dashboard]:
+    found = {}
+    for each in shipped(ShippedKind.DASHBOARDS):
+        choices = [choice for choice in json.loads(each.text)["templating"]["list"] if choice["type"] == "query"]
+        runbooks = frozenset(re.findall(r"\$\{runbooks\}/(\w+)\.md", each.text))
+        found[each.stem] = _Dashboard(runbooks=runbooks, variables=tuple(choice["name"] for choice in choices))
+    return found

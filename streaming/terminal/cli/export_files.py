@@ -1,0 +1,62 @@
+"""``segtail export``: write alerts, rules, dashboards or examples into a folder, with the addresses of this installation."""
+
+import re
+from pathlib import Path
+
+import click
+
+from streaming.common.formatting import format_count, format_list
+from streaming.common.whole_files import write_whole
+from streaming.errors import UsageError
+
+_KINDS = ("alerts", "rules", "dashboards", "examples")
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9\[][A-Za-z0-9._~:/%\[\]-]*")
+_NAMED = 5
+
+
+def _address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    if value is not None and not _ADDRESS.fullmatch(value):
+        raise click.BadParameter("it is not http://HOST[:PORT][/PATH], or https, without spaces, quotes or braces")
+    return (value or "").rstrip("/")
+
+
+@click.command("export")
+@click.argument("kind", type=click.Choice(_KINDS))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--url", metavar="URL", callback=_address, help="The job's page, for links from alerts, and for runbooks without --runbooks.")
+@click.option("--runbooks", metavar="URL", callback=_address, help="Where copies of docs/runbooks are: NAME.md is put behind it.")
+@click.option("--grafana", metavar="URL", callback=_address, help="The Grafana that has the dashboards, for links from alerts.")
+@click.option("--force", is_flag=True, help="Overwrite files that differ.")
+def command(kind: str, folder: Path, url: str, runbooks: str, grafana: str, force: bool) -> None:
+    """Write the alerts, rules, dashboards or examples of this version into DIR, for Prometheus and Grafana to read.
+
+    With addresses, the runbook_url of an alert is absolute, its annotations page and dashboard lead to what it is about, and dashboards
+    lead to the runbooks. The rules are those that alerts and dashboards need; the examples are prometheus.yml and alertmanager.yml. Files
+    that are there and differ are kept, and then nothing is written.
+    """
+    from streaming.shipped.addresses import Addresses, with_addresses
+    from streaming.shipped.shipped_files import ShippedKind, shipped
+
+    chosen = ShippedKind(kind)
+    addresses = Addresses(page=url, runbooks=runbooks, grafana=grafana)
+    texts = {folder / each.name: with_addresses(chosen, each, addresses).encode() for each in shipped(chosen)}
+    written = _write(folder, texts, force=force)
+    others = f", {format_count(len(texts) - written, 'file')} there already" if written < len(texts) else ""
+    click.echo(f"{format_count(written, 'file')} written to {folder}{others}")
+
+
+def _write(folder: Path, texts: dict[Path, bytes], *, force: bool) -> int:
+    """Write the files that differ, all or none. Returns how many."""
+    try:
+        present = {path: path.read_bytes() for path in texts if path.exists()}
+        differing = [path.name for path, old in present.items() if old != texts[path]]
+        if differing and not force:
+            named = format_list(differing, _NAMED)
+            raise UsageError(f"{folder} has other files of these names: {named}; --force overwrites them")
+        folder.mkdir(parents=True, exist_ok=True)
+        new = [path for path, text in texts.items() if present.get(path) != text]
+        for path in new:
+            write_whole(path, texts[path], lasting=False, mode=0o666)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
+    return len(new)

@@ -1,0 +1,108 @@
+"""`segtail runbook` and `segtail export`: what they print and write, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.commands import run_command
+from tests.tables import each_row
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = "https://segtail.example.org"
+
+
+@each_row("name", ["GroupStopped", "groupstopped", "GroupStopped.md"])
+def test_a_runbook_is_printed_as_it_is(name: str) -> None:
+    done = run_command("runbook", name)
+    assert (done.returncode, done.stdout) == (0, (ROOT / "docs" / "runbooks" / "GroupStopped.md").read_text())
+
+
+def test_without_a_name_all_are_listed() -> None:
+    lines = run_command("runbook").stdout.splitlines()
+    assert lines[0].split() == ["runbook", "severity", "meaning"]
+    assert len(lines) == len(list((ROOT / "docs" / "runbooks").glob("*.md")))
+
+
+@each_row(
+    ("name", "message"),
+    [
+        ("GroupStoped", "there is no runbook GroupStoped, did you mean GroupStopped"),
+        ("truncated", "there is no runbook truncated, did you mean LogTruncated?"),
+        ("zzz", "there is no runbook zzz: `segtail runbook` lists them"),
+        ("README", "there is no runbook README"),
+        ("../../etc/passwd", "there is no runbook ../../etc/passwd"),
+        ("a\x1b[2J", r"there is no runbook 'a\x1b[2J'"),
+    ],
+)
+def test_a_name_that_there_is_not_is_refused_with_similar_ones(name: str, message: str) -> None:
+    done = run_command("runbook", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"segtail: error: {message}")
+
+
+@pytest.mark.parametrize("kind", ["alerts", "rules", "dashboards"])
+def test_without_addresses_files_are_those_of_the_checkout(kind: str, tmp_path: Path) -> None:
+    done = run_command("export", kind, tmp_path / "new" / kind)
+    written = {path.name: path.read_text() for path in (tmp_path / "new" / kind).iterdir()}
+    assert written == {path.name: path.read_text() for path in (ROOT / "conf" / kind).iterdir()}
+    assert done.stdout == f"{len(written)} files written to {tmp_path / 'new' / kind}\n"
+
+
+def test_examples_are_written_too(tmp_path: Path) -> None:
+    assert run_command("export", "examples", tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alertmanager.yml", "prometheus.yml"]
+
+
+def test_runbooks_elsewhere_are_files(tmp_path: Path) -> None:
+    run_command("export", "alerts", tmp_path, "--url", PAGE, "--runbooks", "https://wiki.example.org/kafka/")
+    texts = yaml.safe_load((tmp_path / "AgentDown.yaml").read_text())["groups"][0]["rules"][0]["annotations"]
+    assert texts["runbook_url"] == "https://wiki.example.org/kafka/AgentDown.md"
+    assert texts["page"].startswith(PAGE)
+    assert "dashboard" not in texts
+
+
+@each_row(
+    ("options", "folder"),
+    [
+        (["--url", PAGE], f"{PAGE}/runbooks"),
+        (["--url", PAGE, "--runbooks", "https://wiki.example.org/k"], "https://wiki.example.org/k"),
+        ([], "docs/runbooks"),
+    ],
+)
+def test_a_dashboard_leads_to_the_runbooks(options: list[str], folder: str, tmp_path: Path) -> None:
+    run_command("export", "dashboards", tmp_path, "--force", *options)
+    choices = json.loads((tmp_path / "groups.json").read_text())["templating"]["list"]
+    assert [each["query"] for each in choices if each["name"] == "runbooks"] == [folder]
+
+
+def test_files_that_differ_are_kept_unless_forced(tmp_path: Path) -> None:
+    run_command("export", "rules", tmp_path)
+    (tmp_path / "currency.yaml").write_text("mine\n")
+    (tmp_path / "throughput.yaml").unlink()
+    refused = run_command("export", "rules", tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"segtail: error: {tmp_path} has other files of these names: currency.yaml; --force overwrites them\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["currency.yaml", "transactions.yaml"]
+    forced = run_command("export", "rules", tmp_path, "--force")
+    assert forced.stdout == f"2 files written to {tmp_path}, 1 file there already\n"
+    assert (tmp_path / "currency.yaml").read_bytes() == (ROOT / "conf" / "rules" / "currency.yaml").read_bytes()
+
+
+@each_row(
+    "address",
+    ["segtail.example.org", "ftp://a", "https://a/'b", 'https://a"', "https://a b", "https://{{ a }}", "https://u:p@a", "https://"],
+)
+def test_an_address_that_would_change_the_file_is_refused(address: str, tmp_path: Path) -> None:
+    for option in ("--url", "--runbooks", "--grafana"):
+        done = run_command("export", "alerts", tmp_path, option, address)
+        assert (done.returncode, option in done.stderr) == (2, True)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run_command("export", "rules", tmp_path / "file" / "inner")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"segtail: error: {tmp_path / 'file' / 'inner'}")

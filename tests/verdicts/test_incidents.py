@@ -1,0 +1,200 @@
+"""Which problems are one incident: a root with what follows from it, and nothing that has another cause."""
+
+from dataclasses import replace
+from typing import Any
+
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
+from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts.all_problems import count, problems
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.first_lines import verdict
+from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
+from streaming.cluster.view.table import Table
+from streaming.kafka.formats.metadata_brokers import Phase
+from tests.group_snapshots import Group, snapshot_of
+from tests.tables import each_row
+from tests.verdicts.test_all_problems import CASES, HOUR, MINUTE, NOW_MS, OLD, agent, around, well
+from tests.view.rows import log, new_table, states
+from tests.view.test_host_families import log_dir
+from tests.view.test_transaction_columns import coordinator, orders, transaction
+
+
+def tree(of: Circumstances) -> dict[str, list[str]]:
+    """The kinds that follow from each root, roots and consequences in their order; a kind's name has what it is about."""
+    every = problems(of)
+    names = {each.id: named(each) for each in every}
+    assert len(names) == len(every)
+    found: dict[str, list[str]] = {names[each.id]: [] for each in every if not each.because}
+    for each in every:
+        if each.because:
+            found[names[each.because]].append(names[each.id])
+    return found
+
+
+def named(problem: Problem) -> str:
+    where = problem.group or (f"{problem.topic}-{problem.partition}" if problem.topic else "")
+    return f"{problem.kind} {where}".strip()
+
+
+def stuck(*partitions: int, producer: int = 9, offsets: bool = False, **values: Any) -> Table:
+    """Logs of orders with a transaction that has been silent for half an hour, and of __consumer_offsets with its commits."""
+    logs = [orders(transaction(producer, 40, age=1800), partition=each, **values) for each in partitions]
+    entry = {"transactional_id": "pay", "producer_id": producer, "state": "Ongoing", "timeout_ms": 86_400_000}
+    known = {"start_ms": NOW_MS - 1_800_000, "partitions": [*(f"orders-{each}" for each in partitions), "__consumer_offsets-0"]}
+    more = [orders(transaction(producer, 50, age=1800), topic="__consumer_offsets", partition=0)] if offsets else []
+    return new_table(*logs, *more, coordinator(entry | known))
+
+
+def waiting(partition: int, **values: Any) -> GroupPartition:
+    given = {"committed": 40, "next_offset": 40, "lag_offsets": 60, "lag_records_read_committed": 0, "next_append_ms": NOW_MS - 2 * HOUR}
+    return GroupPartition(topic="orders", partition=partition, broker=1, **{"held": True} | given | values)
+
+
+def behind(partition: int, **values: Any) -> GroupPartition:
+    return waiting(partition, **{"held": False, "lag_records_read_committed": 60} | values)
+
+
+def groups(*of: GroupPartition, name: str = "ledger") -> JudgedGroups:
+    return judge_groups(snapshot_of(Group(name=name, partitions=of), now_ms=NOW_MS), NOW_MS)
+
+
+def test_what_a_stuck_transaction_holds_up_follows_from_it() -> None:
+    of = around(agent(well()), table=stuck(0), groups=groups(waiting(0, loss_ms=NOW_MS + HOUR)))
+    assert tree(of) == {"transaction_stuck orders-0": ["group_will_lose ledger", "group_held ledger"]}
+
+
+def test_one_transaction_is_one_incident_in_all_of_its_partitions_and_with_the_commits_that_wait_for_it() -> None:
+    pending = PendingOffset(producer_id=9, offset=41, coordinator=0, since_ms=NOW_MS - 20 * MINUTE)
+    of = groups(behind(5, pending=[pending], stopped_since_ms=OLD), waiting(0))
+    assert tree(around(agent(well()), table=stuck(0, 1, offsets=True), groups=of)) == {
+        "transaction_stuck orders-0": [
+            "transaction_stuck __consumer_offsets-0",
+            "transaction_stuck orders-1",
+            "group_held ledger",
+            "group_pending ledger",
+            "group_stopped ledger",
+        ]
+    }
+
+
+def test_what_has_another_cause_is_an_incident_of_its_own() -> None:
+    poisoned = behind(1, stopped_since_ms=OLD, loss_ms=NOW_MS + 2 * HOUR)
+    of = around(agent(well()), table=stuck(0), groups=groups(waiting(0, loss_ms=NOW_MS + HOUR), poisoned))
+    assert tree(of) == {
+        "transaction_stuck orders-0": ["group_will_lose ledger", "group_held ledger"],
+        "group_stopped ledger": ["group_will_lose ledger"],
+    }
+    assert [(each.partition, each.deadline_ms) for each in problems(of) if each.kind == "group_will_lose"] == [
+        (0, NOW_MS + HOUR),
+        (1, NOW_MS + 2 * HOUR),
+    ]
+
+
+def test_what_waits_for_another_transaction_is_not_told_of_this_one() -> None:
+    young = orders(transaction(7, 40, age=1000), partition=1)
+    entry = {"transactional_id": "ok", "producer_id": 7, "state": "Ongoing", "timeout_ms": 86_400_000, "partitions": ["orders-1"]}
+    table = stuck(0)
+    table.apply(states(young, coordinator(entry | {"start_ms": NOW_MS - 1_000_000}, partition=1)))
+    every = problems(around(agent(well()), table=table, groups=groups(waiting(0), waiting(1))))
+    first, second = (each for each in every if not each.because)
+    assert [(first.kind, first.partition), (second.kind, second.partition)] == [("transaction_stuck", 0), ("last_stable_offset_stalled", 1)]
+    assert [(each.partition, each.because) for each in every if each.because] == [(0, first.id), (1, second.id)]
+
+
+def test_what_one_group_suffers_in_one_topic_is_one_incident() -> None:
+    stopped = behind(0, stopped_since_ms=OLD, loss_ms=NOW_MS + HOUR, lost_offsets=3, lost_records=3)
+    (root, *rest) = problems(around(agent(well()), groups=groups(stopped)))
+    assert (root.kind, root.severity, root.worst, root.deadline_ms) == ("group_stopped", "warning", "critical", NOW_MS + HOUR)
+    assert [(each.kind, each.because) for each in rest] == [("group_will_lose", root.id), ("group_lost", root.id)]
+    (one,) = root.consequences
+    assert one.text == "group ledger: has lost records, loses records from 2023-11-14T23:13:20Z on (in 1h)"
+    assert (one.severity, one.deadline_ms, one.problems) == ("critical", NOW_MS + HOUR, [each.id for each in rest])
+
+
+def test_a_consequence_has_no_command_that_mends_the_effect() -> None:
+    of = around(agent(well()), table=stuck(0), groups=groups(waiting(0, loss_ms=NOW_MS + HOUR, retention_bytes=1000, loss_by_size=True)))
+    root, *rest = problems(of)
+    assert root.command.startswith("kafka-transactions.sh")
+    assert [(each.command, each.no_command) for each in rest] == [("", "it ends with its cause")] * 2
+
+
+def test_a_hanging_transaction_is_ended_in_each_of_its_partitions() -> None:
+    table = new_table(*(orders(transaction(9, 40, age=7200), partition=each) for each in (0, 1)), coordinator_partitions=0)
+    root, other = problems(around(agent(well()), table=table))
+    assert (root.kind, other.kind, other.because) == ("transaction_hanging", "transaction_hanging", root.id)
+    assert [each.command.partition(" abort ")[2] for each in (root, other)] == [
+        "--topic orders --partition 0 --start-offset 40",
+        "--topic orders --partition 1 --start-offset 40",
+    ]
+
+
+def test_incidents_are_counted_once_by_their_worst_and_ordered_by_what_is_lost_first() -> None:
+    late = Group(name="ledger", partitions=[waiting(0, loss_ms=NOW_MS + 3 * HOUR)])
+    early = Group(name="audit", partitions=[behind(1, loss_ms=NOW_MS + HOUR)])
+    of = around(agent(well()), table=stuck(0), groups=judge_groups(snapshot_of(late, early, now_ms=NOW_MS), NOW_MS))
+    every = problems(of)
+    assert [each.kind for each in every if not each.because] == ["group_will_lose", "transaction_stuck"]
+    assert count(every) == {"critical": 2, "warning": 0, "info": 0}
+    assert verdict(of, every).startswith("2 critical problems in ")
+    assert {each.worst for each in every if not each.because} == {"critical"}
+
+
+def lacking(problem: str, *missing: list[int], partitions: int = 1) -> str:
+    affected = [
+        AffectedPartition(topic="orders", partition=at, problem=problem, leader=-1, in_sync=[1], out_of_sync=each, electable=each)
+        for at, each in enumerate(missing)
+    ]
+    return PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **{problem: partitions})], affected=affected).pack()
+
+
+def down(*brokers: int, **values: Any) -> Any:
+    registered = [Registered(broker=each, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True) for each in brokers]
+    return well(registered=[Registered(broker=1, fenced=False), *registered], **values)
+
+
+@each_row(
+    "status, follows",
+    [
+        (down(2, counts=lacking("under_replicated", [2])), True),
+        (down(2, counts=lacking("under_min_isr", [2])), True),
+        (down(2, counts=lacking("offline", [2])), True),
+        (down(2, counts=lacking("under_replicated", [3])), False),
+        (down(2, counts=lacking("under_replicated", [2, 3])), False),
+        (down(2, counts=lacking("under_replicated", [2], [3], partitions=2)), False),
+        (down(2, counts=lacking("under_replicated", [2], partitions=2)), False),  # the other is not named
+    ],
+)
+def test_partitions_follow_from_a_broker_only_if_they_lack_it_alone(status: Any, *, follows: bool) -> None:
+    every = problems(around(agent(status)))
+    (replicas,) = (each for each in every if each.topic == "orders")
+    assert bool(replicas.because) == follows
+
+
+def test_an_agent_is_away_with_its_broker_and_what_cannot_be_seen_with_the_agent() -> None:
+    gone = agent(well(), name="a2", up=False)
+    of = around(agent(down(2, led=[])), replace(gone, brokers=(2,)))
+    assert tree(of) == {"broker_down": ["agent_down"]}
+    assert tree(around(agent(down(2)), replace(gone, brokers=(2, 3)))) == {"broker_down": [], "agent_down": []}
+
+
+def test_replicas_follow_from_the_log_dir_that_was_given_up_if_all_of_them_are_in_it() -> None:
+    status = well(counts=lacking("under_replicated", [1]))
+    dirs = (log_dir("/data", registered=False), log_dir("/other", checkpoint_ms=NOW_MS))
+    assert tree(around(agent(status, log_dirs=dirs), table=new_table(log()))) == {"log_dir_offline": ["under_replicated orders-0"]}
+    elsewhere = (log_dir("/other", registered=False), log_dir("/data", checkpoint_ms=NOW_MS))
+    assert len(tree(around(agent(status, log_dirs=elsewhere), table=new_table(log())))) == 2
+
+
+def test_retention_that_future_timestamps_block_follows_from_them() -> None:
+    assert tree(CASES["retention_blocked"]()) == {"timestamps_in_future orders-0": ["retention_blocked orders-0"]}
+
+
+@each_row("kind", CASES)
+def test_every_consequence_has_its_root_before_it_and_every_problem_its_own_id(kind: str) -> None:
+    every = problems(CASES[kind]())
+    assert len({each.id for each in every}) == len(every)
+    roots = set()
+    for each in every:
+        assert not each.because or each.because in roots
+        roots |= {each.id} if not each.because else set()
