@@ -93,6 +93,7 @@ class _Groups:
             }
             for _ in range(random.choice((0, 0, 1, 2)))
         ]
+        agent.unreadable = 3 if self.chance(0.2) else 0  # records of a version that nobody knows
         self.job.round()
         for (topic, partition), values in logs.items():  # what retention deletes meanwhile
             if self.chance(0.2):

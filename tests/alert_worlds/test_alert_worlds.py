@@ -21,7 +21,7 @@ from tests.tables import each_row
 
 GROUP_KINDS = {kind.name for kind in KINDS if kind.name.startswith("group")}
 
-SEEDS = (*range(40), 74, 84, 92, 112, 122, 243)
+SEEDS = (*range(40), 45, 74, 81, 84, 92, 112, 122, 152, 232, 243)
 """Enough for every alert to fire somewhere, and for two agents to read one metadata log, or one log dir."""
 
 GROUP_SEEDS = range(30)
