@@ -1,6 +1,7 @@
 """What docs/alerts.md says of inhibitions, held against conf/alertmanager.yml."""
 
 import re
+from itertools import product
 from typing import Any
 
 import yaml
@@ -17,8 +18,10 @@ def _selectors(matchers: list[str]) -> str:
     parts = [found.groups() for matcher in matchers if (found := _MATCHER.fullmatch(matcher))]
     assert len(parts) == len(matchers), matchers
     names = [name for label, _, value in parts if label == "alertname" for name in value.split("|")]
-    others = ",".join(f'{label}{sign}"{value}"' for label, sign, value in parts if label != "alertname")
-    return ", ".join(f"`{name}{{{others}}}`" if others else f"`{name}`" for name in names or [""])
+    # A table has no room for the sign between alternatives: each is written by itself.
+    others = [[f'{label}="{each}"' for each in value.split("|")] for label, _, value in parts if label != "alertname"]
+    alternatives = [",".join(each) for each in product(*others)]
+    return ", ".join(f"`{name}{{{each}}}`" if each else f"`{name}`" for name in names or [""] for each in alternatives)
 
 
 def _cells(rule: dict[str, Any]) -> tuple[str, str, str]:
