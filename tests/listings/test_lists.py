@@ -110,7 +110,7 @@ def test_each_column_of_partitions_shows_its_own_value() -> None:
 
 
 def test_each_column_of_transactions_shows_its_own_value() -> None:
-    assert texts(TRANSACTIONS, transaction(coordinator_state="Ongoing", no_command="wait", groups=["g", "h i"])) == {
+    assert texts(TRANSACTIONS, transaction(coordinator_state="Ongoing", no_command="wait", held_groups=["r"], groups=["g", "h i"])) == {
         "Partition": "t-0",
         "Verdict": "open",
         "Open since": "5h ago",
@@ -121,7 +121,8 @@ def test_each_column_of_transactions_shows_its_own_value() -> None:
         "First offset": "4",
         "Coordinator": "Ongoing",
         "Broker": "1",
-        "Groups that wait": 'g, "h i"',
+        "Groups that wait": "r",
+        "Commits that wait": 'g, "h i"',
         "What to do": "wait",
     }
 
@@ -240,7 +241,7 @@ def test_what_is_to_be_done_is_a_command_or_why_there_is_none() -> None:
 
 
 def test_of_many_groups_some_are_named() -> None:
-    found = cells(TRANSACTIONS, transaction(groups=["a", "b", "c", "d", "e"]))["Groups that wait"]
+    found = cells(TRANSACTIONS, transaction(held_groups=["a", "b", "c", "d", "e"]))["Groups that wait"]
     assert (found.text, found.groups, found.note) == ("a, b, c and 2 more", ("a", "b", "c"), "and 2 more")
 
 

@@ -15,6 +15,7 @@ from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
+from streaming.cluster.verdicts.group_causes import BECAUSE
 from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
@@ -461,7 +462,20 @@ def test_a_group_that_waits_for_a_transaction_of_seconds_loses_nothing_though_li
     held = replace(HELD, loss_ms=NOW + 60_000, next_timestamp_ms=NOW - 12_000)
     assert only(held).verdict == "held"
     both = stated(replace(held, next_timestamp_ms=NOW - 60_000))
-    assert [each.verdict for each in both] == ["will_lose", "held"]
+    assert [(each.verdict, each.because) for each in both] == [("held", ""), ("will_lose", "held")]
+
+
+def test_the_transaction_that_holds_a_group_up_comes_before_what_it_loses_and_nothing_mends_the_effect() -> None:
+    lost = {"committed": 30, "lost_offsets": 9, "lost_records": 9, "loss_ms": NOW + HOUR, "next_timestamp_ms": NOW - 2 * HOUR}
+    held = replace(HELD, **lost, loss_by_size=True, retention_bytes=1000)
+    stuck = replace(HOLDING, stuck=True, verdict="open", deadline_ms=NOW + HOUR)
+    cause, *effects = stated(replace(held, held_by=stuck))
+    assert cause.text.startswith('because it is held up by a transaction of producer 7 (transactional id "pay 1") open since ')
+    assert "its coordinator does at 2023-11-14T23:13:20Z (in 1h). Only if its producer is gone: the command ends it" in cause.text
+    assert cause.command == f"kafka-transactions.sh {SERVER} forceTerminateTransaction --transactionalId 'pay 1'"
+    assert [(each.verdict, each.because, each.command) for each in effects] == [("will_lose", "held", ""), ("lost", "held", "")]
+    before = stated(replace(held, held_by=stuck, lost_offsets=0, lost_lately_records=9, lost_lately_ms=NOW - HOUR))
+    assert {each.verdict: each.because for each in before} == {"held": "", "will_lose": "held", "lost": ""}
 
 
 def test_the_limit_that_is_printed_keeps_a_record_of_an_old_stamp_for_a_further_limit() -> None:
@@ -591,8 +605,12 @@ def test_every_partition_has_a_verdict_the_worst_come_first_and_their_order_is_t
     found = stated(*partitions, **facts)
     assert found
     assert {(each.topic, each.partition) for each in partitions} <= {(each.topic, each.partition) for each in found}
-    ranks = [([*SEVERITIES, ""].index(each.severity), GroupVerdict[each.verdict.upper()]) for each in found]
+    plain = [each for each in found if not each.because and not each.text.startswith(BECAUSE)]
+    ranks = [([*SEVERITIES, ""].index(each.severity), GroupVerdict[each.verdict.upper()]) for each in plain]
     assert ranks == sorted(ranks)
+    for at, each in enumerate(found):
+        causes = [one for one in found[:at] if (one.topic, one.partition, one.verdict) == (each.topic, each.partition, each.because)]
+        assert bool(causes) == bool(each.because)
     for each in partitions:
         own = [one for one in found if (one.topic, one.partition) == (each.topic, each.partition) and one.verdict != "skewed"]
         assert own

@@ -10,6 +10,7 @@ from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import verdict
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
+from streaming.cluster.verdicts.waiting_groups import waiting_groups
 from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.group_snapshots import Group, snapshot_of
@@ -198,3 +199,24 @@ def test_every_consequence_has_its_root_before_it_and_every_problem_its_own_id(k
     for each in every:
         assert not each.because or each.because in roots
         roots |= {each.id} if not each.because else set()
+
+
+def test_groups_that_wait_are_readers_and_those_whose_commits_wait_are_told_apart() -> None:
+    pending = PendingOffset(producer_id=9, offset=41, coordinator=0, since_ms=NOW_MS - 20 * MINUTE)
+    of = around(agent(well()), table=stuck(0, offsets=True), groups=groups(behind(5, pending=[pending]), waiting(0)))
+    found = waiting_groups(of.groups)
+    assert (found.readers(("orders", 0)), found.readers(("orders", 5))) == (["ledger"], [])
+    assert found.committers(9, ("__consumer_offsets", 0)) == ["ledger"]
+    assert (found.committers(9, ("orders", 0)), found.committers(8, ("__consumer_offsets", 0))) == ([], [])
+
+
+@each_row("members, gone", [(2, False), (0, True)])
+def test_a_producer_is_seen_to_be_gone_if_no_group_that_it_commits_for_has_a_member(members: int, *, gone: bool) -> None:
+    pending = PendingOffset(producer_id=9, offset=41, coordinator=0, since_ms=NOW_MS - 20 * MINUTE)
+    group = Group(name="ledger", partitions=[behind(5, pending=[pending])], facts={"members": members})
+    judged = judge_groups(snapshot_of(group, now_ms=NOW_MS), NOW_MS)
+    root = problems(around(agent(well()), table=stuck(0, offsets=True), groups=judged))[0]
+    seen = "Its producer is gone, for no group that it commits for has a member (ledger): the command ends it at once"
+    assert (seen in root.what) == gone
+    assert ("Only if its producer is gone: the command ends it at once" in root.what) != gone
+    assert root.command == "kafka-transactions.sh --bootstrap-server HOST:PORT forceTerminateTransaction --transactionalId pay"

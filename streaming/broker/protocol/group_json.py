@@ -120,7 +120,8 @@ class GroupPage(ListPage):
 class HoldingTransaction(PublicMessage):
     """The open transaction that holds the last stable offset of a partition. ``verdict``, ``state`` (of its coordinator): "" not known.
 
-    ``deadline_ms``: when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known.
+    ``deadline_ms``: when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``stuck``: it has
+    been silent for longer than `stuck_after`.
     """
 
     producer_id: int
@@ -132,6 +133,7 @@ class HoldingTransaction(PublicMessage):
     state: str = ""
     verdict: str = ""
     deadline_ms: int = -1
+    stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +278,8 @@ class GroupFinding(PublicMessage):
     ``verdict``: a label of `streaming.broker.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``:
     since when it is so. ``lag``: what is left, records, or offsets where those are not known; of the group, as `GroupSummary.lag`.
     ``text``: a sentence without a period.
-    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason.
+    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason. ``because``: the verdict of the finding
+    about the same partition from which it follows, and which stands before it; "" if it has no cause that is known.
     """
 
     verdict: str
@@ -288,6 +291,7 @@ class GroupFinding(PublicMessage):
     text: str = ""
     command: str = ""
     no_command: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,6 +160,7 @@ def _holding(late: Late) -> HoldingTransaction:
         state=late.state,
         verdict=late.verdict,
         deadline_ms=late.deadline_ms,
+        stuck=late.stuck,
     )
 
 

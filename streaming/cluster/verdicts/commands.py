@@ -51,6 +51,14 @@ class Commands:
         words = f"describe {option('--transactional-id', transactional_id)}"
         return self._line(f"kafka-transactions.sh --bootstrap-server {self._server} {words}", transactional_id, private=True)
 
+    def terminate(self, transactional_id: str) -> Command:
+        """End the transaction of a transactional id, whoever has it now (`TransactionsCommand.ForceTerminateTransactionsCommand`).
+
+        The tools of 4.3.1 have it and those of 3.9.2 have not. It asks for a new epoch, which every coordinator understands.
+        """
+        words = f"forceTerminateTransaction {option('--transactionalId', transactional_id)}"
+        return self._line(f"kafka-transactions.sh --bootstrap-server {self._server} {words}", transactional_id, private=True)
+
     def describe_topics(self, which: str) -> Command:
         """List the partitions with a problem, by the option of Kafka's tool that selects them."""
         return Command(f"kafka-topics.sh --bootstrap-server {self._server} --describe {which}")

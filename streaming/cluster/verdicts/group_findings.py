@@ -9,12 +9,15 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
+from streaming.cluster.verdicts.group_causes import causes_first
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
+from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 _NO_COMMAND = Command()
+_BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
 _HOUR_MS = 3_600_000
 _NO_LAG = "topic_gone"
 """Why there is no lag, where that is known."""
@@ -59,16 +62,18 @@ class GroupFindings:
         Args:
             about: what is to be said of the group as a whole.
         """
-        every = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about]
+        every, gone_on = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about], set()
         for partition, judgements in partitions:
             every += [
                 (judgement, self.of_partition(partition, judgement), order(judgement.verdict, partition.lag, partition.loss_ms))
                 for judgement in judgements
             ]
+            if not partition.lost_offsets:
+                gone_on.add((partition.topic, partition.partition))
         if not every and not self.summary.partitions:
             every.append((*self._without_offsets(), 0))
         every.sort(key=lambda each: (each[0].severity, each[0].verdict, each[2], each[1].topic, each[1].partition))
-        return [finding for _, finding, _ in every]
+        return causes_first([finding for _, finding, _ in every], gone_on)
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
@@ -88,20 +93,21 @@ class GroupFindings:
         )
 
     def _words(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
-        words, commands, members = self._sentences, self.commands, self.summary.members > 0
+        words, commands, members, waits = self._sentences, self.commands, self.summary.members > 0, partition.held
         match judgement.verdict:
             case GroupVerdict.LOST if not partition.lost_offsets:
                 return words.went_on(partition, judgement.since_ms), _NO_COMMAND
             case GroupVerdict.LOST:
-                return words.lost(partition, members=members), commands.reset_to_earliest(partition.topic, partition.partition)
+                reset = commands.reset_to_earliest(partition.topic, partition.partition)
+                return words.lost(partition, members=members), _BECAUSE if waits else reset
             case GroupVerdict.WILL_LOSE:
-                return words.will_lose(partition), _keep_longer(partition, commands, self.now_ms)
+                return words.will_lose(partition), _BECAUSE if waits else _keep_longer(partition, commands, self.now_ms)
             case GroupVerdict.DAMAGED:
                 return self._damaged(partition, words)
             case GroupVerdict.TOO_LARGE:
                 return words.too_large(partition, self.bounds.fetch_bytes), _NO_COMMAND
             case GroupVerdict.HELD:
-                return words.held(partition), _abort(partition, commands)
+                return self._held(partition, words)
             case GroupVerdict.BEYOND_END:
                 return words.beyond_end(partition, members=members), commands.reset_to_latest(partition.topic, partition.partition)
             case GroupVerdict.PENDING:
@@ -116,6 +122,16 @@ class GroupFindings:
             case GroupVerdict.SKEWED:
                 return words.skewed(partition, self.whole), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words), _NO_COMMAND
+
+    def _held(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
+        """The cause of whatever else is said of the partition, with what ends it."""
+        holding = partition.held_by
+        if holding is None or not holding.stuck:
+            return words.held(partition), _abort(partition, self.commands)
+        stuck = StuckTransaction(transactional_id=holding.transactional_id, verdict=holding.verdict, deadline_ms=holding.deadline_ms)
+        remedy = remedy_of(stuck, self.commands, self.now_ms)
+        text = words.held(replace(partition, held_by=replace(holding, deadline_ms=-1)))  # the advice says when it ends
+        return f"{text}; {remedy.advice}", remedy.command
 
     @property
     def _sentences(self) -> Sentences:

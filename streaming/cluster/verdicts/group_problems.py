@@ -111,7 +111,9 @@ def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_R
         codes = judged.commits.severity[verdict]
         by_subject: dict[_Subject, list[int]] = {}
         for row in np.flatnonzero((codes >= 0) & (codes < CALM)).tolist():
-            about = _Subject(int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], *waits.of_row(row))
+            about = _Subject(
+                int(codes[row]), verdict, rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], *waits.of_row(row, verdict)
+            )
             by_subject.setdefault(about, []).append(row)
         without = _uncommitted(judged, verdict, waits)
         for about in by_subject.keys() | without.keys():
@@ -144,8 +146,10 @@ class _Waits:
         for each in judged.snapshot.pending:
             self._pending.setdefault((each.group, (each.topic, each.partition)), []).append(each.producer_id)
 
-    def of_row(self, row: int) -> tuple[bool, int]:
-        """Of a commit."""
+    def of_row(self, row: int, verdict: GroupVerdict) -> tuple[bool, int]:
+        """Of a commit, for what is wrong with it. What it lost before it went on was not lost because it waits now."""
+        if verdict is GroupVerdict.LOST and self._judged.snapshot.found.lags.below[row] <= 0:
+            return _OWN
         rows, logs, severity = self._judged.snapshot.rows, self._judged.snapshot.logs, self._judged.commits.severity
         partition = logs.topics[logs.of_row[row]], int(rows.partition[row])
         if severity[GroupVerdict.HELD, row] != ABSENT:

@@ -10,32 +10,28 @@ from streaming.cluster.verdicts.circumstances import Circumstances, found, only,
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
 from streaming.cluster.verdicts.links import LinkedProblem, Links, TopicPartition, partitions_of
+from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_of
 from streaming.cluster.verdicts.transaction_causes import transaction_causes
+from streaming.cluster.verdicts.waiting_groups import WaitingGroups, waiting_groups
 from streaming.cluster.view.open_list import Late
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.rules.transaction_verdicts import TransactionVerdict
-
-STUCK_ADVICE = "end its producer, or start it again with its transactional.id: a coordinator still knows the transaction"
-"""Why a stuck transaction is not to be aborted by offset."""
-
-NOT_KNOWN_ADVICE = "whether a coordinator will end it cannot be told here: not all partitions of __transaction_state are read"
-"""Of a stuck transaction whose coordinator is not seen."""
 
 _MOST_NAMED = 5
 
 
 def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
-    judged = transaction_causes(circumstances).judged
+    judged, waiting = transaction_causes(circumstances).judged, waiting_groups(circumstances.groups)
     overdue: dict[int, list[Late]] = {}
     for late, kind in judged:
         if kind is kinds.OVERDUE:
             overdue.setdefault(late.producer_id, []).append(late)
         else:
-            yield _of_transaction(circumstances, late, kind)
+            yield _of_transaction(circumstances, late, kind, waiting)
     for of_producer in overdue.values():
-        yield _overdue(circumstances, of_producer)
+        yield _overdue(circumstances, of_producer, waiting)
     if not overdue:
         yield from _overdue_elsewhere(circumstances)
     reported: set[int] = set()
@@ -49,10 +45,11 @@ def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -
             yield from _stalled(circumstances, each, reported)
 
 
-def command_of(circumstances: Circumstances, late: Late) -> Command:
-    """The command that aborts a transaction if it hangs; else the one that asks its coordinator, or the reason why there is none.
+def command_of(circumstances: Circumstances, late: Late, waiting: WaitingGroups) -> Command:
+    """The command that aborts a transaction if it hangs, and ends it if it is stuck; else the one that asks its coordinator, or the reason
+    why there is none.
 
-    A transaction that its coordinator has is never to be aborted by hand.
+    A transaction that its coordinator has is never to be aborted by offset.
     """
     if late.verdict == TransactionVerdict.HANGING.label:
         return circumstances.commands.abort(
@@ -60,6 +57,8 @@ def command_of(circumstances: Circumstances, late: Late) -> Command:
             int(circumstances.view.logs["partition"][late.log]),
             late.first_offset,
         )
+    if late.stuck:
+        return _remedy(circumstances, late, waiting).command
     if late.verdict in (TransactionVerdict.UNKNOWN.label, TransactionVerdict.UNCLAIMED.label):
         return Command(reason="whether a coordinator will end the transaction is not known")
     if late.transactional_id:
@@ -77,11 +76,21 @@ def described(circumstances: Circumstances, late: Late) -> str:
     )
 
 
-def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind) -> LinkedProblem:
-    known = late.verdict != TransactionVerdict.UNKNOWN.label
-    end = "no coordinator will end it" if kind is kinds.HANGING else STUCK_ADVICE if known else NOT_KNOWN_ADVICE
+def _remedy(circumstances: Circumstances, late: Late, waiting: WaitingGroups) -> Remedy:
+    stuck = StuckTransaction(
+        transactional_id=late.transactional_id,
+        verdict=late.verdict,
+        deadline_ms=late.deadline_ms,
+        gone=waiting.gone_with(late.producer_id),
+    )
+    return remedy_of(stuck, circumstances.commands, circumstances.now_ms)
+
+
+def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: WaitingGroups) -> LinkedProblem:
+    end = "no coordinator will end it" if kind is kinds.HANGING else _remedy(circumstances, late, waiting).advice
     partition = int(circumstances.view.logs["partition"][late.log])
-    return _found(circumstances, late, kind, f"{partitions_named([partition])}, {described(circumstances, late)}; {end}")
+    detail = f"{partitions_named([partition])}, {described(circumstances, late)}; {end}"
+    return _found(circumstances, late, kind, detail, waiting)
 
 
 def _not_listed(circumstances: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[LinkedProblem]:
@@ -101,7 +110,12 @@ def _by_topic(circumstances: Circumstances, cases: Cases, without: Collection[in
     yield from topics.items()
 
 
-def _holds_back(circumstances: Circumstances, late: Late, topic: str) -> str:
+def committers(late: Late, partition: TopicPartition, waiting: WaitingGroups) -> list[str]:
+    """The groups whose commits wait for a transaction, as far as they are known."""
+    return sorted({*late.groups, *waiting.committers(late.producer_id, partition)})
+
+
+def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartition, waiting: WaitingGroups) -> str:
     held, size = circumstances.view.logs.held_by(late), int(circumstances.view.logs["last_stable_offset_lag_bytes"][late.log])
     parts = []
     if held > 0:
@@ -109,24 +123,22 @@ def _holds_back(circumstances: Circumstances, late: Late, topic: str) -> str:
         parts.append(f"{format_count(held, 'offset')}{bytes_too} wait for it: readers of committed data do not see them")
     elif held < 0:
         parts.append("Another transaction before it holds back readers of committed data")
-    if late.groups:
-        parts.append(
-            f"committed offsets of these groups wait for it: {format_list([format_word(each) for each in late.groups], _MOST_NAMED)}"
-        )
-    elif topic == OFFSETS_TOPIC:
+    if groups := committers(late, partition, waiting):
+        parts.append(f"committed offsets of these groups wait for it: {format_list([format_word(each) for each in groups], _MOST_NAMED)}")
+    elif partition[0] == OFFSETS_TOPIC:
         parts.append("committed offsets of groups wait for it, and do not expire")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _overdue(circumstances: Circumstances, of_producer: list[Late]) -> LinkedProblem:
+def _overdue(circumstances: Circumstances, of_producer: list[Late], waiting: WaitingGroups) -> LinkedProblem:
     """One transaction in all of its partitions, about the one that holds back most."""
     late = max(of_producer, key=circumstances.view.logs.held_by)
     others = [_place(circumstances, each) for each in of_producer if each is not late]
     too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
     idle = circumstances.if_idle(int(circumstances.view.logs["broker"][late.log]))
     detail = f"{_place(circumstances, late)}, {described(circumstances, late)}{too}{idle}"
-    return _found(circumstances, late, kinds.OVERDUE, detail, frozenset(_partition(circumstances, each) for each in of_producer))
+    return _found(circumstances, late, kinds.OVERDUE, detail, waiting, frozenset(_partition(circumstances, each) for each in of_producer))
 
 
 def _place(circumstances: Circumstances, late: Late) -> str:
@@ -143,6 +155,7 @@ def _found(
     late: Late,
     kind: kinds.ProblemKind,
     detail: str,
+    waiting: WaitingGroups,
     partitions: frozenset[TopicPartition] = frozenset(),
 ) -> LinkedProblem:
     logs = circumstances.view.logs
@@ -154,8 +167,8 @@ def _found(
         topic=topic,
         partition=partition,
         since_ms=late.start_ms,
-        holds_back=_holds_back(circumstances, late, topic),
-        command=command_of(circumstances, late),
+        holds_back=_holds_back(circumstances, late, (topic, partition), waiting),
+        command=command_of(circumstances, late, waiting),
         links=Links(partitions=partitions or frozenset([(topic, partition)]), producer=late.producer_id, weight=max(logs.held_by(late), 0)),
     )
 

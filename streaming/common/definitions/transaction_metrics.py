@@ -69,6 +69,11 @@ LATE_START = Metric(
     "When a transaction began that has been open for longer than late_after: hanging ones first, then stuck ones, then the oldest.",
     (*PARTITION, "producer_id", "first_offset"),
 )
+LATE_TIMEOUT = Metric(
+    "segtail_late_transaction_timeout_timestamp_seconds",
+    "When the timeout of such a transaction has passed, and its coordinator ends it; absent if it has none, or if that is not known.",
+    (*PARTITION, "producer_id", "first_offset"),
+)
 LATE_INFO = Metric(
     "segtail_late_transaction_info",
     "1 for each of those transactions, with its owner and its coordinator's state. groups: the consumer groups whose offsets wait for a "

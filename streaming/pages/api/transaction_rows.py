@@ -7,7 +7,8 @@ import numpy as np
 from streaming.broker.protocol.listing_json import TransactionPage, TransactionRow
 from streaming.cluster.verdicts.cases import transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.verdicts.transaction_problems import command_of
+from streaming.cluster.verdicts.transaction_problems import command_of, committers
+from streaming.cluster.verdicts.waiting_groups import waiting_groups
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
@@ -27,14 +28,15 @@ def transaction_page(look: Look, circumstances: Circumstances, request: PageRequ
 
 def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
     """Some of the rows."""
-    rows = []
+    rows, waiting = [], waiting_groups(circumstances.groups)
     for late in some:
-        command = command_of(circumstances, late)
+        command, holds = command_of(circumstances, late, waiting), circumstances.view.logs.held_by(late)
+        partition = look.topics[late.log], int(look.partitions[late.log])
         rows.append(
             TransactionRow(
                 broker=int(look.brokers[late.log]),
-                topic=look.topics[late.log],
-                partition=int(look.partitions[late.log]),
+                topic=partition[0],
+                partition=partition[1],
                 producer_id=late.producer_id,
                 producer_epoch=late.producer_epoch,
                 first_offset=late.first_offset,
@@ -44,8 +46,10 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
                 coordinator_state=late.state,
                 verdict=late.verdict,
                 stuck=late.stuck,
-                holds_offsets=circumstances.view.logs.held_by(late),
-                groups=list(late.groups),
+                deadline_ms=late.deadline_ms,
+                holds_offsets=holds,
+                held_groups=waiting.readers(partition) if holds >= 0 else [],
+                groups=committers(late, partition, waiting),
                 command=command.line,
                 no_command=command.reason,
             )

@@ -55,6 +55,10 @@ def of_late(logs: Logs) -> Iterator[Family]:
     start = [labels(producer_id=str(each.producer_id), first_offset=str(each.first_offset)) for each in logs.late]
     starts = np.array([each.start_ms for each in logs.late], np.int64)
     yield Family(metric=transaction_metrics.LATE_START, labels=_with(logs.labels, owners, start), samples=(Samples(values=starts),))
+    ends = [at for at, each in enumerate(logs.late) if each.deadline_ms >= 0]
+    times = np.array([logs.late[at].deadline_ms for at in ends], np.int64)
+    timed = _with(logs.labels, owners[ends], [start[at] for at in ends])
+    yield Family(metric=transaction_metrics.LATE_TIMEOUT, labels=timed, samples=(Samples(values=times),))
     yield _ones(transaction_metrics.LATE_INFO, logs, owners, [f"{some},{_info(each)}" for some, each in zip(start, logs.late, strict=True)])
     yield _plain(transaction_metrics.LATE_OMITTED, logs.late_omitted)
 

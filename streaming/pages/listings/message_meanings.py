@@ -115,11 +115,13 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("lag",), "what is left there: records, or offsets where those are not known"),
         (("text",), "a sentence without a period"),
         (("command", "no_command"), "what mends it, to be copied into a shell, or why there is none"),
+        (("because",), "the verdict of the finding before it, about the same partition, from which it follows; `null` if none is known"),
     ),
     HoldingTransaction: (
         (("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms"), "as in `TransactionRow`"),
         (("transactional_id", "state", "verdict"), "likewise; the state is that of its coordinator"),
         (("deadline_ms",), "when its timeout has passed, and its coordinator ends it"),
+        (("stuck",), "it has been silent for longer than `stuck_after`"),
     ),
     PendingOffset: (
         (("producer_id", "offset", "coordinator"), "what was committed by whom, in which partition of `__consumer_offsets`"),

@@ -15,11 +15,11 @@ def _verdict(row: TransactionRow, _: Times) -> Cell:
     return Cell(text=", ".join((row.verdict or "not known", *(["stuck"] if row.stuck else []))))
 
 
-def _groups(row: TransactionRow, _: Times) -> Cell:
+def _groups(names: list[str]) -> Cell:
     return Cell(
-        text=format_list([format_name(each) for each in row.groups], MOST_NAMES) or NONE,
-        groups=tuple(row.groups[:MOST_NAMES]),
-        note=f"and {len(row.groups) - MOST_NAMES:,} more" if len(row.groups) > MOST_NAMES else "",
+        text=format_list([format_name(each) for each in names], MOST_NAMES) or NONE,
+        groups=tuple(names[:MOST_NAMES]),
+        note=f"and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else "",
     )
 
 
@@ -89,18 +89,32 @@ TRANSACTIONS = Listing(
             key="H",
         ),
         Field(
-            name="groups",
+            name="deadline_ms",
+            unit=Unit.MOMENT,
+            meaning="when its timeout has passed, and its coordinator ends it; `null` if it has none, or if that is not known",
+        ),
+        Field(
+            name="held_groups",
             unit=Unit.NAMES,
-            meaning="consumer groups whose commits wait for it",
+            meaning="consumer groups that do not read on because of it",
             heading="Groups that wait",
             rank=11,
             least=6,
-            cell=_groups,
+            cell=lambda row, _: _groups(row.held_groups),
+        ),
+        Field(
+            name="groups",
+            unit=Unit.NAMES,
+            meaning="consumer groups whose commits wait for it",
+            heading="Commits that wait",
+            rank=12,
+            least=6,
+            cell=lambda row, _: _groups(row.groups),
         ),
         Field(
             name="command",
             unit=Unit.SENTENCE,
-            meaning="what aborts it, for a hanging one only; else what asks its coordinator",
+            meaning="what aborts it if it hangs, or ends it if it is stuck; else what asks its coordinator",
             heading="What to do",
             rank=WIDE,
             cell=_what_to_do,

@@ -1,0 +1,70 @@
+"""What can be done about a transaction that is stuck: until when its coordinator ends it by itself, and the command that ends it before.
+
+Nothing shows that a producer is alive but what it writes. That it is gone shows where it has committed offsets of groups and none of these
+has a member; else the command is for whoever knows.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.common.formatting import format_age, format_list, format_time, format_word
+
+NEAR_MS = 300_000
+"""Within so long it is not worth to end a transaction by hand."""
+
+_MOST_NAMED = 3
+
+_NO_COORDINATOR = {
+    "unknown": "whether a coordinator will end it cannot be told here: not all partitions of __transaction_state are read",
+    "unclaimed": "no coordinator has it yet: it hangs if that stays so",
+    "completing": "its coordinator has decided how it ends, and only its marker is missing: is the partition's leader there?",
+}
+"""Of verdicts about transactions that nobody is to end by their transactional ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckTransaction:
+    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `WaitingGroups.gone_with`."""
+
+    transactional_id: str
+    verdict: str
+    deadline_ms: int
+    gone: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """``advice``: a clause without a period, which says what the command does."""
+
+    command: Command
+    advice: str
+
+
+def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remedy:
+    """The remedy of a stuck transaction."""
+    ask = commands.describe_transaction(stuck.transactional_id) if stuck.transactional_id else Command(reason="its id is not known")
+    if stuck.verdict in _NO_COORDINATOR:
+        unknown = Command(reason="whether a coordinator will end the transaction is not known")
+        return Remedy(command=ask if stuck.verdict == "completing" else unknown, advice=_NO_COORDINATOR[stuck.verdict])
+    ends = ends_by_itself(stuck.deadline_ms, now_ms)
+    until = f"if its producer does not end it, {ends}" if ends else "its coordinator has it, and when that ends it is not known"
+    if not stuck.transactional_id or 0 <= stuck.deadline_ms < now_ms + NEAR_MS:
+        return Remedy(command=ask, advice=f"{until}; until then end its producer, or start it again with its transactional.id")
+    groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
+    gone = (
+        f"its producer is gone, for no group that it commits for has a member ({groups})" if stuck.gone else "only if its producer is gone"
+    )
+    return Remedy(
+        command=commands.terminate(stuck.transactional_id),
+        advice=f"{until}. {gone[:1].upper()}{gone[1:]}: the command ends it at once. It ends the transaction of whoever uses this id "
+        "now, and is in Kafka's tools of 4.3, not in those of 3.9. Else end its producer, or start it again with its transactional.id",
+    )
+
+
+def ends_by_itself(deadline_ms: int, now_ms: int) -> str:
+    """When its coordinator ends a transaction, as a clause; "" if that is not known."""
+    if deadline_ms < 0:
+        return ""
+    at = f"{format_time(deadline_ms)} ({format_age((now_ms - deadline_ms) / 1000)})"
+    return f"its coordinator should have at {at}" if deadline_ms < now_ms else f"its coordinator does at {at}"

@@ -1,0 +1,42 @@
+"""What is offered for a transaction that is stuck: never the end by hand shortly before it comes by itself, nor where nobody knows it."""
+
+from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.stuck_remedies import NEAR_MS, StuckTransaction, remedy_of
+from tests.builders import NOW
+from tests.tables import each_row
+
+HOUR = 3_600_000
+ENDS, ASKS = "forceTerminateTransaction --transactionalId pay", "describe --transactional-id pay"
+
+
+def offered(verdict: str, left_ms: int, transactional_id: str = "pay") -> tuple[str, str]:
+    deadline_ms = -1 if left_ms < 0 else NOW + left_ms
+    stuck = StuckTransaction(transactional_id=transactional_id, verdict=verdict, deadline_ms=deadline_ms)
+    remedy = remedy_of(stuck, Commands(server="k:9092"), NOW)
+    return remedy.command.line.removeprefix("kafka-transactions.sh --bootstrap-server k:9092 "), remedy.advice
+
+
+@each_row(
+    "verdict, left_ms, command",
+    [
+        ("open", HOUR, ENDS),
+        ("open", NEAR_MS, ENDS),
+        ("open", NEAR_MS - 1, ASKS),
+        ("open", -1, ENDS),
+        ("completing", HOUR, ASKS),
+        ("unknown", HOUR, ""),
+        ("unclaimed", -1, ""),
+    ],
+)
+def test_a_command_that_ends_it_is_offered_only_where_a_coordinator_has_it_for_long(verdict: str, left_ms: int, command: str) -> None:
+    assert offered(verdict, left_ms)[0] == command
+
+
+def test_until_when_its_coordinator_leaves_it_open_is_said() -> None:
+    assert offered("open", HOUR)[1].startswith("if its producer does not end it, its coordinator does at 2023-11-14T23:13:20Z (in 1h). ")
+    assert "until then end its producer" in offered("open", NEAR_MS - 1)[1]
+    assert offered("open", -1)[1].startswith("its coordinator has it, and when that ends it is not known. ")
+
+
+def test_without_an_id_there_is_no_command() -> None:
+    assert offered("open", HOUR, transactional_id="")[0] == ""
