@@ -22,8 +22,8 @@ class _Dashboard:
 
 
 _VIEWS = (
-    (re.compile("Transaction|LastStableOffset|AbortRatio"), "/transactions"),
-    (re.compile("Retention|TimestampsInFuture|ActiveSegmentTooOld|CompactionStalled"), "/retention"),
+    (re.compile("Transaction|LastStableOffset"), "/transactions"),
+    (re.compile("Retention|TimestampsInFuture|CompactionStalled"), "/retention"),
 )
 """The view of the page that lists what an alert about a topic is about, by its name; the others are about partitions."""
 

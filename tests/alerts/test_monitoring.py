@@ -19,7 +19,6 @@ segtail_build_info{version="0",spark_version="0",python_version="0"} 1
 segtail_agent_up{broker="1",agent="here"} 1
 segtail_broker_catching_up{broker="1"} 0
 segtail_config_threshold_seconds{name="stuck_after"} 1200
-segtail_config_threshold_seconds{name="lagging_after"} 120
 segtail_tail_lag_seconds{broker="1"} 0
 segtail_partition_hanging_transactions{broker="1",topic="payments.eu",partition="2"} 0
 segtail_partition_open_transactions{broker="1",topic="payments.eu",partition="2"} 0
@@ -136,7 +135,7 @@ def test_a_broker_that_is_down_mutes_what_is_about_itself_and_nothing_else(runni
         {"alertname": "LastStableOffsetStalled", "severity": "warning", "scope": "partition", "job": "k", "topic": "u"},
         {"alertname": "GroupHeldUp", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "t"},
         {"alertname": "GroupHeldUp", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "u"},
-        {"alertname": "GroupPendingCommits", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "v"},
+        {"alertname": "GroupHeldUp", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "v", "waits": "commits"},
         {"alertname": "GroupStopped", "severity": "warning", "scope": "group", "job": "k", "group": "g", "topic": "v"},
         {"alertname": "GroupStopped", "severity": "warning", "scope": "group", "job": "k", "group": "h", "topic": "v"},
     )
@@ -158,7 +157,7 @@ def test_a_broker_that_is_down_mutes_what_is_about_itself_and_nothing_else(runni
         "alertname=LastStableOffsetStalled job=k scope=partition severity=warning topic=u": False,
         "alertname=GroupHeldUp group=g job=k scope=group severity=warning topic=t": True,
         "alertname=GroupHeldUp group=g job=k scope=group severity=warning topic=u": False,
-        "alertname=GroupPendingCommits group=g job=k scope=group severity=warning topic=v": False,
+        "alertname=GroupHeldUp group=g job=k scope=group severity=warning topic=v waits=commits": False,
         "alertname=GroupStopped group=g job=k scope=group severity=warning topic=v": True,
         "alertname=GroupStopped group=h job=k scope=group severity=warning topic=v": False,
     }

@@ -92,7 +92,7 @@ def test_what_a_rule_asks_for_is_exported_or_recorded() -> None:
 
 
 def test_a_selector_names_labels_that_the_metric_has() -> None:
-    labels = {metric.name: {*metric.labels, "job", "instance"} for metric in METRICS}
+    labels = {metric.name: {*metric.labels, "job", "instance"} for metric in METRICS}  # the last two are Prometheus' own
     texts = [(path.stem, text) for path in FILES for rule in _rules(path) for text in (rule["expr"], *rule.get("annotations", {}).values())]
     selectors = [(file, *found) for file, text in texts for found in _SELECTOR.findall(text)]
     assert selectors

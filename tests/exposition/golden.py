@@ -90,7 +90,6 @@ def golden_observer() -> Observer:
         thresholds=[
             Threshold(name="hanging_after", unit="seconds", value=900),
             Threshold(name="stale_after", unit="seconds", value=300),
-            Threshold(name="journal_max_bytes", unit="bytes", value=2**30),
         ],
         pace=lambda: Pace(15.0, PaceReason.SCRAPE),
     )

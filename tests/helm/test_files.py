@@ -85,14 +85,14 @@ def alerts(values: dict[str, object]) -> dict[str, dict[str, Any]]:
 
 
 def test_single_alerts_can_be_changed_and_left_out() -> None:
-    changes = {"GroupStopped": {"for": "1h", "severity": "info"}, "HotPartition": {"enabled": False}, "AgentDown": {"enabled": True}}
+    changes = {"GroupStopped": {"for": "1h", "severity": "info"}, "GroupsAbandoned": {"enabled": False}, "AgentDown": {"enabled": True}}
     before = alerts({})
     after = alerts({"prometheusRule": {"enabled": True, "overrides": changes}})
 
-    assert after.keys() == before.keys() - {"HotPartition"}
+    assert after.keys() == before.keys() - {"GroupsAbandoned"}
     stopped = before["GroupStopped"]
     expected = stopped | {"for": "1h", "labels": stopped["labels"] | {"severity": "info"}}
-    assert after == {name: rule for name, rule in before.items() if name != "HotPartition"} | {"GroupStopped": expected}
+    assert after == {name: rule for name, rule in before.items() if name != "GroupsAbandoned"} | {"GroupStopped": expected}
 
 
 @each_row(

@@ -12,6 +12,7 @@ MUTES = ("while this fires", "these are muted", "of the same")
 _HEADING = re.compile(r"### (.+)")
 _NAME = re.compile(r"`(\w+)`")
 _NOTHING = "\N{EN DASH}"
+_BORDER = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ def body(document: str, columns: tuple[str, ...]) -> Iterator[list[str]]:
     """The rows of all tables with these columns."""
     inside = False
     for line in document.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        cells = [cell.strip().replace(r"\|", "|") for cell in _BORDER.split(line.strip().strip("|"))] if line.startswith("|") else []
         if tuple(cells) == columns:
             inside = True
         elif not cells:

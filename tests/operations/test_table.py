@@ -8,7 +8,7 @@ import pytest
 from tests.alerts.rendering import CONF
 from tests.operations.events import COMBINED, EVENTS, SHORT
 from tests.operations.recording import ALWAYS
-from tests.operations.table import DOCUMENT, Row, of_document, rows
+from tests.operations.table import DOCUMENT, Row, body, of_document, rows
 
 ALERTS = {path.stem for path in (CONF / "alerts").glob("*.yaml")}
 DOCUMENTED = of_document()
@@ -31,6 +31,10 @@ def test_the_rows_of_a_table() -> None:
     first, second = rows(TABLE)
     assert first == Row(event="An event", step="It begins", fires=frozenset("AB"), muted=frozenset(), resolves=frozenset("C"))
     assert (second.step, second.fires, second.muted) == ("It ends", frozenset(), frozenset("D"))
+
+
+def test_a_border_of_a_cell_is_no_escaped_one() -> None:
+    assert list(body("| one | two |\n|---|---|\n| `a\\|b` | c |\n", ("one", "two"))) == [["`a|b`", "c"]]
 
 
 @pytest.mark.parametrize("cell", ["", "`A` `B`", "nothing", "`A`, and more", "A"])
