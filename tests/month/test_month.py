@@ -10,7 +10,7 @@ from tests.month.judging import Verdict, judge
 from tests.month.rule_run import alerts
 from tests.month.running import run
 from tests.month.usual_cluster import cluster
-from tests.month.usual_month import agent_dies, consumers_deployed, exactly_once_dies, host_dies, month, poison_pill, segtail_deployed
+from tests.month.usual_month import agents_die, consumers_deployed, exactly_once_dies, host_dies, month, poison_pill, segtail_deployed
 
 pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("month/test_month")]
 
@@ -25,7 +25,7 @@ def happenings() -> list[Happening]:
         segtail_deployed(2 * HOUR, times=1),
         exactly_once_dies(2 * HOUR, "app-020", "topic-04"),
         host_dies(3 * HOUR),
-        agent_dies(6 * HOUR),
+        agents_die(6 * HOUR),
     ]
 
 

@@ -51,7 +51,7 @@ def _deserving() -> Iterator[Happening]:
     yield exactly_once_dies(11 * DAY + 3 * HOUR, "app-020", topic_of(4))
     yield host_dies(15 * DAY + 4 * HOUR)
     yield disk_fills(18 * DAY + 1 * HOUR)
-    yield agent_dies(22 * DAY + 13 * HOUR)
+    yield agents_die(22 * DAY + 13 * HOUR)
     yield agent_dies_unseen(23 * DAY + 13 * HOUR)
     yield job_dies(24 * DAY + 2 * HOUR)
     yield job_lags(25 * DAY + 3 * HOUR)
@@ -318,15 +318,20 @@ def disk_fills(at_s: float) -> Happening:
     )
 
 
-def agent_dies(at_s: float) -> Happening:
-    """One of three, for two hours: the alerts about a third of the cluster stay quiet."""
+def agents_die(at_s: float) -> Happening:
+    """Two of three, for two hours: the alerts about most of the cluster stay quiet. Of one alone somebody may be told by a ticket."""
     return Happening(
-        name="an agent of three dies",
+        name="two agents of three die",
         at_s=at_s,
         lasts_s=3 * HOUR,
         close_s=90 * MINUTE,
-        changes=[(at_s, partial(_agent, number=2, up=False)), (at_s + 2 * HOUR, partial(_agent, number=2, up=True))],
-        due=[Due(alert="AgentDown", severity=CRITICAL, labels=(("broker", "2"),), within_s=15 * MINUTE)],
+        changes=[
+            (when_s, partial(_agent, number=number, up=up)) for number in (2, 3) for when_s, up in ((at_s, False), (at_s + 2 * HOUR, True))
+        ],
+        due=[
+            Due(alert="AgentDown", severity=CRITICAL, within_s=15 * MINUTE),
+            Due(alert="ObserverBlind", severity=WARNING),
+        ],
     )
 
 
