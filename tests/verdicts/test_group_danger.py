@@ -53,7 +53,7 @@ def test_a_loss_by_limits_that_are_assumed_has_no_date_for_an_alert_and_no_sever
     assert np.min(snapshot.found.loss_ms) == NOW + 2 * HOUR  # lists show it, with a question mark
 
 
-def test_what_a_transaction_holds_up_is_told_from_what_the_group_has_not_read() -> None:
+def test_what_a_transaction_holds_up_is_distinguished_from_what_the_group_has_not_read() -> None:
     held, behind = waiting(0, age=3 * HOUR, left=HOUR, held=True), waiting(1, age=3 * HOUR, left=2 * HOUR)
     for partitions, causes in (
         ((held,), {"transaction": [NOW + HOUR], "group": [-1]}),

@@ -92,7 +92,7 @@ def test_what_has_another_cause_is_an_incident_of_its_own() -> None:
     ]
 
 
-def test_what_waits_for_another_transaction_is_not_told_of_this_one() -> None:
+def test_what_waits_for_another_transaction_does_not_follow_from_this_one() -> None:
     young = orders(transaction(7, 40, age=1000), partition=1)
     entry = {"transactional_id": "ok", "producer_id": 7, "state": "Ongoing", "timeout_ms": 86_400_000, "partitions": ["orders-1"]}
     table = stuck(0)
@@ -201,7 +201,7 @@ def test_every_consequence_has_its_root_before_it_and_every_problem_its_own_id(k
         roots |= {each.id} if not each.because else set()
 
 
-def test_groups_that_wait_are_readers_and_those_whose_commits_wait_are_told_apart() -> None:
+def test_groups_that_wait_as_readers_are_distinguished_from_those_whose_commits_wait() -> None:
     pending = PendingOffset(producer_id=9, offset=41, coordinator=0, since_ms=NOW_MS - 20 * MINUTE)
     of = around(agent(well()), table=stuck(0, offsets=True), groups=groups(behind(5, pending=[pending]), waiting(0)))
     found = waiting_groups(of.groups)

@@ -32,7 +32,7 @@ def test_a_command_that_ends_it_is_offered_only_where_a_coordinator_has_it_for_l
     assert offered(verdict, left_ms)[0] == command
 
 
-def test_until_when_its_coordinator_leaves_it_open_is_said() -> None:
+def test_until_when_its_coordinator_leaves_it_open_is_reported() -> None:
     assert offered("open", HOUR)[1].startswith("if its producer does not end it, its coordinator does at 2023-11-14T23:13:20Z (in 1h). ")
     assert "until then end its producer" in offered("open", NEAR_MS - 1)[1]
     assert offered("open", -1)[1].startswith("its coordinator has it, and when that ends it is not known. ")

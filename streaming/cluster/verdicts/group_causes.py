@@ -34,15 +34,15 @@ def causes_first(findings: Sequence[GroupFinding], gone_on: Collection[TopicPart
     for each in findings:
         of_partition[each.topic, each.partition].append(each)
     ordered: list[GroupFinding] = []
-    told: set[TopicPartition] = set()
+    placed: set[TopicPartition] = set()
     for each in findings:
         where = each.topic, each.partition
         some = of_partition[where]
         cause = _cause(some) if each.topic and any(map(follows, some)) else None
         if cause is None:
             ordered.append(each)
-        elif where not in told and (each is cause or follows(each)):
-            told.add(where)
+        elif where not in placed and (each is cause or follows(each)):
+            placed.add(where)
             text = f"{BECAUSE}{'it is ' if cause.verdict == GroupVerdict.HELD.label else ''}{cause.text}"
             ordered.append(replace(cause, text=text))
             ordered += (replace(one, because=cause.verdict) for one in some if follows(one))

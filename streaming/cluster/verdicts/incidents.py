@@ -46,15 +46,15 @@ def incidents(found: Iterable[LinkedProblem], circumstances: Circumstances) -> I
 
 
 def _root(problem: Problem, own_id: str, those: Sequence[Problem], circumstances: Circumstances) -> Problem:
-    told = consequences(problem, those, circumstances.now_ms)
+    clauses = consequences(problem, those, circumstances.now_ms)
     dated = [each.deadline_ms for each in (problem, *those) if each.deadline_ms >= 0]
     return replace(
         problem,
         id=own_id,
         worst=min((problem.severity, *(each.severity for each in those)), key=SEVERITIES.index),
         deadline_ms=min(dated, default=-1),
-        consequences=told[:MOST_CONSEQUENCES],
-        more_consequences=max(0, len(told) - MOST_CONSEQUENCES),
+        consequences=clauses[:MOST_CONSEQUENCES],
+        more_consequences=max(0, len(clauses) - MOST_CONSEQUENCES),
     )
 
 
