@@ -11,7 +11,7 @@ INDEX = "README"
 """The file that lists all runbooks."""
 
 
-_ROW = re.compile(r"(?m)^\| \[(\w+)\]\(\1\.md\) \| (\w+) \| (.+) \|$")
+_ROW = re.compile(r"(?m)^\| \[(\w+)\]\(\1\.md\) \| ([\w ]+) \| (.+) \|$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,10 @@ class Runbook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A line of the list of runbooks: the alert, how severe it is, and what it means in a few words."""
+    """A line of the list of runbooks: the alert, what it means in a few words, and how severe it is.
+
+    ``severity``: "critical or warning" where circumstances decide.
+    """
 
     name: str
     severity: str

@@ -47,7 +47,7 @@ def test_without_addresses_files_are_those_of_the_checkout(kind: str, tmp_path: 
     done = run_command("export", kind, tmp_path / "new" / kind)
     written = {path.name: path.read_text() for path in (tmp_path / "new" / kind).iterdir()}
     assert written == {path.name: path.read_text() for path in (ROOT / "conf" / kind).iterdir()}
-    assert done.stdout == f"{len(written)} files written to {tmp_path / 'new' / kind}\n"
+    assert done.stdout == f"{len(written)} file{'s' if len(written) > 1 else ''} written to {tmp_path / 'new' / kind}\n"
 
 
 def test_examples_are_written_too(tmp_path: Path) -> None:
@@ -78,16 +78,17 @@ def test_a_dashboard_leads_to_the_runbooks(options: list[str], folder: str, tmp_
 
 
 def test_files_that_differ_are_kept_unless_forced(tmp_path: Path) -> None:
-    run_command("export", "rules", tmp_path)
-    (tmp_path / "currency.yaml").write_text("mine\n")
-    (tmp_path / "throughput.yaml").unlink()
-    refused = run_command("export", "rules", tmp_path)
+    run_command("export", "dashboards", tmp_path)
+    (tmp_path / "groups.json").write_text("mine\n")
+    (tmp_path / "overview.json").unlink()
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    refused = run_command("export", "dashboards", tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == f"segtail: error: {tmp_path} has other files of these names: currency.yaml; --force overwrites them\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["currency.yaml", "transactions.yaml"]
-    forced = run_command("export", "rules", tmp_path, "--force")
-    assert forced.stdout == f"2 files written to {tmp_path}, 1 file there already\n"
-    assert (tmp_path / "currency.yaml").read_bytes() == (ROOT / "conf" / "rules" / "currency.yaml").read_bytes()
+    assert refused.stderr == f"segtail: error: {tmp_path} has other files of these names: groups.json; --force overwrites them\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
+    forced = run_command("export", "dashboards", tmp_path, "--force")
+    assert forced.stdout == f"2 files written to {tmp_path}, {len(kept) - 1} files there already\n"
+    assert (tmp_path / "groups.json").read_bytes() == (ROOT / "conf" / "dashboards" / "groups.json").read_bytes()
 
 
 @each_row(

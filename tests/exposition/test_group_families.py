@@ -83,8 +83,11 @@ def test_what_alerts_need_of_groups_is_on_the_page_whatever_is_left_out(job: Gro
     alerts = (Path(__file__).parents[2] / "conf" / "alerts").glob("Group*.yaml")
     needed = {name for path in alerts for name in re.findall(r"segtail_group_[a-z_]+", path.read_text())}
     assert {"segtail_group_lag_bytes", "segtail_group_last_commit_timestamp_seconds"} & cut == set()
-    # nothing is deleted here, and nothing is held
-    assert needed - cut == {"segtail_group_endangered_timestamp_seconds", "segtail_group_held_since_timestamp_seconds"}
+    assert needed - cut == {  # nothing is deleted or lost here, and nothing is held
+        "segtail_group_endangered_timestamp_seconds",
+        "segtail_group_held_since_timestamp_seconds",
+        "segtail_group_last_loss_timestamp_seconds",
+    }
 
 
 def test_commits_that_wait_have_no_series_for_a_group_or_topic_that_is_not_wanted() -> None:
