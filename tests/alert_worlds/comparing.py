@@ -35,12 +35,10 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.LOG_UNREADABLE: _UNREADABLE,
     kinds.METADATA_UNREADABLE: (),
     kinds.AGENT_DOWN: ("agent",),
-    kinds.AGENTS_DOWN: ("agent",),
     kinds.GROUP_LOST: ("group", "topic"),
     kinds.GROUP_HELD: ("group", "topic", "waits"),
     kinds.GROUP_PENDING: ("group", "topic", "waits"),
     kinds.GROUPS_ABANDONED: (),
-    kinds.GROUPS_BLIND: _BLIND,
     kinds.GROUP_STOPPED: ("group", "topic"),
     kinds.STALLED: ("topic",),
     kinds.RETENTION_OVERDUE: ("broker", "topic"),
@@ -124,8 +122,8 @@ def compare(worlds: Sequence[World], directory: Path) -> Comparison:
 
 
 def _is_alerted(kind: ProblemKind, problem: Problem) -> bool:
-    """A problem that is less severe than its kind is for whoever looks, unless nobody is there for a loss: that is a ticket."""
-    return problem.severity == kind.severity or (kind is kinds.GROUP_WILL_LOSE and problem.severity == WARNING)
+    """A problem of another severity than its kind may have is for whoever looks."""
+    return problem.severity in (kind.severity, kind.else_severity)
 
 
 def _agreed(problems: Sequence[Problem], of_alert: Mapping[str, ProblemKind], subject: Labels) -> set[str]:

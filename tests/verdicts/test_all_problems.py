@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,7 +116,10 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         agent(well(), unreadable=(UnreadableLogs(1, 1),), unreadable_logs=(UnreadableLog(1, "t", 0, "", "/d/t-0", "gone"),))
     ),
     "metadata_unreadable": lambda: around(agent(well(readable=False, metadata_offset=-1))),
-    "agent_down": lambda: around(agent(up=False, problems=("refused",), explanation="nobody listens there: is it running?")),
+    "agent_down": lambda: around(
+        agent(up=False, problems=("refused",), explanation="nobody listens there: is it running?"),
+        *(agent(broker(each), name=f"a{each}") for each in (2, 3)),
+    ),
     "behind": lambda: around(agent(well()), lags={"a1": (5 << 20, 130.0)}),
     "blind": lambda: around(agent(well(snapshot=False))),
     "log_corrupt": lambda: around(agent(well()), table=new_table(log(corrupt_batches=2, leader=1, leader_epoch=5))),
@@ -142,6 +146,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     ),
     "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
     "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),
+    "groups_abandoned": lambda: around(agent(well()), groups=abandoned()),
     "group_will_lose": lambda: around(agent(well()), groups=group(loss_ms=NOW_MS + HOUR, stopped_since_ms=OLD)),
 }
 
@@ -150,6 +155,16 @@ def scrub(**values: Any) -> ScrubStatus:
     places = [CorruptBatch("t", 0, "/d/t-0/00000000000000000000.log", 61, 5, "crc")] if values.get("corrupt") else []
     given = {"began_ms": NOW_MS - MINUTE, "ended_ms": NOW_MS - MINUTE, "logs": 1, "logs_checked": 1, "checked": 5}
     return ScrubStatus(broker=1, log_dir="/d", corrupt_batches=places, **{"corrupt": 0, "unreadable": 0} | given | values)  # type: ignore[arg-type]
+
+
+def abandoned() -> JudgedGroups:
+    """A group that has stopped, and that nobody has used for a month."""
+    month_ago = NOW_MS - 30 * 24 * HOUR
+    partition = GroupPartition(
+        topic="orders", partition=3, broker=1, committed=5, lag_offsets=9, commit_ms=month_ago, stopped_since_ms=month_ago
+    )
+    facts = {"members": 0, "state": "Empty", "epoch": 0}
+    return judge_groups(snapshot_of(Group(name="billing", partitions=[partition], facts=facts), now_ms=NOW_MS), NOW_MS)
 
 
 def group(*others: dict[str, Any], name: str = "billing", **values: Any) -> JudgedGroups:
@@ -338,3 +353,28 @@ def test_of_one_kind_the_oldest_comes_first_and_what_has_no_time_last() -> None:
     stopped = [Registered(broker=broker, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=at) for broker, at in since.items()]
     found = [each for each in problems(around(agent(well(registered=stopped)))) if each.kind == "broker_stopped"]
     assert [each.broker for each in found] == [4, 3, 2]
+
+
+def test_abandoned_groups_are_one_problem_whatever_they_suffer_from() -> None:
+    (only_one,) = problems(around(agent(well()), groups=abandoned()))
+    assert (only_one.kind, only_one.severity, only_one.what) == ("groups_abandoned", "info", "Abandoned consumer groups: 1: billing")
+
+
+def test_one_agent_of_three_is_no_page_and_two_are() -> None:
+    def severities(*up: bool) -> list[str]:
+        agents = [agent(broker(number), name=f"a{number}", up=each) for number, each in enumerate(up, 1)]
+        return [each.severity for each in problems(around(*agents)) if each.kind == "agent_down"]
+
+    assert severities(False, True, True) == ["warning"]
+    assert severities(False, False, True) == ["critical", "critical"]
+    assert severities(False) == ["critical"]
+
+
+def test_groups_that_cannot_be_read_are_a_page_once_the_disks_are_read() -> None:
+    unread = judge_groups(replace(group().snapshot, unread={"__consumer_offsets": 3}, omitted=5), NOW_MS)
+    found = problems(around(agent(well()), groups=unread))
+    assert [(each.severity, each.topic, each.summary) for each in found] == [
+        ("critical", "", "segtail does not see everything (groups_omitted)"),
+        ("critical", "__consumer_offsets", "segtail does not see everything (groups_unread)"),
+    ]
+    assert kinds_of(around(agent(well(), catching_up=True), groups=unread)) == []

@@ -159,6 +159,7 @@ def found(
     kind: ProblemKind,
     detail: str = "",
     *,
+    severity: str = "",
     broker: int = -1,
     topic: str = "",
     partition: int = -1,
@@ -172,11 +173,15 @@ def found(
     links: Links = NO_LINKS,
     **labels: object,
 ) -> LinkedProblem:
-    """A problem of a kind; ``detail`` follows its summary, and ``labels`` are those of the summary that no field has."""
+    """A problem of a kind; ``detail`` follows its summary, and ``labels`` are those of the summary that no field has.
+
+    Args:
+        severity: "" for that of the kind.
+    """
     about = kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
     problem = Problem(
         kind=kind.name,
-        severity=kind.severity,
+        severity=severity or kind.severity,
         what=f"{about}: {detail}" if detail else about,
         summary=about,
         broker=broker,

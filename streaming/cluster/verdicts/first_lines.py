@@ -12,9 +12,7 @@ _OF_SIGHT = frozenset(
     {
         kinds.METADATA_UNREADABLE.name,
         kinds.BLIND.name,
-        kinds.GROUPS_BLIND.name,
         kinds.AGENT_DOWN.name,
-        kinds.AGENTS_DOWN.name,
         kinds.LOG_DIR_UNREADABLE.name,
         kinds.LOG_DIR_UNWATCHED.name,
         kinds.LOG_UNREADABLE.name,

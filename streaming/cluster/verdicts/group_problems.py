@@ -98,10 +98,14 @@ def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
 
 
 def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
-    """One for all of them: nobody misses what they lose."""
-    names = sorted(name for name, each in judged.usage.items() if each.use is GroupUse.ABANDONED and export.has_consumer(name))
+    """One for all of them: nobody misses what they lose. Each group's own page tells what it suffers from."""
+    names = sorted(name for name in judged.usage if _is_abandoned(judged, name) and export.has_consumer(name))
     if names:
         yield found(kinds.GROUPS_ABANDONED, format_list([format_name(each) for each in names], _MOST_NAMED), value=len(names))
+
+
+def _is_abandoned(judged: JudgedGroups, group: str) -> bool:
+    return judged.usage[group].use is GroupUse.ABANDONED
 
 
 def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:
@@ -117,7 +121,7 @@ def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_R
             by_subject.setdefault(about, []).append(row)
         without = _uncommitted(judged, verdict, waits)
         for about in by_subject.keys() | without.keys():
-            if circumstances.export.has_consumer(about.group):
+            if circumstances.export.has_consumer(about.group) and not _is_abandoned(judged, about.group):
                 those = sorted(
                     by_subject.get(about, ()), key=lambda row: (order(verdict, int(lags[row]), int(loss_ms[row])), rows.partition[row])
                 )

@@ -18,6 +18,7 @@ class ProblemKind:
 
     ``summary``: the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it. ``costs``: a sentence of the
     alert's description, "" if that has none that holds in every case.
+    ``else_severity``: the one that it has in other circumstances, which both the judge and the alert know; "" if it has none.
     """
 
     name: str
@@ -25,14 +26,15 @@ class ProblemKind:
     alert: str
     summary: str
     costs: str = ""
+    else_severity: str = ""
 
     def about(self, **labels: object) -> str:
         """The summary about one thing: names are written so that they can neither hide nor pretend anything."""
         return self.summary.format(**{label: format_name(str(value)) if label in _NAMES else value for label, value in labels.items()})
 
 
-def _kind(name: str, severity: str, alert: str, summary: str, costs: str = "") -> ProblemKind:
-    return ProblemKind(name=name, severity=severity, alert=alert, summary=summary, costs=costs)
+def _kind(name: str, severity: str, alert: str, summary: str, costs: str = "", *, else_severity: str = "") -> ProblemKind:
+    return ProblemKind(name=name, severity=severity, alert=alert, summary=summary, costs=costs, else_severity=else_severity)
 
 
 _NOT_ADVANCING = "Read_committed consumers of their partitions do not advance."
@@ -90,7 +92,9 @@ UNDER_MIN_ISR = _kind(
     "Topic {topic} has too few in-sync replicas",
     "Producers with acks=all fail there.",
 )
-GROUP_WILL_LOSE = _kind("group_will_lose", CRITICAL, "GroupWillLoseData", "Group {group} will lose records of topic {topic}")
+GROUP_WILL_LOSE = _kind(
+    "group_will_lose", CRITICAL, "GroupWillLoseData", "Group {group} will lose records of topic {topic}", else_severity=WARNING
+)
 OVERDUE = _kind(
     "transaction_overdue",
     CRITICAL,
@@ -119,11 +123,8 @@ LAGGING = _kind(
     "ObserverLagging",
     "The metrics of broker {broker} are behind its logs",
     "Its rates show backlog, and alerts about its partitions stay quiet until segtail has caught up.",
+    else_severity=WARNING,
 )
-GROUPS_BLIND = _kind(
-    "groups_blind", CRITICAL, "ObserverBlind", "segtail does not see everything ({reason})", "Alerts that need this stay quiet."
-)
-AGENTS_DOWN = _kind("agents_down", CRITICAL, "AgentDown", "segtail's agent {agent} {does}")
 GROUP_LOST = _kind("group_lost", WARNING, "GroupLostData", "Group {group} has lost records of topic {topic}")
 GROUP_HELD = _kind(
     "group_held",
@@ -196,8 +197,15 @@ SCRUB_UNREADABLE = _kind(
     "Closed segments cannot be read on broker {broker}, log dir {log_dir}",
     "The broker gets the same errors when it reads there, and gives the log dir up.",
 )
-AGENT_DOWN = _kind("agent_down", WARNING, "AgentDown", "segtail's agent {agent} {does}")
-BLIND = _kind("blind", WARNING, "ObserverBlind", "segtail does not see everything ({reason})", "Alerts that need this stay quiet.")
+AGENT_DOWN = _kind("agent_down", WARNING, "AgentDown", "segtail's agent {agent} {does}", else_severity=CRITICAL)
+BLIND = _kind(
+    "blind",
+    WARNING,
+    "ObserverBlind",
+    "segtail does not see everything ({reason})",
+    "Alerts that need this stay quiet.",
+    else_severity=CRITICAL,
+)
 LIMITS_ASSUMED = _kind(
     "limits_assumed",
     WARNING,

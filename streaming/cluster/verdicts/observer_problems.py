@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from streaming.broker.protocol.problem_json import CRITICAL, WARNING
 from streaming.broker.protocol.problems import Reason
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, found
@@ -41,7 +42,7 @@ def observer_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the watching itself."""
     many = _are_many_down(circumstances.agents)
     for agent in circumstances.agents:
-        yield from _agent(circumstances, agent, kinds.AGENTS_DOWN if many else kinds.AGENT_DOWN)
+        yield from _agent(circumstances, agent, CRITICAL if many else WARNING)
     yield from _unreadable(circumstances)
     if circumstances.live:
         yield from _lagging(circumstances)
@@ -56,7 +57,7 @@ def _are_many_down(agents: Sequence[AgentStatus]) -> bool:
     return down > MANY_DOWN * sum(len(each.brokers) or 1 for each in agents)
 
 
-def _agent(circumstances: Circumstances, agent: AgentStatus, kind: kinds.ProblemKind) -> Iterator[LinkedProblem]:
+def _agent(circumstances: Circumstances, agent: AgentStatus, severity: str) -> Iterator[LinkedProblem]:
     if agent.up or (
         agent.brokers and all(broker in circumstances.phases and not _is_there(circumstances, broker) for broker in agent.brokers)
     ):
@@ -64,8 +65,9 @@ def _agent(circumstances: Circumstances, agent: AgentStatus, kind: kinds.Problem
     is_used = not _NOT_USED.intersection(agent.problems)
     brokers = f" of broker {', '.join(map(str, agent.brokers))}" if agent.brokers else ""
     yield found(
-        kind,
+        kinds.AGENT_DOWN,
         agent.explanation.rstrip(".") or "its host is down, the agent has ended, or the network is cut",
+        severity=severity,
         broker=agent.brokers[0] if len(agent.brokers) == 1 else -1,
         agent=agent.name,
         does="does not answer" if is_used else "answers but is not used",
@@ -147,15 +149,15 @@ def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for reason, counts in (("groups_unread", snapshot.unread), ("groups_not_understood", snapshot.not_understood)):
         for topic, count in counts.items():
             if count:
-                yield _unseen(reason, kinds.GROUPS_BLIND, topic=topic, value=count, costs="What their groups will lose is not known.")
+                yield _unseen(reason, severity=CRITICAL, topic=topic, value=count, costs="What their groups will lose is not known.")
     if snapshot.omitted:
-        yield _unseen("groups_omitted", kinds.GROUPS_BLIND, value=snapshot.omitted)
+        yield _unseen("groups_omitted", severity=CRITICAL, value=snapshot.omitted)
 
 
 def _unseen(
     reason: str,
-    kind: kinds.ProblemKind = kinds.BLIND,
     *,
+    severity: str = WARNING,
     broker: int = -1,
     topic: str = "",
     agent: str = "",
@@ -163,4 +165,14 @@ def _unseen(
     costs: str = "",
 ) -> LinkedProblem:
     detail = UNKNOWN[reason].format(broker=broker, topic=format_name(topic), agent=format_name(agent), value=value).rstrip(".")
-    return found(kind, detail, broker=broker, topic=topic, agent=agent, reason=reason, holds_back=costs, links=Links(reason=reason))
+    return found(
+        kinds.BLIND,
+        detail,
+        severity=severity,
+        broker=broker,
+        topic=topic,
+        agent=agent,
+        reason=reason,
+        holds_back=costs,
+        links=Links(reason=reason),
+    )

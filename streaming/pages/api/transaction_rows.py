@@ -48,7 +48,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
                 stuck=late.stuck,
                 deadline_ms=late.deadline_ms,
                 holds_offsets=holds,
-                held_groups=waiting.readers(partition) if holds >= 0 else [],
+                held_groups=None if circumstances.groups is None else waiting.readers(partition) if holds >= 0 else [],
                 groups=committers(late, partition, waiting),
                 command=command.line,
                 no_command=command.reason,

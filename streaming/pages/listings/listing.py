@@ -23,8 +23,9 @@ class Field:
     ``heading``, ``rank``: of its column, the most important one first; "" and 0 if no table has it. ``sort``: the order in which the list
     is sorted by it unless another one is asked for, "" if it cannot be sorted by. ``key``: the letter of the heading that sorts by it in a
     terminal. ``kinds``: of the problems that its cell is about: it looks as severe as a row with one of them. ``toned``: it looks as
-    severe as a row with any other one. ``least``: columns of a terminal that it can do with, 0 if it needs all. ``choices``: its words, if
-    the list can be had with the rows that have some of them. ``cell``: makes its cell from the row, if the value alone does not say it.
+    severe as a row with any other one. ``least``: columns of a terminal that it can do with, 0 if it needs all. ``rare``:
+    lines of text do without it where no row has anything in it. ``choices``: its words, if the list can be had with the rows that have some
+    of them. ``cell``: makes its cell from the row, if the value alone does not say it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Field:
     toned: bool = False
     kinds: Collection[str] = ()
     least: int = 0
+    rare: bool = False
     choices: Collection[str] = ()
     cell: Callable[[Any, Times], Cell] | None = None
 

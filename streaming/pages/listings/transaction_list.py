@@ -15,7 +15,8 @@ def _verdict(row: TransactionRow, _: Times) -> Cell:
     return Cell(text=", ".join((row.verdict or "not known", *(["stuck"] if row.stuck else []))))
 
 
-def _groups(names: list[str]) -> Cell:
+def _groups(known: list[str] | None) -> Cell:
+    names = known or []
     return Cell(
         text=format_list([format_name(each) for each in names], MOST_NAMES) or NONE,
         groups=tuple(names[:MOST_NAMES]),
@@ -96,10 +97,11 @@ TRANSACTIONS = Listing(
         Field(
             name="held_groups",
             unit=Unit.NAMES,
-            meaning="consumer groups that do not read on because of it",
+            meaning="consumer groups that do not read on because of it; `null` where no groups are read",
             heading="Groups that wait",
             rank=11,
             least=6,
+            rare=True,
             cell=lambda row, _: _groups(row.held_groups),
         ),
         Field(
@@ -109,6 +111,7 @@ TRANSACTIONS = Listing(
             heading="Commits that wait",
             rank=12,
             least=6,
+            rare=True,
             cell=lambda row, _: _groups(row.groups),
         ),
         Field(
