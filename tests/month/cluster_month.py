@@ -25,6 +25,8 @@ from tests.view.test_transaction_columns import coordinator
 _FAILED = "up 0"
 _ANSWERED = "up 1"
 _QUERY = "segtail"
+_POLLS_S = 60
+"""So far back it is known when the agents' bytes were published, besides a lag of as much."""
 
 _COORDINATOR = Facts(configs=json.dumps({"static": {"offsets.retention.minutes": str(60 * 24 * 60)}}), replicas=(1,), isr=(1,)).encode()
 """Kafka deletes offsets after two months, so that whoever is not there any more stays for all of this one."""
@@ -131,10 +133,10 @@ class ClusterMonth:
         self._observer.know(statuses, at=now)
         self._observer.checked(now - 1)
         for each in statuses:
-            total = 1_000_000 + round(1_000 * now_s)
             if each.up:
-                self._observer.published(each.name, "j", total, now)
-                self._observer.processed(each.name, "j", total - round(1_000 * self.lag_s))
+                for ago_s in range(2 * _POLLS_S, -1, -10):  # it is polled more often than anybody looks
+                    self._observer.published(each.name, "j", _bytes_until(now_s - ago_s), now - ago_s)
+                self._observer.processed(each.name, "j", _bytes_until(now_s - self.lag_s))
         self._agent.groups_ = [each.facts() for each in self.readers.values()]
         rows = [each.row(now_s) for each in self.streams.values()]
         rows += [row(OFFSETS_TOPIC, end=1000, facts=_COORDINATOR), coordinator(*self._entries.values(), agent="a1", broker=1)]
@@ -143,3 +145,8 @@ class ClusterMonth:
 
     def _of(self, topic: str) -> list[Stream]:
         return [each for each in self.streams.values() if each.topic == topic]
+
+
+def _bytes_until(at_s: float) -> int:
+    """What an agent has published by then."""
+    return 1_000_000 + round(1_000 * at_s)

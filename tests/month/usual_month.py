@@ -34,6 +34,9 @@ def _weekly() -> Iterator[Happening]:
 def _noise(random: Random) -> Iterator[Happening]:
     yield Happening(name="scrapes fail now and then", at_s=0, lasts_s=30 * DAY, close_s=0, changes=[*_failed_scrapes(random)])
     yield Happening(name="somebody looks with a console consumer", at_s=0, lasts_s=30 * DAY, close_s=0, changes=[*_console(random)])
+    yield Happening(
+        name="groups that nobody uses", at_s=0, lasts_s=30 * DAY, close_s=0, due=[Due(alert="GroupsAbandoned", severity="info")]
+    )
     yield topic_remade(9 * DAY + 11 * HOUR, topic_of(5))
     yield reset_to_earliest(3 * DAY + 9 * HOUR, "app-000", 60)
     yield reset_to_earliest(10 * DAY + 9 * HOUR, "app-001", 40)
