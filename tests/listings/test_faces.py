@@ -80,6 +80,7 @@ VALUES: Mapping[object, Sequence[object]] = {
     bool: (False, True),
     str: NAMES,
     list[str]: ([], ["g"], ["a", "b c", "c", "d", "e"]),
+    list[str] | None: ([], ["g"], ["a", "b c", "c", "d", "e"]),
     list[float]: ([], [-1.0, 0.0, 2.5]),
     HoldingTransaction | None: (None, HoldingTransaction(producer_id=1, producer_epoch=2, first_offset=3, start_ms=4, last_append_ms=5)),
     list[Consequence]: ([], [Consequence(text="group g: held up", severity=WARNING)] * 3),

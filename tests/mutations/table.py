@@ -47,7 +47,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-lost",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="GroupVerdict.LOST: ((lost | self._remembered) & ~found.loss_doubtful) | self._lately,",
+        before="GroupVerdict.LOST: (lost & ~found.loss_doubtful) | self._lately,",
         after="GroupVerdict.LOST: (lags.below > 0) | self._lately,",
         why="Markers that were deleted would be called lost records.",
         tests=("tests/verdicts/test_group_findings.py",),

@@ -179,8 +179,8 @@ def overdue_on(*late: str) -> list[str]:
 
 def test_a_transaction_is_overdue_as_far_as_its_coordinator_is_read_and_its_log_is_not_reported_twice() -> None:
     assert overdue_on() == ["transaction_overdue"]
-    assert overdue_on("a1") == ["transaction_overdue"]  # of the coordinator
-    assert overdue_on("a2") == ["last_stable_offset_stalled"]
+    assert overdue_on("a1") == ["behind", "transaction_overdue"]  # of the coordinator
+    assert overdue_on("a2") == ["behind", "last_stable_offset_stalled"]
 
 
 def test_a_stuck_transaction_is_none_on_a_broker_whose_numbers_are_old() -> None:
@@ -189,7 +189,7 @@ def test_a_stuck_transaction_is_none_on_a_broker_whose_numbers_are_old() -> None
     def of(lag_s: float) -> list[str]:
         return kinds_in(around(agent(well()), table=table, lags={"a1": (None, lag_s)}))
 
-    assert (of(30.0), of(30.1)) == (["transaction_stuck"], [])
+    assert (of(30.0), of(30.1)) == (["transaction_stuck"], ["behind"])
 
 
 def test_logs_of_which_no_transaction_is_listed_have_a_problem_all_the_same() -> None:

@@ -10,7 +10,7 @@ from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import verdict
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
-from streaming.cluster.verdicts.waiting_groups import waiting_groups
+from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.group_snapshots import Group, snapshot_of
@@ -204,7 +204,7 @@ def test_every_consequence_has_its_root_before_it_and_every_problem_its_own_id(k
 def test_groups_that_wait_as_readers_are_distinguished_from_those_whose_commits_wait() -> None:
     pending = PendingOffset(producer_id=9, offset=41, coordinator=0, since_ms=NOW_MS - 20 * MINUTE)
     of = around(agent(well()), table=stuck(0, offsets=True), groups=groups(behind(5, pending=[pending]), waiting(0)))
-    found = waiting_groups(of.groups)
+    found = held_back_groups(of.groups)
     assert (found.readers(("orders", 0)), found.readers(("orders", 5))) == (["ledger"], [])
     assert found.committers(9, ("__consumer_offsets", 0)) == ["ledger"]
     assert (found.committers(9, ("orders", 0)), found.committers(8, ("__consumer_offsets", 0))) == ([], [])

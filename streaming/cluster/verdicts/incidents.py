@@ -1,4 +1,4 @@
-"""Problems of one cause are an incident, told by its root with its consequences.
+"""Problems of one cause are an incident: its root with its consequences.
 
 A consequence has no command of its own unless it mends what its root's
 command does not: who mends an effect has mended nothing.
@@ -18,7 +18,7 @@ from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.verdicts.links import LinkedProblem
 
 MOST_CONSEQUENCES = 100
-"""So many are told with a root."""
+"""So many are listed with a root."""
 
 _OWN_REMEDY = frozenset({kinds.HANGING.name})
 """A hanging transaction has to be ended in each of its partitions."""
@@ -26,9 +26,9 @@ _OWN_REMEDY = frozenset({kinds.HANGING.name})
 _FAR = float("inf")
 
 
-def incidents(found: Iterable[LinkedProblem], circumstances: Circumstances) -> Iterator[Problem]:
+def incidents(problems: Iterable[LinkedProblem], circumstances: Circumstances) -> Iterator[Problem]:
     """All problems, each root before its consequences: by severity, then by what is lost first, then by kind, the oldest first."""
-    every = sorted(found, key=lambda each: _place(each.problem))
+    every = sorted(problems, key=lambda each: _place(each.problem))
     roots = roots_of(every, circumstances)
     ids = _ids(every)
     following: dict[int, list[int]] = defaultdict(list)

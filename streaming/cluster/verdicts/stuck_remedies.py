@@ -25,7 +25,7 @@ _NO_COORDINATOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckTransaction:
-    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `WaitingGroups.gone_with`."""
+    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `HeldBackGroups.gone_with`."""
 
     transactional_id: str
     verdict: str

@@ -9,10 +9,10 @@ from streaming.cluster.verdicts.cases import Cases, overdue_coordinators
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
+from streaming.cluster.verdicts.held_back_groups import HeldBackGroups, held_back_groups
 from streaming.cluster.verdicts.links import LinkedProblem, Links, TopicPartition, partitions_of
 from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_of
 from streaming.cluster.verdicts.transaction_causes import transaction_causes
-from streaming.cluster.verdicts.waiting_groups import WaitingGroups, waiting_groups
 from streaming.cluster.view.open_list import Late
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.formats.names import OFFSETS_TOPIC
@@ -23,7 +23,7 @@ _MOST_NAMED = 5
 
 def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
-    judged, waiting = transaction_causes(circumstances).judged, waiting_groups(circumstances.groups)
+    judged, waiting = transaction_causes(circumstances).judged, held_back_groups(circumstances.groups)
     overdue: dict[int, list[Late]] = {}
     for late, kind in judged:
         if kind is kinds.OVERDUE:
@@ -45,7 +45,7 @@ def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -
             yield from _stalled(circumstances, each, reported)
 
 
-def command_of(circumstances: Circumstances, late: Late, waiting: WaitingGroups) -> Command:
+def command_of(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -> Command:
     """The command that aborts a transaction if it hangs, and ends it if it is stuck; else the one that asks its coordinator, or the reason
     why there is none.
 
@@ -76,7 +76,7 @@ def described(circumstances: Circumstances, late: Late) -> str:
     )
 
 
-def _remedy(circumstances: Circumstances, late: Late, waiting: WaitingGroups) -> Remedy:
+def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -> Remedy:
     stuck = StuckTransaction(
         transactional_id=late.transactional_id,
         verdict=late.verdict,
@@ -86,7 +86,7 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: WaitingGroups) ->
     return remedy_of(stuck, circumstances.commands, circumstances.now_ms)
 
 
-def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: WaitingGroups) -> LinkedProblem:
+def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: HeldBackGroups) -> LinkedProblem:
     end = "no coordinator will end it" if kind is kinds.HANGING else _remedy(circumstances, late, waiting).advice
     partition = int(circumstances.view.logs["partition"][late.log])
     detail = f"{partitions_named([partition])}, {described(circumstances, late)}; {end}"
@@ -110,12 +110,12 @@ def _by_topic(circumstances: Circumstances, cases: Cases, without: Collection[in
     yield from topics.items()
 
 
-def committers(late: Late, partition: TopicPartition, waiting: WaitingGroups) -> list[str]:
+def committers(late: Late, partition: TopicPartition, waiting: HeldBackGroups) -> list[str]:
     """The groups whose commits wait for a transaction, as far as they are known."""
     return sorted({*late.groups, *waiting.committers(late.producer_id, partition)})
 
 
-def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartition, waiting: WaitingGroups) -> str:
+def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartition, waiting: HeldBackGroups) -> str:
     held, size = circumstances.view.logs.held_by(late), int(circumstances.view.logs["last_stable_offset_lag_bytes"][late.log])
     parts = []
     if held > 0:
@@ -131,7 +131,7 @@ def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartit
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _overdue(circumstances: Circumstances, of_producer: list[Late], waiting: WaitingGroups) -> LinkedProblem:
+def _overdue(circumstances: Circumstances, of_producer: list[Late], waiting: HeldBackGroups) -> LinkedProblem:
     """One transaction in all of its partitions, about the one that holds back most."""
     late = max(of_producer, key=circumstances.view.logs.held_by)
     others = [_place(circumstances, each) for each in of_producer if each is not late]
@@ -155,7 +155,7 @@ def _found(
     late: Late,
     kind: kinds.ProblemKind,
     detail: str,
-    waiting: WaitingGroups,
+    waiting: HeldBackGroups,
     partitions: frozenset[TopicPartition] = frozenset(),
 ) -> LinkedProblem:
     logs = circumstances.view.logs

@@ -7,8 +7,8 @@ import numpy as np
 from streaming.broker.protocol.listing_json import TransactionPage, TransactionRow
 from streaming.cluster.verdicts.cases import transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.verdicts.transaction_problems import command_of, committers
-from streaming.cluster.verdicts.waiting_groups import waiting_groups
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
@@ -28,7 +28,7 @@ def transaction_page(look: Look, circumstances: Circumstances, request: PageRequ
 
 def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
     """Some of the rows."""
-    rows, waiting = [], waiting_groups(circumstances.groups)
+    rows, waiting = [], held_back_groups(circumstances.groups)
     for late in some:
         command, holds = command_of(circumstances, late, waiting), circumstances.view.logs.held_by(late)
         partition = look.topics[late.log], int(look.partitions[late.log])

@@ -1,5 +1,7 @@
 """The list of open transactions."""
 
+from collections.abc import Sequence
+
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.common.formatting import NONE, format_list, format_name, format_word
 from streaming.pages.listings.list_cells import MOST_NAMES, Cell, Times, Unit
@@ -15,8 +17,7 @@ def _verdict(row: TransactionRow, _: Times) -> Cell:
     return Cell(text=", ".join((row.verdict or "not known", *(["stuck"] if row.stuck else []))))
 
 
-def _groups(known: list[str] | None) -> Cell:
-    names = known or []
+def _groups(names: Sequence[str]) -> Cell:
     return Cell(
         text=format_list([format_name(each) for each in names], MOST_NAMES) or NONE,
         groups=tuple(names[:MOST_NAMES]),
@@ -102,7 +103,7 @@ TRANSACTIONS = Listing(
             rank=11,
             least=6,
             rare=True,
-            cell=lambda row, _: _groups(row.held_groups),
+            cell=lambda row, _: _groups(row.held_groups or ()),
         ),
         Field(
             name="groups",

@@ -13,7 +13,7 @@ from streaming.kafka.formats.names import OFFSETS_TOPIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingGroups:
+class HeldBackGroups:
     """Names of groups, each set of them sorted where it is asked for.
 
     ``held``: by the partition whose last stable offset holds them up. ``committing``: by the producer and the partition of
@@ -41,10 +41,10 @@ class WaitingGroups:
         return sorted(groups) if groups <= self.deserted else []
 
 
-def waiting_groups(judged: JudgedGroups | None) -> WaitingGroups:
+def held_back_groups(judged: JudgedGroups | None) -> HeldBackGroups:
     """Those of a round; none if nothing is known of groups."""
     if judged is None:
-        return WaitingGroups()
+        return HeldBackGroups()
     rows, logs = judged.snapshot.rows, judged.snapshot.logs
     held: dict[TopicPartition, set[str]] = {}
     for row in np.flatnonzero(judged.commits.severity[GroupVerdict.HELD] != ABSENT).tolist():
@@ -54,4 +54,4 @@ def waiting_groups(judged: JudgedGroups | None) -> WaitingGroups:
     for each in judged.snapshot.pending:
         committing.setdefault((each.producer_id, each.coordinator), set()).add(each.group)
     deserted = frozenset(name for name, facts in judged.snapshot.groups.items() if facts.members == 0)
-    return WaitingGroups(held=held, committing=committing, deserted=deserted)
+    return HeldBackGroups(held=held, committing=committing, deserted=deserted)
