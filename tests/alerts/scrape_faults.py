@@ -50,8 +50,14 @@ def away(after: int) -> Changed:
 
 
 def with_faults(case: Mapping[str, Any], changed: Changed) -> list[dict[str, str]]:
-    """The series of a case, each changed so."""
-    return [each | {"values": " ".join(changed(expanded(str(each["values"]))))} for each in case["input_series"]]
+    """The series of a case, each changed so, and what Prometheus says of the scrapes."""
+    series = [each | {"values": " ".join(changed(expanded(str(each["values"]))))} for each in case["input_series"]]
+    scrapes = [
+        "0" if each in ("stale", "_") else "1" for each in changed(["1"] * max(len(expanded(str(each["values"]))) for each in series))
+    ]
+    targets = sorted({found[0] for each in series if (found := re.search(r'job="[^"]*",instance="[^"]*"', each["series"]))})
+    known = {each["series"] for each in series}
+    return series + [{"series": name, "values": " ".join(scrapes)} for target in targets if (name := f"up{{{target}}}") not in known]
 
 
 def with_twin(case: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -84,6 +84,8 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
         "severity": "critical",
         "since_ms": 1795143131813 - 3,
         "command": "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition 2 --start-offset 6",
+        "deadline_ms": None,
+        "held_groups": None,
         "groups": [],
     }
     assert (found[0]["transactional_id"], found[0]["coordinator_state"]) == (None, None)

@@ -70,7 +70,7 @@ def test_what_a_group_has_lost_is_shown_for_a_day_after_it_has_gone_on() -> None
     assert text.startswith("within the last 24 hours 2 records were deleted unread, last at ")
     assert text.endswith("; it has gone on behind them")
     job.round(900)
-    assert [(verdict, severity) for verdict, severity, _ in verdicts(job)] == [("lost", "info")]
+    assert [(verdict, severity) for verdict, severity, _ in verdicts(job)] == [("lost", "warning")]
     job.round(DAY_SECONDS - 915)
     assert lately(job) == (2, 0, first_ms)
     assert [verdict for verdict, _, _ in verdicts(job)] == ["lost"]

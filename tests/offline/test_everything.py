@@ -1,5 +1,6 @@
 """Log dirs of real clusters, read once for all that a job serves: the same as the commands say that read them for one thing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ def read(of: Frozen) -> State:
 def test_one_reading_says_what_each_command_says(cluster: Frozen) -> None:
     found, now_ms = read(cluster), cluster.frozen_ms + LATER_MS
     transactions = found.transactions("limit=1000")
-    assert transactions.rows == opened(cluster.log_dirs, Settings(), now_ms).transactions
+    without_groups = [replace(each, held_groups=None) for each in transactions.rows]  # who reads transactions alone reads no groups
+    assert without_groups == opened(cluster.log_dirs, Settings(), now_ms).transactions
     assert found.retention("limit=1000&sort=topic").rows == kept(cluster.log_dirs, Settings(), now_ms).rows
     alone = detailed(read_groups(open_log_dirs(cluster.log_dirs), (), Settings(), now_ms))
     assert [found.group(each.summary.group) for each in alone.groups] == [*alone.groups]

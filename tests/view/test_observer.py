@@ -167,7 +167,6 @@ def test_thresholds_are_reported_by_their_unit() -> None:
     thresholds = [
         Threshold(name="trigger", unit="seconds", value=0.0),
         Threshold(name="full", unit="ratio", value=0.8),
-        Threshold(name="journal_max_bytes", unit="bytes", value=2**30),
     ]
     observer = Observer(query="q", versions=Versions(segtail="1", spark="4", python="3"), thresholds=thresholds)
     for each in thresholds:
