@@ -136,7 +136,7 @@ def test_on_a_terminal_it_opens_on_what_is_wrong_and_q_ends_it(tmp_path: Path) -
     command = [sys.executable, "-m", "streaming.terminal.cli", "demo", "--listen", "127.0.0.1:0"]
     environ = job_environment.of_command(["demo"]) | {"TMPDIR": str(scratch), MARK: str(scratch)}
     with screens.terminal(command, columns=150, lines=40, **environ) as shown:
-        shown.see("Stuck transactions in topic payments", "Group invoice-mailer waits", "Retention of topic mobile.events is blocked")
+        shown.see("Stuck transactions in topic payments", "Hanging transactions in topic invoices", "topic mobile.events")
         shown.press("q")
         assert shown.ended() == 0
         assert shown.is_ordinary

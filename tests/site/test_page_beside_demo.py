@@ -44,7 +44,8 @@ def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Br
     browser.find("#transactions button").click()
     browser.wait_for("window.copied")
     copied = str(browser.run("return window.copied"))
-    assert copied == "kafka-transactions.sh --bootstrap-server 127.0.0.1:9092 describe --transactional-id billing-batch"
+    assert copied.startswith("kafka-transactions.sh --bootstrap-server 127.0.0.1:9092 ")
+    assert copied.endswith(" billing-batch")  # which of its commands depends on how near its timeout is
     assert browser.console() == []
 
 

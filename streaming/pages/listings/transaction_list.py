@@ -33,7 +33,7 @@ TRANSACTIONS = Listing(
     name="transactions",
     noun="transaction",
     row=TransactionRow,
-    off_page=("coordinator_state", "broker", "first_offset"),
+    off_page=("coordinator_state", "broker", "first_offset", "producer_id"),
     default="start_ms",
     fields=(
         broker_field(10),
