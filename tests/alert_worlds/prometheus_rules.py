@@ -17,6 +17,7 @@ from prometheus_client.samples import Sample
 
 from tests.alert_worlds.worlds import NOW, World
 from tests.alerts.rendering import CONF
+from tests.alerts.shortening import seconds_of
 from tests.tools import require_tool
 
 STEP_S = 300
@@ -120,11 +121,6 @@ def _recorded(names: Container[str]) -> list[dict[str, Any]]:
     """The groups of recording rules with these names."""
     groups = [group for path in sorted((CONF / "rules").glob("*.yaml")) for group in yaml.safe_load(path.read_text())["groups"]]
     return [group for group in groups if any(rule["record"] in names for rule in group["rules"])]
-
-
-def seconds_of(duration: str) -> int:
-    """A duration as Prometheus writes it."""
-    return sum(int(number) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[unit] for number, unit in re.findall(r"(\d+)([smhd])", duration))
 
 
 def _evaluated_s(alert: str, rule: Mapping[str, Any]) -> int:

@@ -15,8 +15,9 @@ from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.rules.cleaning import LONG_MS
 from tests.alert_worlds.comparing import SUBJECTS, compare
 from tests.alert_worlds.group_worlds import group_world
-from tests.alert_worlds.prometheus_rules import recorded_rules, rule_of, seconds_of
+from tests.alert_worlds.prometheus_rules import recorded_rules, rule_of
 from tests.alert_worlds.worlds import world
+from tests.alerts.shortening import seconds_of
 from tests.tables import each_row
 
 GROUP_KINDS = {kind.name for kind in KINDS if kind.name.startswith("group")}

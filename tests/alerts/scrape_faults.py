@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tests.alerts.shortening import seconds_of
+
 FAILS = 5
 """One scrape of so many fails."""
 
@@ -66,14 +68,9 @@ def with_twin(case: Mapping[str, Any]) -> list[dict[str, str]]:
     return [*case["input_series"], *(each for each in twins if 'instance="twin"' in each["series"])]
 
 
-def minutes(time: str) -> int:
-    """A time of a case, in whole minutes."""
-    return sum(int(number) * {"s": 0, "m": 1, "h": 60, "d": 1440}[unit] for number, unit in re.findall(r"(\d+)([smhd])", str(time)))
-
-
 def firing_cases(cases: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, int]]:
     """The cases with a scrape each minute in which an alert fires, each with the first minute of that, and how many alerts fire then."""
     for case in cases:
         fires = next((each for each in case["alert_rule_test"] if each.get("exp_alerts")), None)
         if case["interval"] == "1m" and fires is not None:
-            yield case, minutes(fires["eval_time"]), len(fires["exp_alerts"])
+            yield case, seconds_of(str(fires["eval_time"])) // 60, len(fires["exp_alerts"])

@@ -31,13 +31,22 @@ KEPT_OPTIONS = frozenset({"ahead_limit"})
 
 def shorten_duration(text: str, factor: int) -> str:
     """A duration as Prometheus writes it, to the millisecond; what is not 0 stays above 0."""
-    whole = sum(int(number) * _MILLISECONDS[unit] for number, unit in _PART.findall(text))
+    whole = _milliseconds_of(text)
     short = max(round(Fraction(whole, factor)), 1) if whole else 0
     parts = []
     for unit in ("h", "m", "s", "ms"):
         number, short = divmod(short, _MILLISECONDS[unit])
         parts += [f"{number}{unit}"] if number else []
     return "".join(parts) or "0s"
+
+
+def seconds_of(duration: str) -> int:
+    """A duration as Prometheus writes it, in whole seconds."""
+    return _milliseconds_of(duration) // 1000
+
+
+def _milliseconds_of(duration: str) -> int:
+    return sum(int(number) * _MILLISECONDS[unit] for number, unit in _PART.findall(duration))
 
 
 def shorten_expression(expression: str, factor: int) -> str:

@@ -13,6 +13,7 @@ from streaming.cluster.view.thresholds import thresholds
 from streaming.common.definitions.sections import METRICS
 from streaming.common.settings import Settings
 from tests.alerts.rendering import CONF
+from tests.alerts.shortening import seconds_of
 from tests.tools import require_tool
 
 ALERTS = sorted((CONF / "alerts").glob("*.yaml"))
@@ -124,17 +125,13 @@ def test_rules_aggregate_without_naming_the_labels_that_stay() -> None:
 
 def test_what_waits_for_minutes_does_not_begin_again_at_a_failed_scrape() -> None:
     """Of all that is compared, the last value within three minutes counts: a scrape that fails ends no series that is waited for."""
-    waiting = [path for path in ALERTS if _waits(path) >= 5 * 60 and path.stem != "ObserverDown"]  # which is about scrapes themselves
+    waiting = [
+        path for path in ALERTS if seconds_of(_alert(path).get("for", "0s")) >= 5 * 60 and path.stem != "ObserverDown"
+    ]  # which is about scrapes themselves
     assert len(waiting) > 10
     assert {path.stem: found for path in waiting if (found := _instant(_alert(path)["expr"]) - _bridged(_alert(path)["expr"]))} == {
         "LogDirUnreadable": {"segtail_log_dir_capacity_bytes", "segtail_log_dir_checkpoint_timestamp_seconds"}  # what must not be there
     }
-
-
-def _waits(path: Path) -> int:
-    return sum(
-        int(number) * {"s": 1, "m": 60, "h": 3600}[unit] for number, unit in re.findall(r"(\d+)([smh])", _alert(path).get("for", "0s"))
-    )
 
 
 def _bridged(expression: str) -> set[str]:

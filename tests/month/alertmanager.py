@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from tests.alert_worlds.prometheus_rules import seconds_of
 from tests.alerts.rendering import CONF
+from tests.alerts.shortening import seconds_of
 from tests.month.rule_run import Firing, Labels
 
 _DEFAULTS = {"group_wait": "30s", "group_interval": "5m", "repeat_interval": "4h"}

@@ -1,7 +1,7 @@
 """Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -202,9 +202,10 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
     partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]
     more = f"; likewise {partitions_named(sorted(partitions[1:]))}" if len(partitions) > 1 else ""
     command = Command(finding.command, finding.no_command)
-    problem = found(
+    return found(
         kind,
         f"{partitions_named(partitions[:1])}, {finding.text.rstrip('.')}{more}",
+        severity=judgements[0].word,
         broker=first.broker,
         topic=about.topic,
         partition=only(partitions),
@@ -215,7 +216,6 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         command=command if command != Command() else circumstances.commands.why(about.group),
         links=Links(partitions=partitions_of(about.topic, partitions), producer=about.producer, waits=about.waits),
     )
-    return replace(problem, problem=replace(problem.problem, severity=judgements[0].word))
 
 
 def _deadline_ms(judged: JudgedGroups, each: _Rows) -> int:

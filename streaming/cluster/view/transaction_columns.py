@@ -126,7 +126,7 @@ def coordinator_view(
         pa.concat_tables([newest(()), *(table for table, _, _ in found)]),
         complete=complete,
         current=current,
-        ahead_ms=np.array([clocks_ahead_ms.get(broker, 0) for broker in brokers.tolist()], np.int64),
+        ahead_ms=np.array([clocks_ahead_ms.get(broker, 0) for broker in brokers.tolist()], np.int64) if clocks_ahead_ms else None,
     )
     overdue = {broker: 0 for _, readable, broker in found if readable}
     for broker in brokers[coordinators.item[_overdue(coordinators, now_ms)]].tolist():
