@@ -49,7 +49,7 @@ def test_somebody_gets_what_is_due(verdict: Verdict, happenings: list[Happening]
 
 def test_what_is_due_in_a_month_are_alerts_that_there_are() -> None:
     """One that was given up is named by nobody: the month would wait for it."""
-    assert {due.alert for _, due in required(month(Random(0)))} <= alerts().keys()
+    assert {due.alert for each in month(Random(0)) for due in each.due} <= alerts().keys()
 
 
 def test_what_happens_in_a_month_is_over_within_it() -> None:

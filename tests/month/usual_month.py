@@ -269,10 +269,7 @@ def exactly_once_dies(at_s: float, name: str, topic: str) -> Happening:
             Due(alert="TransactionStuck", severity=CRITICAL, labels=(("topic", topic),), within_s=45 * MINUTE),
             Due(alert="LastStableOffsetStalled", severity=WARNING, labels=(("topic", topic),)),
             Due(alert="GroupHeldUp", severity=WARNING, labels=(("topic", topic),)),
-            *(
-                Due(alert=alert, severity=WARNING, labels=own)
-                for alert in ("GroupHeldUp", "GroupPendingCommits", "GroupStopped", "GroupWillLoseData")
-            ),
+            *(Due(alert=alert, severity=WARNING, labels=own) for alert in ("GroupHeldUp", "GroupStopped", "GroupWillLoseData")),
         ],
     )
 

@@ -11,7 +11,7 @@ from tests.alerts.monitoring import Monitoring, Page, free_addresses, monitoring
 from tests.alerts.rendering import Addresses
 from tests.alerts.shortening import shortened_options
 from tests.broker.kafka import CONTROLLER_ID, Kafka
-from tests.operations.recording import ALWAYS, Recorder
+from tests.operations.recording import Recorder
 from tests.operations.scrapes import CONTENT_TYPE, Scrapes
 from tests.operations.traffic import AUDIT, READERS, Traffic
 from tests.ports import free_ports
@@ -136,7 +136,7 @@ class Cluster:
 
     def calm(self) -> bool:
         """Whether nothing fires, and nothing is about to."""
-        return not self.monitoring.firing() - ALWAYS and not self.recorder.pending()
+        return self.recorder.calm()
 
     def _agent(self, host: int) -> Service:
         dirs = ",".join(map(str, self.kafka.broker(host).log_dirs))
@@ -173,7 +173,7 @@ def cluster(directory: Path, factor: int, *, combined: bool = False) -> Iterator
     directory.mkdir(exist_ok=True)
     with ExitStack() as stack:
         made = Cluster(directory, factor, stack, combined=combined)
-        until("nothing fires", _lasting(made.calm), saw=lambda: (made.monitoring.firing(), made.recorder.pending()))
+        until("nothing fires", _lasting(made.calm), saw=lambda: (made.recorder.firing(), made.recorder.pending()))
         yield made
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from confluent_kafka import KafkaException
 
 from tests.limits import SECONDS
 from tests.operations.cluster import Cluster
-from tests.operations.recording import Alert, Changes
+from tests.operations.recording import Alert, Changes, Recorder
 from tests.operations.table import Row, of_document
 from tests.processes import until
 
@@ -34,6 +35,14 @@ class Step:
 
 Event = Callable[[Cluster], Iterator[Step]]
 """Does something, yields the step that describes it, and goes on when its alerts were compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicEvent:
+    """One that concerns some topics alone: others may happen at the same time. ``topics``: what all of its alerts are about."""
+
+    event: Event
+    topics: frozenset[str]
 
 
 _FAILURES = (AssertionError, OSError, subprocess.SubprocessError, KafkaException)
@@ -78,37 +87,73 @@ def run_events(make: Callable[[], AbstractContextManager[Cluster]], events: Mapp
                 yield Outcome(name=waiting.pop(0), seconds=time.monotonic() - began, problems=[f"not run: {_words(error)}"])
 
 
+BESIDE = "what nobody did"
+"""Alerts about none of the topics of events that happen at the same time."""
+
+
+def run_beside(make: Callable[[], AbstractContextManager[Cluster]], events: Mapping[str, TopicEvent]) -> Iterator[Outcome]:
+    """Events of different topics at the same time, each at its own pace, as each ends; at last what fired about no topic of theirs."""
+    began = time.monotonic()
+    try:
+        with make() as cluster:
+            yield from _run_all(cluster, events)
+    except _FAILURES as error:
+        yield Outcome(name=BESIDE, seconds=time.monotonic() - began, problems=[f"gave up: {_words(error)}"])
+
+
+def _run_all(cluster: Cluster, events: Mapping[str, TopicEvent]) -> Iterator[Outcome]:
+    topics = frozenset().union(*(each.topics for each in events.values()))
+    others, began = cluster.recorder.only(lambda topic: topic not in topics), time.monotonic()
+    others.begin()
+    with ThreadPoolExecutor(len(events)) as threads:
+        for future in as_completed([threads.submit(_run_alone, cluster, name, each) for name, each in events.items()]):
+            yield future.result()
+    nothing = Row(event=BESIDE, step="", fires=frozenset(), muted=frozenset(), resolves=frozenset())
+    yield Outcome(name=BESIDE, seconds=time.monotonic() - began, problems=differences(nothing, others.changes()))
+
+
+def _run_alone(cluster: Cluster, name: str, event: TopicEvent) -> Outcome:
+    began = time.monotonic()
+    try:
+        problems = run_together(cluster, {name: event.event}, cluster.recorder.only(lambda topic: topic in event.topics))
+    except GaveUpError as error:
+        problems = error.problems
+    return Outcome(name=name, seconds=time.monotonic() - began, problems=problems)
+
+
 def run_event(cluster: Cluster, name: str, event: Event) -> list[str]:
     """What differs from the document, in words: nothing if all is as it says."""
-    return run_together(cluster, {name: event})
+    return run_together(cluster, {name: event}, cluster.recorder)
 
 
-def run_together(cluster: Cluster, events: Mapping[str, Event]) -> list[str]:
+def run_together(cluster: Cluster, events: Mapping[str, Event], recorder: Recorder) -> list[str]:
     """The same of events that happen at the same time, step by step: what fires is what all of their rows say."""
     problems: list[str] = []
     taken: list[tuple[str, str]] = []
     try:
-        _take_steps(cluster, events, problems, taken)
+        _take_steps(cluster, recorder, events, problems, taken)
     except _FAILURES as error:
         after = f"after the step {taken[-1][1]!r}" if taken else "before its first step"
         raise GaveUpError([*problems, f"{', '.join(events)}: gave up {after}: {_words(error)}"]) from error
     return problems
 
 
-def _take_steps(cluster: Cluster, events: Mapping[str, Event], problems: list[str], taken: list[tuple[str, str]]) -> None:
+def _take_steps(
+    cluster: Cluster, recorder: Recorder, events: Mapping[str, Event], problems: list[str], taken: list[tuple[str, str]]
+) -> None:
     """Puts what differs into ``problems``, and each step that was taken into ``taken``, as it is so."""
     whole = ", ".join(events)
     expected = {(row.event, row.step): row for row in of_document() if row.event in events}
-    until(f"nothing fires before {whole}", cluster.calm, saw=lambda: (cluster.monitoring.firing(), cluster.recorder.pending()))
-    cluster.recorder.begin()
+    until(f"nothing fires before {whole}", recorder.calm, saw=lambda: (recorder.firing(), recorder.pending()))
+    recorder.begin()
     for steps in zip(*(event(cluster) for event in events.values()), strict=True):
         taken += [(name, step.name) for name, step in zip(events, steps, strict=True)]
         row = union([expected[key] for key in taken[-len(steps) :]])
-        found = watch(cluster, row, max(step.minutes for step in steps))
+        found = watch(recorder, row, max(step.minutes for step in steps) * 60 / cluster.factor)
         hosts = tuple(host for step in steps for host in step.hosts)
-        wrong = (*differences(row, found), *strangers(cluster.recorder.alerts(), hosts))
+        wrong = (*differences(row, found), *strangers(recorder.alerts(), hosts))
         problems += [f"{row.event}: {row.step}: {each}" for each in wrong]
-        cluster.recorder.begin()
+        recorder.begin()
     if sorted(taken) != sorted(expected):
         problems.append(f"{whole}: the steps are {taken}, the document has {list(expected)}")
 
@@ -124,16 +169,15 @@ def union(rows: Sequence[Row]) -> Row:
     )
 
 
-def watch(cluster: Cluster, row: Row, minutes: float) -> Changes:
-    """Look until all is there that the row names and nothing is about to fire, for a least time; brokers and jobs may start in it."""
+def watch(recorder: Recorder, row: Row, least: float) -> Changes:
+    """Look until all is there that the row names and nothing is about to fire, for some seconds at least: brokers may start in them."""
     began = time.monotonic()
-    least = minutes * 60 / cluster.factor
     while True:
-        found = cluster.recorder.changes()
+        found = recorder.changes()
         elapsed = time.monotonic() - began
         if elapsed > least + SECONDS:
             return found
-        if elapsed > least and not differences(row, found) and not cluster.recorder.pending():
+        if elapsed > least and not differences(row, found) and not recorder.pending():
             return found
         if elapsed > least + SECONDS / 2 and (found.fires | found.muted) - row.fires - row.muted:
             return found  # what should not have fired will not go unfired

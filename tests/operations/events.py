@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from tests.broker.clients import delete_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID
 from tests.operations import actions, group_events
 from tests.operations.cluster import HOSTS, NEWCOMER, Cluster
-from tests.operations.day import Event, Step
+from tests.operations.day import Event, Step, TopicEvent
 from tests.operations.traffic import AUDIT, PAYMENTS
 from tests.soak.services import AGENT, ALL
 
@@ -212,15 +213,21 @@ EVENTS: Mapping[str, Event] = {
     "Scrapes fail": scrapes_fail,
     "Twins": twins,
     "Segtail is deployed three times": segtail_deployed_again_and_again,
-    "Consumers are deployed": group_events.consumers_deployed,
-    "Groups that are thrown away": group_events.groups_thrown_away,
-    "A job that runs every half hour": group_events.job_each_half_hour,
-    "A poison pill": group_events.poison_pill,
-    "A group reads from earliest": group_events.read_from_earliest,
-    "A consumer is slower than its producer": group_events.slow_consumer,
-    "An application with exactly-once dies": group_events.exactly_once_dies,
-    "A Flink job restarts": group_events.flink_restarts,
 }
+
+BESIDE: Mapping[str, TopicEvent] = {
+    "Consumers are deployed": TopicEvent(event=group_events.consumers_deployed, topics=frozenset({"deployed"})),
+    "Groups that are thrown away": TopicEvent(event=group_events.groups_thrown_away, topics=frozenset({"looked-at"})),
+    "A job that runs every half hour": TopicEvent(event=group_events.job_each_half_hour, topics=frozenset({"batches"})),
+    "A poison pill": TopicEvent(event=group_events.poison_pill, topics=frozenset({"pills"})),
+    "A group reads from earliest": TopicEvent(event=group_events.read_from_earliest, topics=frozenset({"history"})),
+    "A consumer is slower than its producer": TopicEvent(event=group_events.slow_consumer, topics=frozenset({"overtaken"})),
+    "An application with exactly-once dies": TopicEvent(
+        event=group_events.exactly_once_dies, topics=frozenset({"eos-in", "eos-out", OFFSETS_TOPIC})
+    ),
+    "A Flink job restarts": TopicEvent(event=group_events.flink_restarts, topics=frozenset({"sink"})),
+}
+"""Those of groups and their transactions, which happen at the same time: an hourly job has to be watched for hours."""
 
 COMBINED: Mapping[str, Event] = {"The quorum is lost with its hosts": quorum_lost_with_its_hosts}
 """Those of a cluster whose three brokers are controllers as well."""

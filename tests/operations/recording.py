@@ -1,7 +1,7 @@
 """What fired, who was reported and what resolved between two moments, as Prometheus and Alertmanager have it."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.alerts.monitoring import Monitoring, Page
@@ -63,14 +63,20 @@ class Recorder:
 
     Args:
         pages: everything that Alertmanager has sent, which grows.
+        minds: by an alert's topic, empty if it has none, whether it is looked at.
     """
 
-    def __init__(self, monitoring: Monitoring, pages: Sequence[Page]) -> None:
+    def __init__(self, monitoring: Monitoring, pages: Sequence[Page], minds: Callable[[str], bool] = lambda _: True) -> None:
         self._monitoring = monitoring
         self._pages = pages
+        self._minds = minds
         self._since = time.time()
         self._seen = 0
         self._reported_before: frozenset[Labels] = frozenset()
+
+    def only(self, minds: Callable[[str], bool]) -> "Recorder":
+        """Another one, of alerts about some topics alone."""
+        return Recorder(self._monitoring, self._pages, minds)
 
     def begin(self) -> None:
         """What was before counts no longer, but for what somebody was reported and what has not resolved since."""
@@ -83,7 +89,8 @@ class Recorder:
         self._reported_before = frozenset(waiting & firing)
 
     def changes(self) -> Changes:
-        reported = [_labels(page.labels) for page in self._pages[self._seen :] if page.status == "firing"]
+        pages = [page for page in self._pages[self._seen :] if page.status == "firing"]
+        reported = [_labels(page.labels) for page in pages if self._minds(page.labels.get("topic", ""))]
         return changed(self.alerts(), reported, self._reported_before)
 
     def alerts(self) -> list[Alert]:
@@ -93,13 +100,28 @@ class Recorder:
         start = now - steps * STEP_SECONDS
         return [
             alert_of(_labels(labels), {round((each - start) / STEP_SECONDS) for each in times}, steps)
-            for labels, times in self._monitoring.states("firing", start, now, STEP_SECONDS)
+            for labels, times in self._states("firing", start, now, STEP_SECONDS)
         ]
+
+    def firing(self) -> set[str]:
+        """What fires now, but for what always does."""
+        return self._now("firing") - ALWAYS
 
     def pending(self) -> set[str]:
         """What may fire soon."""
+        return self._now("pending")
+
+    def calm(self) -> bool:
+        """Whether nothing fires, and nothing is about to."""
+        return not self.firing() and not self.pending()
+
+    def _now(self, state: str) -> set[str]:
         now = time.time()
-        return {labels["alertname"] for labels, _ in self._monitoring.states("pending", now, now, 1)}
+        return {labels["alertname"] for labels, _ in self._states(state, now, now, 1)}
+
+    def _states(self, state: str, start: float, end: float, step: float) -> list[tuple[dict[str, str], list[float]]]:
+        found = self._monitoring.states(state, start, end, step)
+        return [(labels, times) for labels, times in found if self._minds(labels.get("topic", ""))]
 
 
 def alert_of(labels: Labels, firing: set[int], last: int) -> Alert:

@@ -31,4 +31,4 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_what_fires_is_what_the_document_says(running: Cluster) -> None:
-    assert run_together(running, {name: EVENTS[name] for name in SHORT}) == []
+    assert run_together(running, {name: EVENTS[name] for name in SHORT}, running.recorder) == []

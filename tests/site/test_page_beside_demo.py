@@ -50,7 +50,7 @@ def test_the_stuck_transaction_is_seen_opened_and_its_command_copied(browser: Br
 
 
 def test_within_the_same_minute_all_else_that_is_wrong_there_is_seen(browser: Browser) -> None:
-    see(browser, "Group ledger waits for an open transaction")
+    see(browser, "group ledger in payments-2: held up")
     see(browser, "Retention of topic mobile.events is blocked")
     see(browser, "Hanging transactions in topic invoices")
     assert browser.console() == []

@@ -6,17 +6,21 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from streaming.common.units import parse_size
 from tests.bench.table import show
 from tests.operations.cluster import Cluster, cluster
-from tests.operations.day import run_events
-from tests.operations.events import COMBINED, EVENTS
+from tests.operations.day import Outcome, run_beside, run_events
+from tests.operations.events import BESIDE, COMBINED, EVENTS
 from tests.soak import beside, fleet, kills, moving, sampling, steady
+
+_Taken = TypeVar("_Taken")
 
 PARTS = ("steady", "beside", "kills", "operations", "groups")
 
@@ -137,19 +141,27 @@ def _beside(directory: Path, given: argparse.Namespace) -> Sequence[str]:
 
 def _operations(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     rows, problems = [], []
-    for combined, events in ((False, EVENTS), (True, COMBINED)):
-        taken = {name: event for name, event in events.items() if given.events.search(name)}
-        numbers = count(1)
-
-        def make(combined: bool = combined, numbers: Iterator[int] = numbers) -> AbstractContextManager[Cluster]:
-            return cluster(directory / f"{'combined' if combined else 'apart'}-{next(numbers)}", given.factor, combined=combined)
-
-        for each in run_events(make, taken):
-            problems += each.problems
-            rows.append((each.name, f"{each.seconds:.0f}", "; ".join(each.problems).replace(f"{each.name}: ", "") or "as documented"))
-            print(*rows[-1], sep=": ", flush=True)
+    for each in _outcomes(directory, given):
+        problems += each.problems
+        rows.append((each.name, f"{each.seconds:.0f}", "; ".join(each.problems).replace(f"{each.name}: ", "") or "as documented"))
+        print(*rows[-1], sep=": ", flush=True)
     show(f"what fired in a day of operations, all times of alerts divided by {given.factor}", ("event", "s", ""), rows)
     return problems
+
+
+def _outcomes(directory: Path, given: argparse.Namespace) -> Iterator[Outcome]:
+    numbers = count(1)
+
+    def make(*, combined: bool = False) -> AbstractContextManager[Cluster]:
+        return cluster(directory / f"cluster-{next(numbers)}", given.factor, combined=combined)
+
+    def taken(events: Mapping[str, _Taken]) -> dict[str, _Taken]:
+        return {name: event for name, event in events.items() if given.events.search(name)}
+
+    yield from run_events(make, taken(EVENTS))
+    if taken(BESIDE):
+        yield from run_beside(make, taken(BESIDE))
+    yield from run_events(partial(make, combined=True), taken(COMBINED))
 
 
 def _groups(directory: Path, given: argparse.Namespace) -> Sequence[str]:
