@@ -27,6 +27,9 @@ _VIEWS = (
 )
 """The view of the page that lists what an alert about a topic is about, by its name; the others are about partitions."""
 
+_WITHOUT_LABELS = {"GroupsAbandoned": "/groups"}
+"""The view of an alert that is about nothing alone; of all others it is the page's first."""
+
 _PREFERRED = ("groups", "transactions", "retention", "observer", "partition", "overview")
 """Of the dashboards that lead to an alert's runbook, the first of these is the alert's."""
 
@@ -42,7 +45,7 @@ def page_link(alert: ShippedFile) -> str:
         "{{ else if and $labels.topic $labels.partition }}"
         "/partitions?topic={{ urlquery $labels.topic }}&partition={{ urlquery $labels.partition }}"
         f"{{{{ else if $labels.topic }}}}{listing}?filter={{{{ urlquery $labels.topic }}}}"
-        "{{ else }}/{{ end }}"
+        f"{{{{ else }}}}{_WITHOUT_LABELS.get(alert.stem, '/')}{{{{ end }}}}"
     )
 
 

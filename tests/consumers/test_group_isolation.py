@@ -3,6 +3,8 @@
 import pytest
 
 from streaming.broker.protocol.group_json import BatchCheck, GroupDetail
+from streaming.cluster.consumers.group_isolation import LOG_START_MS
+from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from tests.consumers.group_world import GroupJob, world
 from tests.consumers.test_group_details import opened
 from tests.tables import each_row
@@ -21,6 +23,12 @@ def about(job: GroupJob, name: str = "g") -> GroupDetail:
     return found
 
 
+def later(job: GroupJob) -> GroupSnapshot:
+    """When a log start that a client had moved before would be known."""
+    job.round()
+    return job.round(LOG_START_MS / 1000)
+
+
 def isolations(job: GroupJob) -> list[str]:
     return [of.isolation for of in about(job).partitions]
 
@@ -30,6 +38,8 @@ def test_only_an_offset_behind_the_first_record_of_an_open_transaction_proves_it
     job = held_back(4)
     job.agents["a1"].commit(committed)
     job.round()
+    assert isolations(job) == [""]
+    later(job)
     assert isolations(job) == [isolation]
     assert about(job).summary.isolation == isolation
 
@@ -39,15 +49,29 @@ def test_a_transaction_whose_marker_is_there_proves_nothing() -> None:
     job = world(kinds=["data"] * 9 + ["control"], transactional=True, transactions=opened(4, 400, marker=9))
     job.put(end=10, high_watermark=9, transactional=True, transactions=opened(4, 400, marker=9))
     job.agents["a1"].commit(8)
-    assert job.round().logs.last_stable.tolist() == [4]
+    assert later(job).logs.last_stable.tolist() == [4]
     assert isolations(job) == [""]
+
+
+@each_row(("known_after_s",), [(0,), (1,), (60,)])
+def test_a_group_that_was_thrown_to_the_log_start_behind_the_first_record_of_a_transaction_proves_nothing(known_after_s: float) -> None:
+    """The last stable offset is the log start then. That of a deletion by a client is known when the broker has written its checkpoint."""
+    job = held_back(4)
+    job.agents["a1"].commit(7)
+    if known_after_s:
+        job.round()
+        job.round(known_after_s)
+    job.put(end=10, log_start_offset=7, transactional=True, transactions=opened(4, 400))
+    for _ in range(45):
+        job.round(15)
+    assert (isolations(job), about(job).summary.verdict) == ([""], "held")
 
 
 def test_a_group_that_reads_uncommitted_stops_and_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
     job = held_back(4)
     monkeypatch.setattr(job.agents["a1"], "batch", lambda _: BatchCheck(sound=True))
     job.agents["a1"].commit(6)
-    snapshot = job.round()
+    snapshot = later(job)
     assert (snapshot.found.lags.held.tolist(), snapshot.found.lags.left.tolist(), snapshot.found.lags.next_offset.tolist()) == (
         [False],
         [4],
@@ -78,7 +102,7 @@ def test_what_one_partition_proves_counts_for_all_of_the_group_and_for_no_other_
     for group in ("g", "other"):
         job.agents["a1"].commit(4, group=group)
     job.agents["a1"].commit(5, partition=1)
-    job.round()
+    later(job)
     assert isolations(job) == ["read_uncommitted"] * 2
     assert [of.held for of in about(job).partitions] == [False] * 2
     assert [(of.held, of.isolation) for of in about(job, "other").partitions] == [(True, "")]
@@ -87,7 +111,7 @@ def test_what_one_partition_proves_counts_for_all_of_the_group_and_for_no_other_
 def test_it_is_remembered_when_the_transaction_has_ended_and_then_aborted_records_are_left_too() -> None:
     job = held_back(4, kinds=["data"] * 4 + ["aborted"] * 5 + ["data"])
     job.agents["a1"].commit(6)
-    job.round()
+    later(job)
     job.agents["a1"].logs["orders", 0].kinds.append("control")
     job.put(end=11, transactional=True)
     snapshot = job.round(15)
@@ -100,7 +124,7 @@ def test_it_is_remembered_when_the_transaction_has_ended_and_then_aborted_record
 def test_it_is_forgotten_with_the_group() -> None:
     job = held_back(4)
     job.agents["a1"].commit(6)
-    job.round()
+    later(job)
     job.agents["a1"].commit(-1)
     job.round(15)
     job.put(end=10, transactional=True)
@@ -122,7 +146,7 @@ def test_of_an_earlier_agent_the_next_record_is_not_known_where_it_may_be_an_abo
 
     monkeypatch.setattr(agent, "positions", earlier)
     agent.commit(6)
-    job.round()
+    later(job)
     assert [of.unknown for of in about(job).partitions] == ["agent_version"]
     asked = len(agent.asked)
     job.round(15)

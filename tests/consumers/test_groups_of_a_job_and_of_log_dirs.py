@@ -18,6 +18,7 @@ from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, 
 from streaming.broker.protocol.group_stream import read_groups as read_answer
 from streaming.cluster.consumers.group_calls import ask_agents
 from streaming.cluster.consumers.group_details import GroupDetails
+from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard
@@ -112,7 +113,7 @@ def reported_by_job(
         agents=lambda: {"a1": Client(agent, now_ms)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
     )
     rounds = GroupRounds(table, board, tracker or GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
-    for read_ms in (now_ms, now_ms + READ_AFTER_MS):  # what is beyond the end is so when the agent has looked again
+    for read_ms in (now_ms, now_ms + max(READ_AFTER_MS, LOG_START_MS)):  # what offsets prove, they do when the agent has looked again
         table.set_reading({"a1": read_ms / 1000})
         rounds.round()
     table.set_reading({"a1": now_ms / 1000})

@@ -295,12 +295,13 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         if group == "billing":
             page.add("segtail_group_held_since_timestamp_seconds", np.where(late > 0, END - 5400, np.nan), **of)
         page.add("segtail_group_lag_unknown_partitions", np.where(late > 3000, 1, 0), **of, reason="leader_not_observed")
-        if group == "click-archive":  # it has no members, so its offsets expire, and the coordinator has no state of it
+        if group == "click-archive":  # it has no members, nobody uses it, so its offsets expire, and the coordinator has no state of it
             page.add("segtail_group_offset_expiration_timestamp_seconds", END + 86_400, **of)
         else:
             page.add("segtail_group_members", partitions, group=group)
             page.add("segtail_group_info", 1, group=group, type="Classic" if place % 2 else "Consumer", protocol="consumer")
             page.add("segtail_group_state", 1, group=group, state="Stable" if place % 3 else "Empty")
+        page.add("segtail_group_use", 1, group=group, use="abandoned" if group == "click-archive" else "in_use")
         if late.any():
             _late_partition(page, seconds, rate, **of, partition=partitions - 1)
     for topic in ("__consumer_offsets", "__share_group_state"):

@@ -317,6 +317,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/consumers/test_lost_records.py",),
     ),
     Mutation(
+        name="tracker-isolation-log-start",
+        file="streaming/cluster/consumers/group_isolation.py",
+        before="if log is None or logs.log_start[log] > seen.open_from:",
+        after="if log is None:",
+        why="A group that retention threw to the log start would read uncommitted, and not be held by a transaction that began before it.",
+        tests=("tests/consumers/test_group_isolation.py",),
+    ),
+    Mutation(
         name="tracker-isolation",
         file="streaming/cluster/consumers/group_logs.py",
         before='still_open = transactions["first_offset"][transactions["marker_offset"] < 0]',

@@ -60,6 +60,7 @@ def rendered(name: str, labels: dict[str, str], folder: Path) -> dict[str, str]:
         ("TransactionStuck", {"topic": "payments"}, "/transactions?filter=payments", "segtail-transactions"),
         ("RetentionBlocked", {"topic": "payments"}, "/retention?filter=payments", "segtail-retention"),
         ("UnderReplicated", {"topic": "payments"}, "/partitions?filter=payments", "segtail-partition"),
+        ("GroupsAbandoned", {"job": "segtail"}, "/groups", "segtail-groups"),
         ("BrokerDown", {"broker": "2"}, "/", "segtail-overview"),
         ("MetadataUnreadable", {"job": "segtail"}, "/", "segtail-observer"),
     ],

@@ -166,7 +166,7 @@ class GroupTracker:
             reason=reason,
             moved=self._ends.moved.copy(),
             beyond=beyond | np.bool_(view.once),
-            reads_uncommitted=self._isolations.update(rows, logs, reason),
+            reads_uncommitted=self._isolations.update(rows, logs, reason, data_ms, view.steady_ms, once=view.once),
         )
         return list(about_ends(logs, self._ends.wanted(logs)))
 
