@@ -59,7 +59,9 @@ def test_what_a_transaction_holds_up_is_distinguished_from_what_the_group_has_no
         ((held,), {"transaction": [NOW + HOUR], "group": [-1]}),
         ((behind,), {"transaction": [-1], "group": [NOW + 2 * HOUR]}),
         ((held, behind), {"transaction": [NOW + HOUR], "group": [NOW + 2 * HOUR]}),
-        ((waiting(0, age=1_000, left=500, held=True),), {"transaction": [-1], "group": [NOW + 500]}),  # as each record is for a moment
+        # who waits for one transaction after the other is in one danger, whose alert waits for two minutes
+        ((waiting(0, age=89_999, left=500, held=True),), {"transaction": [-1], "group": [NOW + 500]}),
+        ((waiting(0, age=90_000, left=500, held=True),), {"transaction": [NOW + 500], "group": [-1]}),
     ):
         snapshot = snapshot_of(Group(partitions=list(partitions)), now_ms=NOW)
         losses = endangered_losses(snapshot, usages(snapshot, NOW, DEFAULT_BOUNDS), NOW)

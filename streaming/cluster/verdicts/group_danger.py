@@ -44,7 +44,7 @@ def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:
 
 def losses_by_cause(snapshot: GroupSnapshot, loss_ms: Longs, bounds: GroupBounds = DEFAULT_BOUNDS) -> dict[str, Longs]:
     """The earliest of some losses of each pair, by what causes them, as of the snapshot: to end the transaction mends one of the two."""
-    held = held_up(snapshot, snapshot.at_ms, bounds.held_from_ms).certain
+    held = held_up(snapshot, snapshot.at_ms, bounds.held_cause_ms).certain
     return {
         TRANSACTION: pair_losses(snapshot, np.where(held, loss_ms, ABSENT)),
         GROUP: pair_losses(snapshot, np.where(held, ABSENT, loss_ms)),

@@ -43,7 +43,7 @@ ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
     "As segtail_group_loss_timestamp_seconds, the soonest of the partitions that are in danger: less time is left there than the record is "
     "old, or the group has stopped, and at its rate it does not read everything before that goes; absent if none is. "
-    "cause: transaction where an open transaction holds the group up there, else group.",
+    "cause: transaction where an open transaction has held the group up there for 90 seconds, else group.",
     (*BY_TOPIC, "cause"),
 )
 LOST_RECORDS = Metric(
