@@ -121,10 +121,10 @@ def fill(kafka: Kafka, name: str, seconds: float, rate: float) -> None:
     client.flush(SECONDS)
 
 
-def read_once(kafka: Kafka, group: str, name: str) -> None:
-    """A group begins at the earliest record, commits, and is never there again."""
-    with Member(kafka, group, name, pace=50) as member:
-        member.await_read()
+def read_once(kafka: Kafka, group: str, name: str, records: int = 1) -> None:
+    """A group reads some records at least, from the earliest or its last one on, commits, and leaves."""
+    with Member(kafka, group, name) as member:
+        member.await_read(records)
 
 
 class Leaving:
@@ -136,23 +136,36 @@ class Leaving:
         )
         self._client.init_transactions(SECONDS)
 
+    def commit(self, output: str, reads: Consumer) -> None:
+        """Write a record and the offset of the application's reader, in a transaction."""
+        self._write(output, reads).commit_transaction(SECONDS)
+
     def leave_open(self, output: str, reads: Consumer | None = None) -> None:
         """Write a record, and, for an application that reads too, the offset of its reader, in a transaction that stays open."""
+        self._write(output, reads)
+        self._client = None
+
+    def _write(self, output: str, reads: Consumer | None) -> Producer:
         assert self._client is not None
         self._client.begin_transaction()
         self._client.produce(output, VALUE, partition=0)
         self._client.flush(SECONDS)
         if reads is not None:
             self._client.send_offsets_to_transaction(reads.position(reads.assignment()), reads.consumer_group_metadata(), SECONDS)
-        self._client = None
+        return self._client
 
 
 def reading_in_transactions(kafka: Kafka, group: str, name: str) -> Consumer:
     """The reader of an application with exactly-once, which has read a record and commits nothing by itself."""
     client = _consumer(kafka, group)
     client.subscribe([name])
-    until(f"{group} reads", lambda: client.consume(1, 1.0))
+    read_more(client)
     return client
+
+
+def read_more(client: Consumer) -> None:
+    """One record at least."""
+    until("it reads", lambda: client.consume(1, 1.0))
 
 
 def _consumer(kafka: Kafka, group: str) -> Consumer:

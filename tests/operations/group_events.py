@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from tests.operations import actions
 from tests.operations.cluster import Cluster
-from tests.operations.consumers import Leaving, Member, fill, read_once, reading_in_transactions, topic, writing
+from tests.operations.consumers import Leaving, Member, fill, read_more, read_once, reading_in_transactions, topic, writing
 from tests.operations.day import Step
 
 RATE = 20
@@ -45,7 +45,7 @@ def job_each_half_hour(cluster: Cluster) -> Iterator[Step]:
     with topic(cluster.kafka, "batches") as name:
         for _ in range(3):  # from two pauses its rhythm is known; until then there is nothing to read in them
             fill(cluster.kafka, name, 1, RATE)
-            read_once(cluster.kafka, "half-hourly", name)
+            read_once(cluster.kafka, "half-hourly", name, RATE)
             cluster.idle(HOUR / 2 * 60)
         with writing(cluster.kafka, name, RATE):
             read_once(cluster.kafka, "half-hourly", name)
@@ -90,7 +90,10 @@ def exactly_once_dies(cluster: Cluster) -> Iterator[Step]:
     kafka = cluster.kafka
     with topic(kafka, "eos-in") as source, topic(kafka, "eos-out") as output, writing(kafka, source, RATE):
         reader = reading_in_transactions(kafka, "eos", source)
-        Leaving(kafka, "eos-1", 900_000).leave_open(output, reader)
+        application = Leaving(kafka, "eos-1", 900_000)
+        application.commit(output, reader)
+        read_more(reader)
+        application.leave_open(output, reader)
         with writing(kafka, output, 1):
             reader.close()
             yield Step(name="It dies in a transaction that holds its offsets and its output", minutes=30)

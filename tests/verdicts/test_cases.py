@@ -183,6 +183,14 @@ def test_a_transaction_is_overdue_as_far_as_its_coordinator_is_read_and_its_log_
     assert overdue_on("a2") == ["behind", "last_stable_offset_stalled"]
 
 
+def test_commits_that_wait_are_no_readers_that_do() -> None:
+    def of(topic: str) -> list[str]:
+        writes = opened(transaction(7, 40, age=1000, silent=1))
+        return kinds_in(around(agent(well()), table=new_table(writes | {"topic": topic}), lags={}))
+
+    assert (of("orders"), of("__consumer_offsets")) == (["last_stable_offset_stalled"], [])
+
+
 def test_a_stuck_transaction_is_none_on_a_broker_whose_numbers_are_old() -> None:
     table = new_table(opened(transaction(7, 40, age=1300)), coordinator_partitions=None)
 

@@ -20,6 +20,7 @@ from streaming.cluster.view.replica_health import ACTIVE, limits_known, overdue_
 from streaming.cluster.view.table import Replica
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.rules.leaders import LEADER_UNKNOWN
 from streaming.rules.retention_rule import BLOCKED
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -249,6 +250,8 @@ def _transactions(circumstances: Circumstances) -> Iterator[Cases]:
     current = _current(circumstances, logs["broker"])
     for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
         some = current & (logs[column] > 0)
+        if kind is kinds.STALLED:  # nobody reads commits but their coordinator: what waits there are commits of groups
+            some &= ~np.array([circumstances.topics[topic] == OFFSETS_TOPIC for topic in logs["topic"].tolist()], np.bool_)
         start = logs["oldest_open_start_ms"][some]
         yield _cases(kind, items[some], np.where(start >= 0, start, _UNKNOWN))
     if overdue_coordinators(circumstances):
