@@ -16,6 +16,9 @@ ABANDONED = 8
 HOUR = 60
 """In minutes, as what follows."""
 
+_KNOWN = 21
+"""Minutes that no factor shortens: for so long after its start a job may have to find out which groups have stopped."""
+
 _SETTLE = 25
 """GroupStopped fires on for 20 minutes."""
 
@@ -96,7 +99,7 @@ def exactly_once_dies(cluster: Cluster) -> Iterator[Step]:
         application.leave_open(output, reader)
         with writing(kafka, output, 1):
             reader.close()
-            yield Step(name="It dies in a transaction that holds its offsets and its output", minutes=30)
+            yield Step(name="It dies in a transaction that holds its offsets and its output", minutes=_KNOWN * cluster.factor)
             actions.end_by_force(kafka, "eos-1")
             with Member(kafka, "eos", source):
                 yield Step(name="The transaction is ended by force, and the application starts again", minutes=40)
