@@ -9,7 +9,7 @@ import pytest
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
 from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.broker.protocol.problem_json import CRITICAL, SEVERITIES, WARNING, Problem
 from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
 from streaming.cluster.verdicts.all_problems import problems
@@ -109,7 +109,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     "broker_not_writing": lambda: around(agent(well(appended_ms=-1), log_dirs=(log_dir(checkpoint_ms=OLD),))),
     "broker_metadata_stalled": lambda: around(agent(broker(2, appended_ms=OLD), well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS),))),
     "log_dir_offline": lambda: around(agent(well(), log_dirs=(log_dir(registered=False),))),
-    "log_dir_full": lambda: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS, free=4, capacity=100),))),
+    "log_dir_full": lambda: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS, free=1, capacity=100),))),
     "log_dir_unreadable": lambda: around(agent(well(), log_dirs=(log_dir(up=False, problem="Permission denied"),))),
     "log_dir_unwatched": lambda: around(agent(well(log_dirs=["x", "y"]), directories=("1:x",))),
     "log_unreadable": lambda: around(
@@ -307,6 +307,12 @@ def test_a_log_dir_that_will_be_full_within_six_hours_is_a_problem_however_much_
         "50 B of 100 B are free, 50.0 %"
     )
     assert kinds_of(of(6.1)) == []
+
+
+@each_row("free, severity", [(199, CRITICAL), (200, WARNING), (499, WARNING)])
+def test_a_log_dir_that_is_kept_nearly_full_is_nothing_for_the_night_before_two_percent(free: int, severity: str) -> None:
+    steady = log_dir(checkpoint_ms=NOW_MS, free=free, capacity=10_000)
+    assert only(around(agent(well(), log_dirs=(steady,))), "log_dir_full").severity == severity
 
 
 def test_the_sentence_of_a_problem_begins_with_its_summary() -> None:

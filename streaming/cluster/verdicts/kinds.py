@@ -84,6 +84,7 @@ LOG_DIR_FULL = _kind(
     "LogDirFillingUp",
     "Log dir {log_dir} of broker {broker} is filling up",
     "When it is full, Kafka takes the log dir offline, or stops.",
+    else_severity=WARNING,
 )
 UNDER_MIN_ISR = _kind(
     "under_min_isr",
@@ -195,7 +196,7 @@ SCRUB_UNREADABLE = _kind(
     WARNING,
     "LogUnreadable",
     "Closed segments cannot be read on broker {broker}, log dir {log_dir}",
-    "The broker gets the same errors when it reads there, and gives the log dir up.",
+    "If it is the disk, the broker gets the same errors when it reads there, and gives the log dir up.",
 )
 AGENT_DOWN = _kind("agent_down", WARNING, "AgentDown", "segtail's agent {agent} {does}", else_severity=CRITICAL)
 BLIND = _kind(

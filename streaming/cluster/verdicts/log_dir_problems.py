@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+from streaming.broker.protocol.problem_json import CRITICAL, WARNING
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_findings import full_phrase
@@ -18,6 +19,9 @@ from streaming.common.formatting import format_count, format_duration, format_na
 
 LEAST_FREE = 3
 """Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
+
+CRITICAL_FREE = 0.02
+"""With a smaller part of it free a log dir may be full at any moment."""
 
 SCRUB_WAITS_S = 300.0
 """A call of the scrub that has not come back for longer does not come back."""
@@ -78,7 +82,8 @@ def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[L
         if full is not None:
             detail = f"{full_phrase(round(full * 1000), circumstances.now_ms)}, with what retention frees by then; {detail}"
         deadline_ms = -1 if full is None else round(full * 1000)
-        yield found(kinds.LOG_DIR_FULL, detail, broker=log_dir.broker, log_dir=log_dir.log_dir, deadline_ms=deadline_ms)
+        severity = CRITICAL if soon or log_dir.free < CRITICAL_FREE * log_dir.capacity else WARNING
+        yield found(kinds.LOG_DIR_FULL, detail, severity=severity, broker=log_dir.broker, log_dir=log_dir.log_dir, deadline_ms=deadline_ms)
 
 
 def _writes(circumstances: Circumstances, broker: int) -> bool:

@@ -16,7 +16,10 @@ from streaming.common.formatting import format_age, format_count, format_duratio
 
 WHY_BLOCKED = {
     "future_timestamp": "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",
-    "high_watermark": "The first segment is not replicated to its end: some in-sync replica does not follow.",
+    "high_watermark": (
+        "The first segment is not replicated to its end: "
+        "some in-sync replica does not follow, or fewer are in sync than min.insync.replicas."
+    ),
     "remote_copy": "The first segment waits for its copy in remote storage.",
     "head_of_line": "A later segment is past the limit, but the first one has younger records and must be deleted before it.",
     "active_segment": "The only segment still takes appends: it is deleted once it is rolled, and this is how Kafka works.",

@@ -66,7 +66,7 @@ class SegmentReader:
 
         Args:
             whole: return windows with all bytes of their batches, and not only headers.
-            crcs: find the batches with wrong CRCs.
+            crcs: find the batches with wrong CRCs. What only this reads does not stay in the page cache, which the broker needs.
         """
         self.file = file
         self.tail = SegmentTail()
@@ -111,7 +111,7 @@ class SegmentReader:
     def _walk_part(self, seeds: Positions, start: int, end: int) -> Part:
         """Walk until the first problem; the rest is for `_one_by_one`. ``seeds`` are those of the whole file."""
         buffer = self._buffer[: end - start]
-        size = self._open.read_into(buffer, start)
+        size = self._open.read_into(buffer, start, spare_cache=self._crcs)
         walked = walk(buffer, 0, size, seeds[np.searchsorted(seeds, start) : np.searchsorted(seeds, end)] - start)
         positions, reached = walked.positions, walked.end
         headers = raw_headers(buffer, positions)
@@ -142,7 +142,7 @@ class SegmentReader:
     def _next(self, position: int) -> tuple[Window | None, int, bool]:
         """The window at a position, the position of the next one, and whether there may be one."""
         buffer = self._buffer
-        size = self._open.read_into(buffer, position)
+        size = self._open.read_into(buffer, position, spare_cache=self._crcs)
         seeds = self._open.seeds(position, position + size) - position if self._seeded and size >= SEEDED_BYTES else None
         walked = walk(buffer, 0, size, seeds)
         batches, end, stop = read_headers(buffer, walked.positions), walked.end, walked.stop
