@@ -51,7 +51,7 @@ UNCLEAN = _kind(
     "unclean_election",
     CRITICAL,
     "UncleanElection",
-    "Records of topic {topic} are lost by an unclean leader election",
+    "Unclean leader election in topic {topic}",
     "Records that it lacks are gone, at the latest once the old leader is back and cuts its log off.",
 )
 LOG_CORRUPT = _kind(
