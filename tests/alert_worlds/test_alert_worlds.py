@@ -31,6 +31,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "AgentDown": (0.6, 2),  # of a quarter of an hour, and how often it came and went
     "BrokerMetadataStalled": (2 * NO_CONTROLLER_MS / 1000, NO_CONTROLLER_MS / 1000),
     "BrokerNotWriting": (NOT_WRITING_MS / 1000,),
+    "BrokerStarting": (0.4, 4),  # of two hours, and how often it began or ended
     "GroupHeldUp": (1200,),  # seconds from a start of the job on
     "GroupStopped": (1200,),
     "GroupLostData": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),

@@ -60,7 +60,10 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
             detail = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing"
             yield found(kinds.BROKER_STARTING, detail, broker=each.broker, since_ms=since_ms)
         elif each.phase is Phase.STOPPING and (age_ms is None or age_ms > STOPPED_FOR_MS):
-            detail = "it was shut down in an orderly way, or is away and has no replica; the command is for one that is gone for good"
+            detail = (
+                "it was shut down in an orderly way, or is away and has no replica; the command is for one that is gone for good, "
+                "after its partitions were reassigned"
+            )
             yield found(
                 kinds.BROKER_STOPPED, detail, broker=each.broker, since_ms=since_ms, command=circumstances.commands.unregister(each.broker)
             )
@@ -145,7 +148,11 @@ def _who_must_return(partition: AffectedPartition) -> str:
     brokers = ", ".join(map(str, partition.electable))
     if not brokers:
         return "no replica holds everything"
-    return f"{'one of the brokers' if len(partition.electable) > 1 else 'broker'} {brokers} must come back so that nothing is lost"
+    if len(partition.electable) > 1:
+        return f"one of the brokers {brokers} must come back so that nothing is lost"
+    if partition.in_sync:
+        return f"broker {brokers} must come back so that nothing is lost"
+    return f"broker {brokers} must come back; it may lack the end of its log if kafka-topics.sh names it as LastKnownElr"
 
 
 def _who_lacks(partition: AffectedPartition) -> str:

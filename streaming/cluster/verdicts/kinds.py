@@ -51,7 +51,7 @@ UNCLEAN = _kind(
     "unclean_election",
     CRITICAL,
     "UncleanElection",
-    "Records of topic {topic} are lost by an unclean leader election",
+    "Unclean leader election in topic {topic}",
     "Records that it lacks are gone, at the latest once the old leader is back and cuts its log off.",
 )
 LOG_CORRUPT = _kind(
@@ -91,7 +91,8 @@ UNDER_MIN_ISR = _kind(
     CRITICAL,
     "UnderMinIsr",
     "Topic {topic} has too few in-sync replicas",
-    "Producers with acks=all fail there.",
+    "Producers with acks=all fail there. From Kafka 3.7 on consumers get nothing new there either, not even what producers with acks=1 "
+    "still write.",
 )
 GROUP_WILL_LOSE = _kind(
     "group_will_lose", CRITICAL, "GroupWillLoseData", "Group {group} will lose records of topic {topic}", else_severity=WARNING
@@ -116,7 +117,8 @@ METADATA_UNREADABLE = _kind(
     CRITICAL,
     "MetadataUnreadable",
     "segtail cannot read the metadata of any broker",
-    "OfflinePartition, UnderMinIsr, UnderReplicated, BrokerDown, QuorumLost and TransactionHanging cannot fire.",
+    "OfflinePartition, UnderMinIsr, UnderReplicated, UncleanElection, BrokerDown, BrokerStarting, BrokerStopped, BrokerMetadataStalled, "
+    "QuorumLost and TransactionHanging cannot fire.",
 )
 LAGGING = _kind(
     "behind",
