@@ -44,12 +44,12 @@ class GroupBounds:
     beyond ``loss_soon_ms``, or of a partition that is not in danger, is only `INFO`. ``held_from_ms``: a next record that is younger waits
     for a transaction as each does for a moment. ``held_cause_ms``: before, what a group will lose is its own doing: one that waits for
     another transaction each minute is in the same danger all the time, and its alert waits for two minutes. ``held_after_ms``: for so long
-    readers may wait for one; ``pending_after_ms``, ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long after it was seen, also after the group has gone
-    on. ``slower_after_ms``: with a next record that is younger, a group keeps up, whatever
-    its rate of the last minutes; ``slower_from_rate``: nor is a group slower than producers that append fewer records a second, as what
-    fades after a burst.
-    ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it. ``abandoned_after_ms``: after so
-    long without members or a commit a group is abandoned, and not before ``abandoned_times`` its usual interval.
+    readers may wait for one; ``pending_after_ms``, ``pending_long_ms``: its commits. ``lost_lately_ms``: a loss is a warning for so long
+    after it was seen, also after the group has gone on. ``slower_after_ms``: with a next record that is younger, a group keeps up,
+    whatever its rate of the last minutes; ``slower_from_rate``: nor is a group slower than producers that append fewer records a second,
+    as what fades after a burst. ``skewed_share``: of a group's lag of ``skewed_records`` or more, so much is most of it.
+    ``abandoned_after_ms``: after so long without members or a commit a group is abandoned, and not before ``abandoned_times`` its usual
+    interval.
     """
 
     fetch_bytes: int = 1 << 20
