@@ -116,7 +116,8 @@ def test_every_option_that_is_described_for_an_alert_is_in_its_rule() -> None:
         for name, field in Settings.model_fields.items()
         if (found := re.match(r"The alert (\w+)", field.description or ""))
     }
-    assert described == {(path.stem, name) for path in ALERTS for _, name in _THRESHOLD.findall(path.read_text()) if name != "trigger"}
+    named = {(path.stem, name) for path in ALERTS for _, name in _THRESHOLD.findall(_alert(path)["expr"])}
+    assert described == {(alert, name) for alert, name in named if name != "trigger"}
 
 
 def test_rules_aggregate_without_naming_the_labels_that_stay() -> None:
