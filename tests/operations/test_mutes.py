@@ -39,12 +39,8 @@ def test_no_inhibition_goes_beyond_its_cluster() -> None:
     assert all("job" in rule["equal"] for rule in rules)
 
 
-SAME_MOMENT = {
-    ("UncleanElection", "LogTruncated"),
-    ("TransactionHanging", "LastStableOffsetStalled"),
-    ("TransactionStuck", "LastStableOffsetStalled"),
-}
-"""What ends the one ends the other: an event that grows old, a marker."""
+SAME_MOMENT = {("UncleanElection", "LogTruncated")}
+"""What ends the one ends the other: an event that grows old."""
 
 
 def _keeps(alert: str) -> int:
