@@ -197,7 +197,9 @@ def test_an_alert_carries_neither_instance_nor_pod() -> None:
         for name in alert["exp_labels"]
     }
     assert labels
-    assert {each for each in labels if each[1] in {"instance", "pod"}} <= {(name, "instance") for name in ("ObserverDown", "ObserverRestarting")}  # of which of them
+    assert {each for each in labels if each[1] in {"instance", "pod"}} <= {
+        (name, "instance") for name in ("ObserverDown", "ObserverRestarting")
+    }  # of which of them
 
 
 def test_there_is_no_test_without_its_alert() -> None:
