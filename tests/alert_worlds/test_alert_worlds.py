@@ -28,7 +28,7 @@ SEEDS = (*range(40), 45, 74, 81, 84, 92, 112, 122, 152, 232, 243)
 GROUP_SEEDS = range(30)
 
 NUMBERS: dict[str, tuple[float, ...]] = {
-    "AgentDown": (0.6, 2),  # of a quarter of an hour, and how often it came and went
+    "AgentDown": (0.6, 0.9, 2),  # of a quarter of an hour, and how often it came and went
     "BrokerMetadataStalled": (2 * NO_CONTROLLER_MS / 1000, NO_CONTROLLER_MS / 1000),
     "BrokerNotWriting": (NOT_WRITING_MS / 1000,),
     "BrokerStarting": (0.4, 4),  # of two hours, and how often it began or ended

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,27 +123,38 @@ def test_an_address_that_means_more_to_a_shell_is_not_printed(tmp_path: Path) ->
 
 
 @pytest.mark.programs
-def test_a_transactional_id_can_neither_leave_its_quotes_nor_make_a_line(tmp_path: Path) -> None:
+@each_row("which", ["fires two minutes", "it says when"])
+def test_a_transactional_id_can_neither_leave_its_quotes_nor_make_a_line(which: str, tmp_path: Path) -> None:
     path = CONF / "alerts" / "TransactionStuck.yaml"
+    of_page = Commands(server="<host:port>" if which == "it says when" else "kafka-1:9092")
     cases = []
     for name in (*NAMES, "redacted-" + "0" * 20):
-        case = texts_of(path)["tests"][0]
+        (case,) = (each for each in texts_of(path)["tests"] if each["name"].startswith(which))
         check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
         series = [each | {"series": each["series"].replace('"billing-eu"', json.dumps(name))} for each in case["input_series"]]
         texts = check["exp_alerts"][0]["exp_annotations"]
-        lines = texts["description"].split("\n")
-        head, command, rest = "\n".join(lines[:2]), lines[2], lines[3:]
-        assert command == "  kafka-transactions.sh --bootstrap-server kafka-1:9092 describe --transactional-id 'billing-eu'"
-        of_page = Commands(server="kafka-1:9092").describe_transaction(name).line
-        if of_page and not name.startswith("redacted-"):
-            quoted = name.replace("'", "'\\''")
-            option_of = f"--transactional-id{'=' if name.startswith('-') else ' '}'{quoted}'"
-            command = f"  kafka-transactions.sh --bootstrap-server kafka-1:9092 describe {option_of}"
-            assert shlex.split(command) == shlex.split(of_page)
-            rest = [command, *rest]
-        texts["description"] = "\n".join([head.replace("billing-eu", cleaned(name)), *rest])
+        texts["description"] = "\n".join(_for_id(name, texts["description"].split("\n"), of_page))
         cases.append({"interval": case["interval"], "input_series": series, "alert_rule_test": [check]})
     passes(path, cases, tmp_path)
+
+
+def _for_id(name: str, lines: list[str], of_page: Commands) -> Iterator[str]:
+    """What the alert says of a transaction of another transactional.id: its commands, if there are any, are those of the page."""
+    quoted = name.replace("'", "'\\''")
+    commands = {
+        "--transactional-id": of_page.describe_transaction(name).line,
+        "--transactionalId": of_page.terminate(name).line,
+    }
+    printed = commands["--transactional-id"] and not name.startswith("redacted-")
+    for line in lines:
+        if not line.endswith("'billing-eu'"):
+            if printed or not line.startswith("  Only"):
+                yield line.replace("billing-eu", cleaned(name))
+        elif printed:
+            before, option_of, _ = line.rsplit(" ", 2)
+            command = f"{before} {option_of}{'=' if name.startswith('-') else ' '}'{quoted}'"
+            assert shlex.split(command) == shlex.split(commands[option_of])
+            yield command
 
 
 @each_row("name", NAMES)

@@ -32,7 +32,7 @@ def _weekly() -> Iterator[Happening]:
 
 
 def _noise(random: Random) -> Iterator[Happening]:
-    yield Happening(name="scrapes fail now and then", at_s=0, lasts_s=30 * DAY, close_s=0, changes=[*_failed_scrapes(random)])
+    yield from _failed_scrapes(random)
     yield Happening(name="somebody looks with a console consumer", at_s=0, lasts_s=30 * DAY, close_s=0, changes=[*_console(random)])
     yield Happening(
         name="groups that nobody uses", at_s=0, lasts_s=30 * DAY, close_s=0, due=[Due(alert="GroupsAbandoned", severity="info")]
@@ -63,12 +63,16 @@ def _deserving() -> Iterator[Happening]:
 # --- noise
 
 
-def _failed_scrapes(random: Random) -> Iterator[tuple[float, Change]]:
-    """Three a day. Where only each tenth minute is looked at, one of these fails."""
-    for _ in range(90):
-        at_s = random.randrange(30 * DAY // 600) * 600.0
-        yield at_s, lambda cluster, _: setattr(cluster, "scrapes_fail", True)
-        yield at_s + MINUTE, lambda cluster, _: setattr(cluster, "scrapes_fail", False)
+def _failed_scrapes(random: Random) -> Iterator[Happening]:
+    """One a day. Each minute around it is looked at: where only each tenth is, a scrape that fails is away for ten."""
+
+    def fail(cluster: ClusterMonth, _: float, fails: bool) -> None:
+        cluster.scrapes_fail = fails
+
+    for day in range(30):
+        at_s = day * DAY + random.randrange(HOUR, 23 * HOUR) // MINUTE * MINUTE
+        changes = [(at_s, partial(fail, fails=True)), (at_s + MINUTE, partial(fail, fails=False))]
+        yield Happening(name="a scrape fails", at_s=at_s, lasts_s=10 * MINUTE, changes=changes)
 
 
 def _console(random: Random) -> Iterator[tuple[float, Change]]:

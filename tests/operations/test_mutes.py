@@ -39,12 +39,6 @@ def test_no_inhibition_goes_beyond_its_cluster() -> None:
     assert all("job" in rule["equal"] for rule in rules)
 
 
-SAME_MOMENT = {
-    ("TransactionHanging", "LastStableOffsetStalled"),
-    ("TransactionStuck", "LastStableOffsetStalled"),
-}
-"""What ends the one ends the other: an event that grows old, a marker."""
-
 TICKET_AFTERWARDS = {("UncleanElection", "LogTruncated")}
 """A ticket about what is to be done once the page is over."""
 
@@ -59,7 +53,7 @@ def test_what_is_muted_is_over_first_so_that_nobody_is_reported_it_when_it_is_ov
     rows = body(DOCUMENT.read_text(encoding="utf-8"), MUTES)
     pairs = {(by, muted) for first, second, _ in rows for by in _NAME.findall(first) for muted in _NAME.findall(second)}
     assert pairs > TICKET_AFTERWARDS
-    assert [pair for pair in pairs - SAME_MOMENT - TICKET_AFTERWARDS if _keeps(pair[0]) <= _keeps(pair[1])] == []
+    assert [pair for pair in pairs - TICKET_AFTERWARDS if _keeps(pair[0]) <= _keeps(pair[1])] == []
 
 
 def test_a_row_may_name_only_what_is_muted_there() -> None:

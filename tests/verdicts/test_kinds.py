@@ -27,6 +27,7 @@ def plain(text: str) -> str:
     """A text of an alert with {topic} for its label, and {does} for a choice between two phrases."""
     text = re.sub(r"\{\{ if query .*?\}\}.*?\{\{ else \}\}.*?\{\{ end \}\}", "{does}", text)
     text = re.sub(r"\{\{ reReplaceAll `[^`]+` \"\?\" (\$labels\.[a-z]+) \| reReplaceAll [^}]*\{250\}[^}]* \}\}", r"{{ \1 }}", text)
+    text = text.replace('{{ printf "%.0f" $value }}', "{value}")
     return re.sub(r"\{\{ \$(?:labels\.)?([a-z_]+) \}\}", r"{\1}", text)
 
 

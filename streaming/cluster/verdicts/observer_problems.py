@@ -33,7 +33,6 @@ UNKNOWN = {
     "groups_unread": "Partitions of {topic} that no agent has read to their ends: {value}.",
     "groups_not_understood": "Records in {topic} that are damaged, or of a version that this segtail does not know: {value}.",
     "groups_omitted": "Consumer groups that are not followed, because there are more than groups_limit: {value}.",
-    "twin_consumer": "Agent {agent} serves another job with this job's id, as from a copied checkpoint: stop one of the two.",
 }
 """What segtail does not see, in the words of the alert ObserverBlind."""
 
@@ -136,8 +135,8 @@ def _blind(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         if count and circumstances.live:
             yield _unseen("broker_unwatched", broker=broker, value=count, costs="segtail knows nothing of their logs.")
     for agent in circumstances.agents:
-        for reason in (Reason.SHARED_LOG_DIR, Reason.CLOCK, Reason.TWIN_CONSUMER):
-            if reason in agent.problems and (agent.up or reason is not Reason.TWIN_CONSUMER):
+        for reason in (Reason.SHARED_LOG_DIR, Reason.CLOCK):
+            if reason in agent.problems:
                 yield _unseen(str(reason), agent=agent.name)
 
 
