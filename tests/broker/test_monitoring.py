@@ -28,6 +28,7 @@ NOT_HERE = {metric.name: "a consumer group" for metric in SECTIONS[Section.CONSU
     "segtail_affected_partition_info": _MISSING,
     "segtail_agent_clock_ahead_seconds": "an agent on another machine",
     "segtail_agent_problem": "an agent that is in trouble",
+    "segtail_late_transaction_timeout_timestamp_seconds": "a late transaction that its coordinator will end",
     "segtail_log_dir_blocked_seconds": "a log dir that does not answer",
     "segtail_log_dir_full_timestamp_seconds": "a log dir that grows faster than retention frees it",
     "segtail_partition_last_unclean_election_timestamp_seconds": _UNCLEAN,
