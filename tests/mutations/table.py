@@ -319,8 +319,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="tracker-isolation-log-start",
         file="streaming/cluster/consumers/group_isolation.py",
-        before="if log is None or logs.log_start[log] > seen.open_from:",
-        after="if log is None:",
+        before="if log == len(logs) or logs.code[log] != seen.code or logs.log_start[log] > seen.open_from:",
+        after="if log == len(logs) or logs.code[log] != seen.code:",
         why="A group that retention threw to the log start would read uncommitted, and not be held by a transaction that began before it.",
         tests=("tests/consumers/test_group_isolation.py",),
     ),

@@ -134,10 +134,6 @@ class Cluster:
         """For files of tools."""
         return self._directory / "scratch"
 
-    def calm(self) -> bool:
-        """Whether nothing fires, and nothing is about to."""
-        return self.recorder.calm()
-
     def _agent(self, host: int) -> Service:
         dirs = ",".join(map(str, self.kafka.broker(host).log_dirs))
         listen = f"127.0.0.1:{self._ports[host]}"
@@ -173,7 +169,7 @@ def cluster(directory: Path, factor: int, *, combined: bool = False) -> Iterator
     directory.mkdir(exist_ok=True)
     with ExitStack() as stack:
         made = Cluster(directory, factor, stack, combined=combined)
-        until("nothing fires", _lasting(made.calm), saw=lambda: (made.recorder.firing(), made.recorder.pending()))
+        until("nothing fires", _lasting(made.recorder.calm), saw=lambda: (made.recorder.firing(), made.recorder.pending()))
         yield made
 
 

@@ -63,10 +63,9 @@ class Isolations:
                 self._seen.setdefault(name, _Seen(int(logs.code[log]), int(logs.open_from[log]), steady_ms))
 
     def _prove(self, logs: GroupLogs, data_ms: Longs, once: bool) -> None:
-        number_of = {code: number for number, code in enumerate(logs.code.tolist())}
         for name, seen in list(self._seen.items()):
-            log = number_of.get(seen.code)
-            if log is None or logs.log_start[log] > seen.open_from:
+            log = int(np.searchsorted(logs.code, seen.code))
+            if log == len(logs) or logs.code[log] != seen.code or logs.log_start[log] > seen.open_from:
                 del self._seen[name]
             elif once or data_ms[log] - seen.since_ms >= LOG_START_MS:
                 del self._seen[name]

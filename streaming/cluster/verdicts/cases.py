@@ -251,7 +251,7 @@ def _transactions(circumstances: Circumstances) -> Iterator[Cases]:
     for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
         some = current & (logs[column] > 0)
         if kind is kinds.STALLED:  # nobody reads commits but their coordinator: what waits there are commits of groups
-            some &= ~np.array([circumstances.topics[topic] == OFFSETS_TOPIC for topic in logs["topic"].tolist()], np.bool_)
+            some &= ~np.isin(logs["topic"], [number for number, name in enumerate(circumstances.topics) if name == OFFSETS_TOPIC])
         start = logs["oldest_open_start_ms"][some]
         yield _cases(kind, items[some], np.where(start >= 0, start, _UNKNOWN))
     if overdue_coordinators(circumstances):
