@@ -170,9 +170,9 @@ def retention_lowered(cluster: Cluster) -> Iterator[Step]:
 def scrapes_fail(cluster: Cluster) -> Iterator[Step]:
     cluster.scrapes.every_second_fails = True
     cluster.agents[2].kill(AGENT)
-    yield Step(name="An agent is killed while every second scrape fails", minutes=LONG)
+    yield Step(name="An agent is killed while every second scrape fails", minutes=LONG, hosts=(2,))
     cluster.scrapes.every_second_fails = False
-    yield Step(name="All scrapes succeed again", minutes=15, hosts=(2,))
+    yield Step(name="All scrapes succeed again", minutes=15)
     cluster.agents[2].start()
     yield Step(name="The agent starts again", minutes=10)
 

@@ -9,9 +9,9 @@ HOUR = 3_600_000
 ENDS, ASKS = "forceTerminateTransaction --transactionalId pay", "describe --transactional-id pay"
 
 
-def offered(verdict: str, left_ms: int, transactional_id: str = "pay") -> tuple[str, str]:
+def offered(verdict: str, left_ms: int, transactional_id: str = "pay", loss_ms: int = -1) -> tuple[str, str]:
     deadline_ms = -1 if left_ms < 0 else NOW + left_ms
-    stuck = StuckTransaction(transactional_id=transactional_id, verdict=verdict, deadline_ms=deadline_ms)
+    stuck = StuckTransaction(transactional_id=transactional_id, verdict=verdict, deadline_ms=deadline_ms, loss_ms=loss_ms)
     remedy = remedy_of(stuck, Commands(server="k:9092"), NOW)
     return remedy.command.line.removeprefix("kafka-transactions.sh --bootstrap-server k:9092 "), remedy.advice
 
@@ -40,3 +40,10 @@ def test_until_when_its_coordinator_leaves_it_open_is_reported() -> None:
 
 def test_without_an_id_there_is_no_command() -> None:
     assert offered("open", HOUR, transactional_id="")[0] == ""
+
+
+def test_the_command_is_there_to_the_end_where_records_are_lost_before_the_coordinator_ends_it() -> None:
+    command, advice = offered("open", NEAR_MS - 1, loss_ms=NOW + 60_000)
+    assert command == ENDS
+    assert "; before that, 2023-11-14T22:14:20Z (in 1m), who waits for it loses records. Only if its producer is gone" in advice
+    assert offered("open", NEAR_MS - 1, loss_ms=NOW + NEAR_MS)[0] == ASKS

@@ -18,6 +18,7 @@ from streaming.kafka.groups.group_states import GroupState, GroupType
 
 _NO_COMMAND = Command()
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
+_ABOVE = "the same as above, which is to run once"
 _HOUR_MS = 3_600_000
 _NO_LAG = "topic_gone"
 """Why there is no lag, where that is known."""
@@ -73,7 +74,7 @@ class GroupFindings:
         if not every and not self.summary.partitions:
             every.append((*self._without_offsets(), 0))
         every.sort(key=lambda each: (each[0].severity, each[0].verdict, each[2], each[1].topic, each[1].partition))
-        return causes_first([finding for _, finding, _ in every], gone_on)
+        return _without_repeats(causes_first([finding for _, finding, _ in every], gone_on))
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
@@ -128,7 +129,12 @@ class GroupFindings:
         holding = partition.held_by
         if holding is None or not holding.stuck:
             return words.held(partition), _abort(partition, self.commands)
-        stuck = StuckTransaction(transactional_id=holding.transactional_id, verdict=holding.verdict, deadline_ms=holding.deadline_ms)
+        stuck = StuckTransaction(
+            transactional_id=holding.transactional_id,
+            verdict=holding.verdict,
+            deadline_ms=holding.deadline_ms,
+            loss_ms=-1 if partition.limits_assumed else partition.loss_ms,
+        )
         remedy = remedy_of(stuck, self.commands, self.now_ms)
         text = words.held(replace(partition, held_by=replace(holding, deadline_ms=-1)))  # the advice says when it ends
         return f"{text}; {remedy.advice}", remedy.command
@@ -200,6 +206,16 @@ def without_offsets(summary: GroupSummary, *, shares_unread: bool) -> Judgement:
     reads = summary.members > 0 and summary.protocol == "consumer"
     unknown = reads or summary.state == GroupState.UNKNOWN or (shares_unread and summary.type == GroupType.SHARE)
     return Judgement(CALM, GroupVerdict.UNKNOWN if unknown else GroupVerdict.NO_OFFSETS)
+
+
+def _without_repeats(findings: Sequence[GroupFinding]) -> list[GroupFinding]:
+    """Each command once: a transaction is open in many partitions, and to end it twice ends the next one of whoever uses its id."""
+    seen: set[str] = set()
+    found = []
+    for each in findings:
+        found.append(replace(each, command="", no_command=_ABOVE) if each.command in seen else each)
+        seen |= {each.command} - {""}
+    return found
 
 
 def _finding(judgement: Judgement, **fields: object) -> GroupFinding:

@@ -25,11 +25,15 @@ _NO_COORDINATOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckTransaction:
-    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `HeldBackGroups.gone_with`."""
+    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `HeldBackGroups.gone_with`.
+
+    ``loss_ms``: when the first of the groups that wait for it loses records, -1 if none does as far as is known.
+    """
 
     transactional_id: str
     verdict: str
     deadline_ms: int
+    loss_ms: int = -1
     gone: Collection[str] = ()
 
 
@@ -49,7 +53,10 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remed
         return Remedy(command=ask if stuck.verdict == "completing" else unknown, advice=_NO_COORDINATOR[stuck.verdict])
     ends = ends_by_itself(stuck.deadline_ms, now_ms)
     until = f"if its producer does not end it, {ends}" if ends else "its coordinator has it, and when that ends it is not known"
-    if not stuck.transactional_id or 0 <= stuck.deadline_ms < now_ms + NEAR_MS:
+    loses = 0 <= stuck.loss_ms < stuck.deadline_ms
+    if loses:
+        until += f"; before that, {format_time(stuck.loss_ms)} ({format_age((now_ms - stuck.loss_ms) / 1000)}), who waits for it loses records"
+    if not stuck.transactional_id or (0 <= stuck.deadline_ms < now_ms + NEAR_MS and not loses):
         return Remedy(command=ask, advice=f"{until}; until then end its producer, or start it again with its transactional.id")
     groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
     gone = (

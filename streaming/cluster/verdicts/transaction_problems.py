@@ -81,6 +81,7 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -
         transactional_id=late.transactional_id,
         verdict=late.verdict,
         deadline_ms=late.deadline_ms,
+        loss_ms=waiting.loss_ms(_partition(circumstances, late)),
         gone=waiting.gone_with(late.producer_id),
     )
     return remedy_of(stuck, circumstances.commands, circumstances.now_ms)
