@@ -55,7 +55,9 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remed
     until = f"if its producer does not end it, {ends}" if ends else "its coordinator has it, and when that ends it is not known"
     loses = 0 <= stuck.loss_ms < stuck.deadline_ms
     if loses:
-        until += f"; before that, {format_time(stuck.loss_ms)} ({format_age((now_ms - stuck.loss_ms) / 1000)}), who waits for it loses records"
+        until += (
+            f"; before that, {format_time(stuck.loss_ms)} ({format_age((now_ms - stuck.loss_ms) / 1000)}), who waits for it loses records"
+        )
     if not stuck.transactional_id or (0 <= stuck.deadline_ms < now_ms + NEAR_MS and not loses):
         return Remedy(command=ask, advice=f"{until}; until then end its producer, or start it again with its transactional.id")
     groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
