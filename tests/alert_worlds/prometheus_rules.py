@@ -55,8 +55,8 @@ def rule_of(alert: str) -> dict[str, Any]:
 
 
 def recorded_rules(name: str) -> list[dict[str, Any]]:
-    """The recording rules of a name."""
-    return [rule for group in _recorded((name,)) for rule in group["rules"] if rule["record"] == name]
+    """The recording rule of a name, and those beside it in its group, which it is made of."""
+    return [rule for group in _recorded((name,)) for rule in group["rules"]]
 
 
 def firing(worlds: Sequence[World], subjects: Mapping[str, Sequence[str]], directory: Path) -> Firing:

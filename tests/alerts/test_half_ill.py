@@ -77,8 +77,8 @@ def _case(fault: Fault) -> dict[str, object]:
     scraped = [not (fault.what == "no scrape succeeds" and fault.is_bad(at)) for at in times]
     series = [{"series": f"up{{{of_target}}}", "values": " ".join(str(int(each)) for each in scraped)}]
     for name, value in _series(fault).items():
-        said = [str(value(at, fault.is_bad(at))) if ok else "stale" for at, ok in zip(times, scraped, strict=True)]
-        series.append({"series": name.replace("X", of_target), "values": " ".join(said)})
+        reported = [str(value(at, fault.is_bad(at))) if ok else "stale" for at, ok in zip(times, scraped, strict=True)]
+        series.append({"series": name.replace("X", of_target), "values": " ".join(reported)})
     asked = f'count by (alertname) (max_over_time(ALERTS{{alertstate="firing",severity="critical"}}[{MINUTES}m]))'
     nothing = {"expr": asked, "eval_time": f"{ILL_S // 60 + MINUTES}m", "exp_samples": [{"labels": '{none="named"}', "value": 1}]}
     return {"name": fault.name, "interval": f"{fault.interval}s", "input_series": series, "promql_expr_test": [nothing]}
@@ -93,9 +93,9 @@ def _pages(directory: Path) -> dict[str, frozenset[str]]:
     (directory / "half-ill.json").write_text(json.dumps(document))
     command = [require_tool("promtool"), "test", "rules", "half-ill.json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=directory, check=False)
-    told = [each.rpartition("got:")[2] for each in re.split(r"\bexpr: ", done.stdout + done.stderr)[1:]]  # in the order of the cases
-    assert len(told) == len(FAULTS), done.stdout + done.stderr
-    return {fault.name: frozenset(re.findall(r'alertname="(\w+)"', text)) for fault, text in zip(FAULTS, told, strict=True)}
+    answers = [each.rpartition("got:")[2] for each in re.split(r"\bexpr: ", done.stdout + done.stderr)[1:]]  # in the order of the cases
+    assert len(answers) == len(FAULTS), done.stdout + done.stderr
+    return {fault.name: frozenset(re.findall(r'alertname="(\w+)"', text)) for fault, text in zip(FAULTS, answers, strict=True)}
 
 
 @pytest.mark.programs

@@ -17,8 +17,8 @@ from streaming.kafka.formats.names import OFFSETS_TOPIC
 class HeldBackGroups:
     """Names of groups, each set of them sorted where it is asked for.
 
-    ``held``: by the partition whose last stable offset holds them up; ``losses_ms``: by the same, when the first of them loses records there,
-    where that is certain. ``committing``: by the producer and the partition of
+    ``held``: by the partition whose last stable offset holds them up; ``losses_ms``: by the same, when the first of them loses records
+    there, where that is certain. ``committing``: by the producer and the partition of
     `__consumer_offsets`. ``deserted``: those that are known to have no member.
     """
 
