@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.worker import EvalConf
 
 from streaming.spark.job import worker_daemon
-from streaming.spark.job.spark import DEFAULTS, FIXED, _directories, _short, within, zip_package
+from streaming.spark.job.spark import DEFAULTS, FIXED, _directories, _socket_directory, within, zip_package
 from tests.limits import SECONDS
 
 
@@ -52,9 +53,18 @@ def test_workers_are_forked_from_one_thread(tmp_path: Path) -> None:
 def test_a_socket_has_a_path_that_is_short_enough_however_deep_the_checkpoint_lies(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / "scratch"
     deep.mkdir(parents=True)
-    found = Path(_short(deep))
+    found = Path(_socket_directory(deep))
     assert (len(str(found)) <= 61, found.samefile(deep)) == (True, True)
-    assert _short(Path("/tmp")) == "/tmp"
+    assert _socket_directory(Path("/tmp")) == "/tmp"
+
+
+def test_a_socket_has_a_path_without_capitals_because_workers_get_it_in_lower_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """PySpark takes the path for a flag."""
+    assert EvalConf({"state_server_socket_port": "/K/s.sock"}).get("state_server_socket_port") == "/k/s.sock"
+    (tmp_path / "Kafka").mkdir()
+    monkeypatch.setattr("streaming.spark.job.spark._SOCKET_DIRECTORY_CHARACTERS", 1000)
+    found = _socket_directory(tmp_path / "Kafka")
+    assert (found, Path(found).samefile(tmp_path / "Kafka")) == (found.lower(), True)
 
 
 class Gone:

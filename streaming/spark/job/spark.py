@@ -209,10 +209,14 @@ def _emptied(scratch: Path) -> Path:
     return scratch
 
 
-def _short(directory: Path) -> str:
-    """A path of a directory that is short enough for a socket in it, while this process lives."""
-    if len(str(directory)) <= _SOCKET_DIRECTORY_CHARACTERS:
-        return str(directory)
+def _socket_directory(directory: Path) -> str:
+    """A path of a directory that is short enough for a socket in it, and without capitals, while this process lives.
+
+    A worker of PySpark 4.3.0 gets the path of the state's socket in lower case: ``EvalConf.get`` takes every value for a flag.
+    """
+    path = str(directory)
+    if len(path) <= _SOCKET_DIRECTORY_CHARACTERS and path == path.lower():
+        return path
     return f"/proc/{os.getpid()}/fd/{os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}"
 
 
@@ -235,7 +239,7 @@ def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) ->
         # other users of this host: no port without a secret (the one of the state has none, so it is a socket in a private directory)
         "spark.authenticate": "true",
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.python.unix.domain.socket.dir": _short(scratch),
+        "spark.python.unix.domain.socket.dir": _socket_directory(scratch),
         # Hadoop's umask: its file system sets modes, whatever the umask of the process
         "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
