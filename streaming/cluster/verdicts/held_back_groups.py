@@ -18,8 +18,8 @@ class HeldBackGroups:
     """Names of groups, each set of them sorted where it is asked for.
 
     ``held``: by the partition whose last stable offset holds them up; ``losses_ms``: by the same, when the first of them loses records
-    there, where that is certain. ``committing``: by the producer and the partition of
-    `__consumer_offsets`. ``deserted``: those that are known to have no member.
+    there, where that is certain. ``committing``: by the producer and the partition of `__consumer_offsets`. ``deserted``: those that are
+    known to have no member.
     """
 
     held: dict[TopicPartition, set[str]] = field(default_factory=dict)
