@@ -13,7 +13,7 @@ from streaming.broker.protocol.problems import Reason as Problem
 from streaming.cluster.consumers.group_ends import CHECKED_ROUNDS
 from streaming.cluster.consumers.group_lag import REASONS, LagReason
 from streaming.cluster.consumers.group_places import RETRIED_ROUNDS
-from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, REFUSED_SECONDS
+from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, KEPT_SECONDS, REFUSED_SECONDS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import UNREAD_MS
 from streaming.errors import AgentError
@@ -231,6 +231,27 @@ def test_nothing_is_known_of_an_agent_that_does_not_answer_for_long() -> None:
     assert "group_lag_records{g,read_committed,orders}" not in job.page()
     job.agents["a1"].error = None
     assert reasons(job.round(5)) == [""]
+
+
+def test_since_when_a_group_stands_is_known_over_the_absence_of_its_agent() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    since = job.round().progress.stopped_since_ms.tolist()
+    away = job.agents.pop("a1")
+    for _ in range(3):
+        assert reasons(job.round(HEARD_SECONDS)) == [str(LagReason.NOT_OBSERVED)]
+    job.agents["a1"] = away
+    found = job.round(5)
+    assert (reasons(found), found.progress.stopped_since_ms.tolist()) == ([""], since)
+
+
+def test_what_an_agent_has_sent_is_forgotten_when_it_is_away_for_good() -> None:
+    job = world()
+    job.agents["a1"].commit(3)
+    job.round()
+    del job.agents["a1"]
+    assert len(job.round(KEPT_SECONDS - 1).rows) == 1
+    assert len(job.round(1).rows) == 0
 
 
 def test_an_agent_that_the_job_has_no_client_of_is_not_asked_and_the_others_are() -> None:

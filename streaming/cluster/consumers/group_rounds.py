@@ -48,6 +48,10 @@ FIRST_ASKED, LEAST_ASKED = 1024, 128
 HEARD_SECONDS = 60.0
 """What an agent has sent counts for so long."""
 
+KEPT_SECONDS = 3600.0
+"""What an agent that is away has sent of commits is kept for so long, though it does not count: a group that stands still when the agent is
+back has stood since before."""
+
 REFUSED_SECONDS = 300.0
 """An agent of an earlier version is asked again after so long."""
 
@@ -158,7 +162,7 @@ class GroupRounds:
 
     def take_groups(self, agents: Mapping[str, Agent], now: float) -> None:
         """Ask agents what has changed, and take over what counts by now."""
-        self._changes.forget(self._changes.agents - {*agents} - {agent for agent, at in self._heard.items() if now - at < HEARD_SECONDS})
+        self._changes.forget(self._silent(self._changes.agents - {*agents}, now, KEPT_SECONDS))
         free = {agent: each for agent, each in agents.items() if self._groups.free(agent) and not self._is_refused(agent, now)}
         calls = {agent: partial(each.groups, self._changes.request(agent)) for agent, each in free.items()}
         answers, errors = self._groups.call(calls, GROUPS_SECONDS)
@@ -201,7 +205,7 @@ class GroupRounds:
             self._most[agent] = min(self._most.get(agent, FIRST_ASKED) * 2, MOST_ASKED)
 
     def _ask_records(self, agents: Mapping[str, Agent], now: float) -> None:
-        self._records.forget(self._records.agents - {*agents} - {agent for agent, at in self._heard.items() if now - at < HEARD_SECONDS})
+        self._records.forget(self._silent(self._records.agents - {*agents}, now, HEARD_SECONDS))
         self._records.settle()
         free = {agent: each for agent, each in agents.items() if self._record_calls.free(agent) and not self._is_refused(agent, now)}
         calls = {agent: partial(each.records, self._records.request(agent)) for agent, each in free.items()}
@@ -209,6 +213,10 @@ class GroupRounds:
         for agent, answer in answers.items():
             self._records.take(agent, answer)
         self._note(errors, now)
+
+    def _silent(self, agents: set[str], now: float, seconds: float) -> set[str]:
+        """Those of some agents that have sent nothing for so long."""
+        return {agent for agent in agents if now - self._heard.get(agent, -seconds) >= seconds}
 
     def _is_refused(self, agent: str, now: float) -> bool:
         return now - self._refused.get(agent, -REFUSED_SECONDS) < REFUSED_SECONDS
