@@ -306,6 +306,16 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
     ]
 
 
+def test_of_what_stands_still_in_a_group_without_members_that_is_the_cause() -> None:
+    stopped, held = replace(READING, stopped_since_ms=NOW - HOUR), replace(HELD, partition=4, loss_ms=NOW + HOUR)
+    found = stated(stopped, held, members=0, state="Empty", state_ms=NOW - HOUR)
+    cause, effect = (each for each in found if each.partition in (-1, 3) and each.verdict in ("no_members", "stopped"))
+    assert cause.text == "because it has no member since 2023-11-14T21:13:20Z (1h ago), and not everything is read"
+    assert (effect.because, "does not show" in effect.text) == ("no_members", False)
+    assert {each.because for each in found if each.partition == 4} == {"", "held"}
+    assert "does not show" in next(each for each in stated(stopped, members=1) if each.verdict == "stopped").text
+
+
 UNCOUNTED = {"lag_records_read_committed": -1, "lag_records_read_uncommitted": -1, "lag_bytes": -1, "next_offset": -1}
 
 
@@ -609,7 +619,8 @@ def test_every_partition_has_a_verdict_the_worst_come_first_and_their_order_is_t
     ranks = [([*SEVERITIES, ""].index(each.severity), GroupVerdict[each.verdict.upper()]) for each in plain]
     assert ranks == sorted(ranks)
     for at, each in enumerate(found):
-        causes = [one for one in found[:at] if (one.topic, one.partition, one.verdict) == (each.topic, each.partition, each.because)]
+        places = (each.topic, each.partition), ("", -1)
+        causes = [one for one in found[:at] if (one.topic, one.partition) in places and one.verdict == each.because]
         assert bool(causes) == bool(each.because)
     for each in partitions:
         own = [one for one in found if (one.topic, one.partition) == (each.topic, each.partition) and one.verdict != "skewed"]

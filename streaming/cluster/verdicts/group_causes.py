@@ -1,4 +1,7 @@
-"""The findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there."""
+"""The findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there.
+
+That nobody is in the group is why its partitions stand still, whatever else does not hold them up.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -20,7 +23,8 @@ BECAUSE = "because "
 def causes_first(findings: Sequence[GroupFinding], gone_on: Collection[TopicPartition] = ()) -> list[GroupFinding]:
     """The findings in their order, but those that follow from another one come after it, and it comes where the worst of them was.
 
-    A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict.
+    A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. Nobody is the cause of what no other
+    finding explains.
 
     Args:
         gone_on: partitions in which the group has gone on since it lost something: what holds it up now was not the cause of that.
@@ -48,7 +52,18 @@ def causes_first(findings: Sequence[GroupFinding], gone_on: Collection[TopicPart
             ordered += (replace(one, because=cause.verdict) for one in some if follows(one))
         elif each is not cause and not follows(each):
             ordered.append(each)
-    return ordered
+    return _nobody_first(ordered, [each for each in ordered if follows(each) and not each.because])
+
+
+def _nobody_first(findings: list[GroupFinding], effects: Sequence[GroupFinding]) -> list[GroupFinding]:
+    """The same with the absence of members before the first of some effects."""
+    nobody = next((each for each in findings if each.verdict == GroupVerdict.NO_MEMBERS.label), None)
+    if nobody is None or not effects:
+        return findings
+    cause = replace(nobody, text=f"{BECAUSE}it has {nobody.text}")
+    found = [replace(each, because=nobody.verdict) if each in effects else each for each in findings if each is not nobody]
+    first = next(at for at, each in enumerate(found) if each.because == nobody.verdict)
+    return [*found[:first], cause, *found[first:]]
 
 
 def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:

@@ -117,7 +117,7 @@ class GroupFindings:
                 ] or partition.pending
                 return words.pending(waiting[0], len(waiting)), _NO_COMMAND
             case GroupVerdict.STOPPED:
-                return words.stopped(partition), _NO_COMMAND
+                return words.stopped(partition, deserted=self.summary.members == 0), _NO_COMMAND
             case GroupVerdict.SLOWER:
                 return words.slower(partition), _NO_COMMAND
             case GroupVerdict.SKEWED:

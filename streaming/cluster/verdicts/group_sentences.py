@@ -178,15 +178,15 @@ class Sentences:
             f"get UNSTABLE_OFFSET_COMMIT{self._ends(first) or _WHO_ENDS_IT}"
         )
 
-    def stopped(self, partition: GroupPartition) -> str:
-        """It does not move."""
+    def stopped(self, partition: GroupPartition, *, deserted: bool = False) -> str:
+        """It does not move. ``deserted``: it has no member that could do anything with the record."""
         since = "at least since" if partition.stopped_earlier else "since"
         done = ", and nothing after it was done with," if self._shares else ""
         readable = f"the record at {partition.next_offset} is readable" if partition.next_offset >= 0 else "records were readable"
         return (
             f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {format_time(partition.stopped_since_ms)} "
             f"({self._age(partition.stopped_since_ms)}) although {readable}; "
-            f"{self._left(partition)}. The disk does not show what its consumers do with the record"
+            f"{self._left(partition)}{'' if deserted else '. The disk does not show what its consumers do with the record'}"
         )
 
     def undated(self, partition: GroupPartition) -> str:
