@@ -10,7 +10,7 @@ from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
 from streaming.cluster.verdicts.group_causes import causes_first
-from streaming.cluster.verdicts.group_judge import Judgement
+from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of
@@ -117,7 +117,7 @@ class GroupFindings:
                 ] or partition.pending
                 return words.pending(waiting[0], len(waiting)), _NO_COMMAND
             case GroupVerdict.STOPPED:
-                return words.stopped(partition, deserted=self.summary.members == 0), _NO_COMMAND
+                return words.stopped(partition, deserted=had_members(self.summary)), _NO_COMMAND
             case GroupVerdict.SLOWER:
                 return words.slower(partition), _NO_COMMAND
             case GroupVerdict.SKEWED:

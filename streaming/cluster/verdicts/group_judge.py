@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
@@ -104,7 +105,7 @@ def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEF
     """Judge all groups."""
     rows, pending = snapshot.rows, _first_pending(_waiting_now(snapshot))
     usage = usages(snapshot, now_ms, bounds)
-    deserted = frozenset(name for name, facts in snapshot.groups.items() if _had_members(facts) and not usage[name].between)
+    deserted = frozenset(name for name, facts in snapshot.groups.items() if had_members(facts) and not usage[name].between)
     commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
     with_lag = {rows.group_names[group] for group in np.unique(rows.group[commits.lag > 0]).tolist()}
     return JudgedGroups(
@@ -153,7 +154,7 @@ def _first_pending(pending: Iterable[PendingCommit]) -> FirstPending:
     return first
 
 
-def _had_members(facts: GroupFacts) -> bool:
+def had_members(facts: GroupFacts | GroupSummary) -> bool:
     """Whether a group had members and has none."""
     return facts.members == 0 and facts.epoch > 0 and facts.state == GroupState.EMPTY
 
