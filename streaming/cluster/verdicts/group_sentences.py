@@ -249,7 +249,9 @@ class Sentences:
         if not at_most:
             return "nothing to do: nothing is committed, and there is no record in the log"
         records = f"at most {format_count(at_most, 'record')} in the log" if at_most > 0 else "how many records are in the log is not known"
-        return f"nothing committed; {records}; {self._resets.begins}"
+        whole = 0 <= partition.log_start == partition.last_stable_offset < partition.high_watermark
+        held = "; an open transaction holds all of it back from readers of committed data: see `segtail transactions`" if whole else ""
+        return f"nothing committed; {records}; {self._resets.begins}{held}"
 
     def no_lag(self, partition: GroupPartition) -> str:
         """There is nothing to read."""
