@@ -8,6 +8,7 @@ from streaming.terminal.cli.group_source import ended
 from streaming.terminal.cli.source import NOT_KNOWN, NOTHING_FOUND
 from tests.consumers.group_agents import GROUP, WAITING, Records
 from tests.consumers.group_world import TOPIC_ID, GroupJob, world
+from tests.consumers.test_group_details import opened
 from tests.tables import each_row
 
 BEGINS = "where its consumers begin is decided by auto.offset.reset"
@@ -69,6 +70,16 @@ def test_one_that_grows_has_more_and_one_that_is_empty_leaves_nothing_to_do() ->
     assert group.summary.uncommitted_records == 1200
     empty = next(each for each in group.findings if each.partition == 2)
     assert (empty.verdict, empty.text) == ("fine", "nothing to do: nothing is committed, and there is no record in the log")
+
+
+def test_that_an_open_transaction_holds_back_the_whole_log_is_said() -> None:
+    job = expanded("0-2:orders")
+    job.put(partition=1, end=1000, topic_id=TOPIC_ID, transactional=True, transactions=opened(0, 400))
+    job.put(partition=2, end=700, topic_id=TOPIC_ID, log_start_offset=200, transactional=True, transactions=opened(300, 400))
+    job.round(1)
+    held, free = (next(each.text for each in detail(job).findings if each.partition == number) for number in (1, 2))
+    assert held.endswith("; an open transaction holds all of it back from readers of committed data: see `segtail transactions`")
+    assert "transaction" not in free
 
 
 def test_of_a_log_that_nobody_reads_here_it_is_not_known_how_many_records_it_has() -> None:
