@@ -36,6 +36,7 @@ def broker_settings(factor: int) -> dict[str, object]:
         "leader.imbalance.check.interval.seconds": 300 // factor,
         "log.retention.check.interval.ms": 300_000 // factor,
         "transaction.state.log.min.isr": 2,
+        "transaction.max.timeout.ms": 7_200_000,  # a transaction stays open while a job that is new knows nothing for twenty minutes
         "transaction.partition.verification.enable": "false",  # as before Kafka verified them: hanging ones can be written
     }
 

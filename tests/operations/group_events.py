@@ -93,7 +93,7 @@ def exactly_once_dies(cluster: Cluster) -> Iterator[Step]:
     kafka = cluster.kafka
     with topic(kafka, "eos-in") as source, topic(kafka, "eos-out") as output, writing(kafka, source, RATE):
         reader = reading_in_transactions(kafka, "eos", source)
-        application = Leaving(kafka, "eos-1", 900_000)
+        application = Leaving(kafka, "eos-1", 2 * _KNOWN * 60_000)
         application.commit(output, reader)
         read_more(reader)
         application.leave_open(output, reader)
