@@ -72,7 +72,7 @@ def test_one_that_grows_has_more_and_one_that_is_empty_leaves_nothing_to_do() ->
     assert (empty.verdict, empty.text) == ("fine", "nothing to do: nothing is committed, and there is no record in the log")
 
 
-def test_that_an_open_transaction_holds_back_the_whole_log_is_said() -> None:
+def test_an_open_transaction_may_hold_back_the_whole_log() -> None:
     job = expanded("0-2:orders")
     job.put(partition=1, end=1000, topic_id=TOPIC_ID, transactional=True, transactions=opened(0, 400))
     job.put(partition=2, end=700, topic_id=TOPIC_ID, log_start_offset=200, transactional=True, transactions=opened(300, 400))
