@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,9 @@ class MonitoringError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One alert of a notification, as Alertmanager sends it to a webhook. ``status`` is firing or resolved."""
+    """One alert of a notification, as Alertmanager sends it to a webhook. ``status`` is firing or resolved; ``notification`` is its number."""
 
+    notification: int
     status: str
     labels: dict[str, str]
     annotations: dict[str, str]
@@ -185,10 +187,13 @@ def _is_ready(process: subprocess.Popen[bytes], name: str, stated: Path, address
 
 @contextmanager
 def _receiver(address: str, on_page: Callable[[Page], None]) -> Iterator[None]:
+    numbers = count()
+
     class Webhook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            number = next(numbers)
             for alert in json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"]:
-                on_page(Page(status=alert["status"], labels=alert["labels"], annotations=alert["annotations"]))
+                on_page(Page(notification=number, status=alert["status"], labels=alert["labels"], annotations=alert["annotations"]))
             self.send_response(204)
             self.end_headers()
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
@@ -136,19 +136,20 @@ class Leaving:
         )
         self._client.init_transactions(SECONDS)
 
-    def commit(self, output: str, reads: Consumer) -> None:
-        """Write a record and the offset of the application's reader, in a transaction."""
-        self._write(output, reads).commit_transaction(SECONDS)
+    def commit(self, *outputs: str, reads: Consumer) -> None:
+        """Write a record to each of some topics and the offset of the application's reader, in a transaction."""
+        self._write(outputs, reads).commit_transaction(SECONDS)
 
-    def leave_open(self, output: str, reads: Consumer | None = None) -> None:
-        """Write a record, and, for an application that reads too, the offset of its reader, in a transaction that stays open."""
-        self._write(output, reads)
+    def leave_open(self, *outputs: str, reads: Consumer | None = None) -> None:
+        """Write records, and, for an application that reads too, the offset of its reader, in a transaction that stays open."""
+        self._write(outputs, reads)
         self._client = None
 
-    def _write(self, output: str, reads: Consumer | None) -> Producer:
+    def _write(self, outputs: Sequence[str], reads: Consumer | None) -> Producer:
         assert self._client is not None
         self._client.begin_transaction()
-        self._client.produce(output, VALUE, partition=0)
+        for each in outputs:
+            self._client.produce(each, VALUE, partition=0)
         self._client.flush(SECONDS)
         if reads is not None:
             self._client.send_offsets_to_transaction(reads.position(reads.assignment()), reads.consumer_group_metadata(), SECONDS)

@@ -223,7 +223,7 @@ BESIDE: Mapping[str, TopicEvent] = {
     "A group reads from earliest": TopicEvent(event=group_events.read_from_earliest, topics=frozenset({"history"})),
     "A consumer is slower than its producer": TopicEvent(event=group_events.slow_consumer, topics=frozenset({"overtaken"})),
     "An application with exactly-once dies": TopicEvent(
-        event=group_events.exactly_once_dies, topics=frozenset({"eos-in", "eos-out", OFFSETS_TOPIC})
+        event=group_events.exactly_once_dies, topics=frozenset({*group_events.EXACTLY_ONCE, OFFSETS_TOPIC})
     ),
     "A Flink job restarts": TopicEvent(event=group_events.flink_restarts, topics=frozenset({"sink"})),
 }

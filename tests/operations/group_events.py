@@ -1,9 +1,11 @@
 """The events about consumer groups and their transactions: everyday life, of which nobody has to know, and what somebody is told."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Container, Iterator
 from contextlib import ExitStack
 from uuid import uuid4
 
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from tests.operations import actions
 from tests.operations.cluster import Cluster
 from tests.operations.consumers import Leaving, Member, fill, read_more, read_once, reading_in_transactions, topic, writing
@@ -13,6 +15,8 @@ RATE = 20
 """Records a second that are appended to each topic."""
 
 ABANDONED = 8
+EXACTLY_ONCE = ("eos-in", "eos-out", "eos-copy")
+"""What an application with exactly-once reads, and to which topics it writes."""
 HOUR = 60
 """In minutes, as what follows."""
 
@@ -91,18 +95,32 @@ def slow_consumer(cluster: Cluster) -> Iterator[Step]:
 
 def exactly_once_dies(cluster: Cluster) -> Iterator[Step]:
     kafka = cluster.kafka
-    with topic(kafka, "eos-in") as source, topic(kafka, "eos-out") as output, writing(kafka, source, RATE):
+    with ExitStack() as stack:
+        source, *outputs = (stack.enter_context(topic(kafka, each)) for each in EXACTLY_ONCE)
+        stack.enter_context(writing(kafka, source, RATE))
         reader = reading_in_transactions(kafka, "eos", source)
         application = Leaving(kafka, "eos-1", 2 * _KNOWN * 60_000)
-        application.commit(output, reader)
+        application.commit(*outputs, reads=reader)
         read_more(reader)
-        application.leave_open(output, reader)
-        with writing(kafka, output, 1):
-            reader.close()
-            yield Step(name="It dies in a transaction that holds its offsets and its output", minutes=_KNOWN * cluster.factor)
-            actions.end_by_force(kafka, "eos-1")
-            with Member(kafka, "eos", source):
-                yield Step(name="The transaction is ended by force, and the application starts again", minutes=40)
+        application.leave_open(*outputs, reads=reader)
+        for each in outputs:
+            stack.enter_context(writing(kafka, each, 1))
+        reader.close()
+        yield Step(name="It dies in a transaction that holds its offsets and its output to two topics", minutes=_KNOWN * cluster.factor)
+        told = _notifications(cluster, "TransactionStuck", {*outputs, OFFSETS_TOPIC})
+        assert set(map(frozenset, told)) == {frozenset(outputs)}, f"one transaction is told in {told}"
+        actions.end_by_force(kafka, "eos-1")
+        with Member(kafka, "eos", source):
+            yield Step(name="The transaction is ended by force, and the application starts again", minutes=40)
+
+
+def _notifications(cluster: Cluster, alert: str, topics: Container[str]) -> list[list[str]]:
+    """The topics, of some, that each notification has of an alert that fires."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for page in cluster.pages:
+        if (page.status, page.labels["alertname"]) == ("firing", alert) and page.labels["topic"] in topics:
+            found[page.notification].append(page.labels["topic"])
+    return [*found.values()]
 
 
 def flink_restarts(cluster: Cluster) -> Iterator[Step]:
