@@ -44,7 +44,7 @@ class MonitoringError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One alert of a notification, as Alertmanager sends it to a webhook. ``status`` is firing or resolved; ``notification`` is its number."""
+    """One alert of a notification, which has a number, as Alertmanager sends it to a webhook. ``status`` is firing or resolved."""
 
     notification: int
     status: str

@@ -107,8 +107,8 @@ def exactly_once_dies(cluster: Cluster) -> Iterator[Step]:
             stack.enter_context(writing(kafka, each, 1))
         reader.close()
         yield Step(name="It dies in a transaction that holds its offsets and its output to two topics", minutes=_KNOWN * cluster.factor)
-        told = _notifications(cluster, "TransactionStuck", {*outputs, OFFSETS_TOPIC})
-        assert set(map(frozenset, told)) == {frozenset(outputs)}, f"one transaction is told in {told}"
+        reported = _notifications(cluster, "TransactionStuck", {*outputs, OFFSETS_TOPIC})
+        assert set(map(frozenset, reported)) == {frozenset(outputs)}, f"one transaction is reported in {reported}"
         actions.end_by_force(kafka, "eos-1")
         with Member(kafka, "eos", source):
             yield Step(name="The transaction is ended by force, and the application starts again", minutes=40)
