@@ -13,6 +13,9 @@ ALWAYS = frozenset({"Watchdog"})
 STEP_SECONDS = 0.5
 """How closely Prometheus is asked; rules are evaluated less often."""
 
+_SENT_WITHIN_SECONDS = 90
+"""Longer than any group's interval that is divided by four: by then Alertmanager has sent whatever it sends of an alert's end."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
@@ -58,6 +61,14 @@ def changed(alerts: Sequence[Alert], reported: Iterable[Labels], reported_before
     )
 
 
+def unresolved(pages: Iterable[Page], before: frozenset[Labels]) -> frozenset[Labels]:
+    """The alerts that a notification called firing, or that were ``before``, and that none called resolved since."""
+    found = set(before)
+    for page in pages:
+        (found.add if page.status == "firing" else found.discard)(_labels(page.labels))
+    return frozenset(found)
+
+
 class Recorder:
     """Looks at a stretch of time that begins with `begin`.
 
@@ -81,12 +92,10 @@ class Recorder:
     def begin(self) -> None:
         """What was before counts no longer, but for what somebody was reported and what has not resolved since."""
         self._since = time.time()
-        waiting = set(self._reported_before)
-        for page in self._pages[self._seen :]:
-            (waiting.add if page.status == "firing" else waiting.discard)(_labels(page.labels))
+        waiting = unresolved(self._pages[self._seen :], self._reported_before)
         firing = {alert.labels for alert in self.alerts() if alert.fires}
         self._seen = len(self._pages)
-        self._reported_before = frozenset(waiting & firing)
+        self._reported_before = waiting & firing
 
     def changes(self) -> Changes:
         pages = [page for page in self._pages[self._seen :] if page.status == "firing"]
@@ -112,8 +121,19 @@ class Recorder:
         return self._now("pending")
 
     def calm(self) -> bool:
-        """Whether nothing fires, and nothing is about to."""
-        return not self.firing() and not self.pending()
+        """Whether nothing fires, nothing is about to, and nobody waits to hear that something is over.
+
+        What comes back before that was sent is no news to Alertmanager. Of what is over while it is muted nobody hears.
+        """
+        return not self.firing() and not self.pending() and (not self._waiting() or self._long_quiet())
+
+    def _waiting(self) -> list[Labels]:
+        every = unresolved(self._pages, frozenset())
+        return [each for each in every if dict(each)["alertname"] not in ALWAYS and self._minds(dict(each).get("topic", ""))]
+
+    def _long_quiet(self) -> bool:
+        now = time.time()
+        return not {labels["alertname"] for labels, _ in self._states("firing", now - _SENT_WITHIN_SECONDS, now, STEP_SECONDS)} - ALWAYS
 
     def _now(self, state: str) -> set[str]:
         now = time.time()

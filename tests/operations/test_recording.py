@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.alerts.monitoring import Page
 from tests.operations.day import differences, strangers
-from tests.operations.recording import Alert, Changes, Labels, alert_of, changed
+from tests.operations.recording import Alert, Changes, Labels, alert_of, changed, unresolved
 from tests.operations.table import Row
 
 NOBODY: frozenset[Labels] = frozenset()
@@ -54,6 +55,16 @@ def test_one_that_stood_and_came_again_fires_and_flaps_only_if_it_came_twice() -
     assert (once.fires, once.muted, once.flaps) == ({"A"}, set(), set())
     twice = changed([alert_of(again, {1, 3}, 3)], [again], NOBODY)
     assert (twice.fires, twice.resolves, twice.flaps) == ({"A"}, set(), {"A"})
+
+
+def test_somebody_waits_until_a_notification_says_that_it_is_over() -> None:
+    one, other, before = labels("A", topic="x"), labels("A", topic="y"), labels("B")
+    pages = [
+        Page(notification=number, status=status, labels=dict(of), annotations={})
+        for number, (status, of) in enumerate((("firing", one), ("firing", other), ("resolved", one), ("resolved", other), ("firing", one)))
+    ]
+    assert unresolved(pages, frozenset({before})) == {before, one}
+    assert unresolved(pages[:3], NOBODY) == {other}
 
 
 def test_a_name_resolves_when_none_of_its_alerts_is_left() -> None:
