@@ -60,7 +60,7 @@ def run(
             if now_s % COARSE_S == 0:
                 coarse.page(iter(page))
             if inside is not None:
-                watched = watched or Recording(JOB)
+                watched = watched or Recording(JOB, now_s)
                 watched.page(iter(page))
                 if now_s == inside.until_s:
                     directory = Path(scratch, f"{inside.begins_s}")

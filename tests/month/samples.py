@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tests.month.streams import START
 
 _MOVING = "_timestamp_seconds"
-"""Ends the names of metrics whose values are times: promtool's clock begins at 0."""
+"""Ends the names of metrics whose values are times: promtool's clock begins at 0 with the first page."""
 
 _GONE = "stale"
 """What a scrape leaves of a series that is not on the page any more."""
@@ -45,10 +45,11 @@ class _Series:
 
 
 class Recording:
-    """The samples of pages that are scraped one after the other."""
+    """The samples of pages that are scraped one after the other, the first of them so many seconds after the beginning of the month."""
 
-    def __init__(self, job: str) -> None:
+    def __init__(self, job: str, begins_s: float = 0) -> None:
         self._job = job
+        self._clock_s = START + begins_s
         self._series: dict[str, _Series] = {}
         self.pages = 0
 
@@ -58,7 +59,7 @@ class Recording:
             name, _, text = line.rpartition(" ")
             value = float(text)
             if name.partition("{")[0].endswith(_MOVING):
-                value = round(value - START, 3)
+                value = round(value - self._clock_s, 3)
             self._series.setdefault(name, _Series()).add(self.pages, value)
         self.pages += 1
 

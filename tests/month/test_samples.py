@@ -28,5 +28,8 @@ def test_what_a_page_lacks_is_stale_from_then_on_until_it_returns() -> None:
     assert found[f"x{{{OWN}}}"] == "stale 1.0 stale _x1 1.0 stale"
 
 
-def test_times_count_from_the_beginning_of_the_month() -> None:
+def test_times_count_from_the_first_page() -> None:
+    recording = Recording("segtail", 100)
+    recording.page(iter([f"x_timestamp_seconds {START + 90.5}", "x 7"]))
+    assert [each["values"] for each in recording.input_series()] == ["-9.5", "7.0"]
     assert recorded([f"x_timestamp_seconds {START + 90.5}"]) == {f"x_timestamp_seconds{{{OWN}}}": "90.5"}

@@ -14,6 +14,8 @@ from tests.month.usual_cluster import IN_USE, throw_away, topic_of
 
 CRITICAL, WARNING = "critical", "warning"
 SOON_S = 30 * MINUTE
+DECOMMISSIONED_S, DECOMMISSIONED = 12 * DAY + 12 * HOUR, [f"app-{number:03}" for number in (72, 73, 75, 76, 77)]
+"""When some applications are taken out of service, and which: nobody deploys them again."""
 
 
 def month(random: Random) -> list[Happening]:
@@ -44,7 +46,7 @@ def _noise(random: Random) -> Iterator[Happening]:
     yield new_at_earliest(13 * DAY + 10 * HOUR, topic_of(13), "new-of-a-day", 12)
     yield new_at_earliest(20 * DAY + 10 * HOUR, topic_of(15), "new-of-two-hours", 6)
     yield flink_restarted(17 * DAY + 9 * HOUR, topic_of(16), HOUR)
-    yield decommissioned(12 * DAY + 12 * HOUR, [f"app-{number:03}" for number in (72, 73, 75, 76, 77)])
+    yield decommissioned(DECOMMISSIONED_S, DECOMMISSIONED)
 
 
 def _deserving() -> Iterator[Happening]:
@@ -90,6 +92,7 @@ def _console(random: Random) -> Iterator[tuple[float, Change]]:
 def consumers_deployed(at_s: float, week: int, in_use: int = IN_USE) -> Happening:
     """A third of the applications get a new version, a member after the other: for a minute nobody commits, twice."""
     names = [f"app-{number:03}" for number in range(in_use) if number % 3 == week % 3 and number % 10 not in (4, 9)]
+    names = [name for name in names if name not in DECOMMISSIONED or at_s < DECOMMISSIONED_S]
     changes: list[tuple[float, Change]] = []
     for place, name in enumerate(names):
         for member in range(2):
