@@ -111,8 +111,9 @@ GOLDEN = [
     (
         "lost",
         replace(READING, committed=30, lost_offsets=10, lost_records=8),
-        "already deleted: 8 records between the committed offset 30 and the log start 40 were deleted unread. auto.offset.reset decides "
-        "where its consumers go on: with none they fail until the offset is reset, with latest they skip what is left, with by_duration "
+        "already deleted: 8 records between the committed offset 30 and the log start 40 were deleted unread, but for what its consumers "
+        "had fetched by then. auto.offset.reset decides where its consumers go on: with none they fail until the offset is "
+        "reset, with latest they skip what is left, with by_duration "
         "they skip what is older than that. Its consumers have to be stopped before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
     ),
@@ -675,6 +676,12 @@ def test_a_deserted_group_lacks_members_and_is_not_slower() -> None:
     found = stated(BEHIND, members=0, state="Empty")
     assert [each.verdict for each in found] == ["no_members", "fine"]
     assert only(BEHIND).verdict == "slower"
+
+
+def test_a_group_whose_commits_wait_in_a_transaction_is_not_slower_for_that() -> None:
+    waits = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - BOUNDS.pending_after_ms - 1)
+    assert [each.verdict for each in stated(replace(BEHIND, pending=[waits]))] == ["pending"]
+    assert only(replace(BEHIND, pending=[replace(waits, since_ms=NOW - BOUNDS.pending_after_ms)])).verdict == "slower"
 
 
 def test_nobody_is_slower_than_producers_that_append_nothing() -> None:

@@ -137,6 +137,7 @@ class _Judge:
         """Where each verdict is so that somebody should look at."""
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
         lost = (lags.below > 0) & (found.lost_records != 0)
+        pending = waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms)
         return {
             GroupVerdict.LOST: (lost & ~found.loss_doubtful) | self._lately,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
@@ -144,10 +145,10 @@ class _Judge:
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
             GroupVerdict.HELD: self._held.certain,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
-            GroupVerdict.PENDING: waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms),
+            GroupVerdict.PENDING: pending,
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKEWED: skewed(self._snapshot, self._shares, bounds),
-            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped,
+            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped & ~pending,  # what waits is read
         }
 
     def _lower(self, severity: Codes) -> None:

@@ -61,9 +61,10 @@ class Sentences:
         known = partition.lost_records >= 0
         count = ("" if known else "up to ") + format_count(partition.lost_records if known else partition.lost_offsets, "record")
         were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
+        fetched = ", but for what its consumers had fetched by then" if members and not self._shares else ""
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
-            f"deleted unread. {self._resets.after_loss}{_stop_first(members=members and not self._shares)}"
+            f"deleted unread{fetched}. {self._resets.after_loss}{_stop_first(members=members and not self._shares)}"
         )
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
