@@ -46,7 +46,7 @@ def changed(alerts: Sequence[Alert], reported: Iterable[Labels], reported_before
 
     Args:
         reported: alerts that a notification of that time called firing.
-        told_before: those of earlier notifications that did not resolve before that time.
+        reported_before: those of earlier notifications that did not resolve before that time.
     """
     reached = frozenset(labels for labels in reported if dict(labels)["alertname"] not in ALWAYS)
     alerts = [alert for alert in alerts if alert.name not in ALWAYS or alert.ended]

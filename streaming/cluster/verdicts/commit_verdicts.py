@@ -148,7 +148,7 @@ class _Judge:
             GroupVerdict.PENDING: pending,
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKEWED: skewed(self._snapshot, self._shares, bounds),
-            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped & ~pending,  # what waits is read
+            GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped & ~pending,  # what waits has been read
         }
 
     def _lower(self, severity: Codes) -> None:

@@ -61,10 +61,11 @@ class Sentences:
         known = partition.lost_records >= 0
         count = ("" if known else "up to ") + format_count(partition.lost_records if known else partition.lost_offsets, "record")
         were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
-        fetched = ", but for what its consumers had fetched by then" if members and not self._shares else ""
+        reads = members and not self._shares
+        fetched = ", but for what its consumers had fetched by then" if reads else ""
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
-            f"deleted unread{fetched}. {self._resets.after_loss}{_stop_first(members=members and not self._shares)}"
+            f"deleted unread{fetched}. {self._resets.after_loss}{_stop_first(members=reads)}"
         )
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
