@@ -1,7 +1,8 @@
 """What coordinators answer about groups, asked again and again; and what segtail said, held against that.
 
 An answer of segtail is right if the coordinator gave the same one in the ten seconds before, or gives it at that moment. That a group has
-no offset in a partition is an answer, too.
+no offset in a partition is an answer, too. A client whose coordinator moves sends two commits one right after the other, of which only the
+second may be answered to anybody: so what clients say that they committed is right, too.
 """
 
 import threading
@@ -37,6 +38,13 @@ class _Asked:
     """By group; one whose coordinator did not answer in time is missing."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    at: float
+    key: Key
+    offset: int
+
+
 class Answers:
     """The answers of the last half minute.
 
@@ -47,6 +55,7 @@ class Answers:
     def __init__(self, clients: Lab, groups: Iterable[str], sharers: Iterable[str] = ()) -> None:
         self._clients, self._groups, self._sharers = clients, sorted(groups), sorted(sharers)
         self._given: deque[_Asked] = deque()
+        self._committed: deque[_Committed] = deque()
         self._lock = threading.Lock()
 
     def ask(self) -> None:
@@ -59,13 +68,21 @@ class Answers:
             while self._given[0].answered < asked - _REMEMBERED:
                 self._given.popleft()
 
+    def committed(self, key: Key, offset: int) -> None:
+        """A client had this committed just now. Its next commit may have come before anybody asked."""
+        now = time.monotonic()
+        with self._lock:
+            self._committed.append(_Committed(now, key, offset))
+            while self._committed[0].at < now - _REMEMBERED:
+                self._committed.popleft()
+
     def given(self, since: float, until: float) -> Mapping[Key, set[int]]:
         """By partition, what was answered from ``since`` to ``until``. A partition is there that had an offset at some time not long ago.
 
         A group is not there if its coordinator did not answer for a moment, in which it may have taken commits that nobody has asked for.
         """
         with self._lock:
-            asked = [*self._given]
+            asked, committed = [*self._given], [*self._committed]
         found: dict[Key, set[int]] = {}
         for group in (*self._groups, *self._sharers):
             answers = [each for each in asked if group in each.offsets]
@@ -74,6 +91,10 @@ class Answers:
                 for key in {key for each in answers for key in each.offsets[group]}:
                     offsets = {each.offsets[group].get(key, NONE) for each in between}
                     found[key] = _with_between(offsets) if group in self._sharers else offsets
+        for each in committed:
+            # it counts until the next one: for as long as two answers may be apart
+            if each.key in found and since - _MOST_APART <= each.at <= until:
+                found[each.key].add(each.offset)
         return found
 
     def until_asked(self, at: float) -> None:

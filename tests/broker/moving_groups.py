@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.broker.clients import create_topic
@@ -200,8 +200,15 @@ class MovingGroups:
 
     def _consume(self, group: str, _: random.Random) -> None:
         """A member, of a protocol that the name of its group begins with."""
+
+        def committed(_: KafkaError | None, offsets: list[TopicPartition]) -> None:
+            """Of one whose answer was lost, the client knows no more than that it was sent."""
+            for each in offsets:
+                if each.offset >= 0:
+                    self.answers.committed((group, each.topic, each.partition), each.offset)
+
         often = {"auto.commit.interval.ms": 2500, "auto.offset.reset": "earliest", "group.protocol": group.split("-")[0]}
-        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, **often})
+        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "on_commit": committed, **often})
         consumer.subscribe([TOPIC])
         while not self._ended.is_set():
             consumer.poll(0.2)

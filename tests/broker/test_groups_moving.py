@@ -12,16 +12,18 @@ from tests.broker.moving_jobs import Comparison, Job, jobs
 from tests.processes import until
 
 _SEED = 1
-_ROUNDS = 3
+_LOOKED_SECONDS = 10.0
+"""Looks that follow one another at once see the same moment: a coordinator that has just moved would count for all of them."""
 _COMPARED = 500
-_ANSWERED, _ANSWERED_OF_A_PART = 0.99, 0.95
-"""What some of the brokers show is as of a checkpoint: groups that have begun since then are not known, and in a minute in which a broker
-ends and starts, many begin."""
+_ANSWERED = 0.8
+"""Groups that have begun since a high watermark was written are not known to whoever sees some of the brokers, and in a minute in which a
+broker ends and starts, many begin. How large the share is over a long time, ``tests.soak moving`` measures."""
 _AGENTS = ((1,), (1, 2), (1, 2, 3))
 
 
 def _look(comparison: Comparison, running: list[Job]) -> None:
-    for _ in range(_ROUNDS):
+    until_s = time.monotonic() + _LOOKED_SECONDS
+    while time.monotonic() < until_s:
         comparison.compare(running)
 
 
@@ -47,6 +49,5 @@ def test_every_answer_is_one_that_the_coordinator_gave_in_the_last_seconds(kafka
     total = comparison.total
     assert total.differ == []
     assert total.compared > _COMPARED
-    for (kind, brokers), counts in comparison.counts.items():
-        least = _ANSWERED if brokers == len(kafka.brokers) else _ANSWERED_OF_A_PART
-        assert counts.answered >= least, (kind, brokers, counts)
+    for source, counts in comparison.counts.items():
+        assert counts.answered >= _ANSWERED, (source, counts)

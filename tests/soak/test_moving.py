@@ -55,6 +55,20 @@ def test_what_was_answered_in_the_window_is_right_and_nothing_before(clock: Cloc
     assert answers.given(101.5, 104.5) == {KEY: {3, NONE, 5}}
 
 
+def test_what_a_client_committed_between_two_answers_is_right(clock: Clock) -> None:
+    answers = answered(clock, [612])
+    answers.committed(KEY, 619)
+    clock.now += 0.5
+    answers.committed(KEY, 620)
+    answers.committed(("another", "t", 0), 7)
+    answers.ask()
+    assert answers.given(100.5, clock.now) == {KEY: {612, 619, 620}}
+    for _ in range(9):
+        clock.now += 1
+        answers.ask()
+    assert answers.given(clock.now - 5, clock.now) == {KEY: {612}}, "as often as it was asked then"
+
+
 def test_nothing_is_right_or_wrong_of_a_group_whose_coordinator_did_not_answer_for_a_moment(clock: Clock) -> None:
     assert answered(clock, [1, 2, None, None, 5]).given(100.5, 104.5) == {}
     assert answered(clock, [1, 2, None, 4, 5]).given(105.5, 109.5) == {KEY: {2, 4, 5}}
