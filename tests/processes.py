@@ -30,6 +30,8 @@ _TELLING = ("segtail_agent_up", "segtail_tail_lag", "segtail_query_", "segtail_s
 MARK = "TEST_FAMILY"
 """All that a test's `segtail` starts inherits it. Segtail refuses variables with its own prefix that it does not know."""
 
+_OTHER_BROKERS = "no server.properties of the brokers that run here is known to be of this one"
+
 _Found = TypeVar("_Found")
 
 
@@ -67,6 +69,11 @@ def until(what: str, look: Callable[[], _Found | None], seconds: float = SECONDS
             last = found if saw is None else saw()
             raise AssertionError(f"not within {seconds} s: {what}; seen last: {last!r:.{_SEEN_CHARACTERS}}{witnesses.waiting_by()}")
         time.sleep(_POLL_SECONDS)
+
+
+def about_this_test(stated: str) -> list[str]:
+    """What `segtail` said, line by line, but for the brokers of other tests, which it rightly names while they run on this machine."""
+    return [line for line in stated.splitlines() if _OTHER_BROKERS not in line]
 
 
 class Segtail:

@@ -45,7 +45,7 @@ class Connection:
     """A connection of its own."""
 
     def __init__(self, agent: Attacked, token: str = STRANGERS_TOKEN) -> None:
-        self._channel = grpc.insecure_channel(agent.address, [("grpc.use_local_subchannel_pool", 1)])
+        self._channel = grpc.insecure_channel(agent.address, [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)])
         self._headers = headers(token)
 
     def ask(self, call: str, message: bytes) -> grpc.StatusCode:

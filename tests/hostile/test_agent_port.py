@@ -42,7 +42,7 @@ def agent(broker: WritingBroker, tmp_path: Path) -> Iterator[Attacked]:
 def call(agent: Attacked, message: bytes, token: str = "") -> grpc.StatusCode:
     """The status of a call with a message of any size."""
     headers = (("authorization", f"Bearer {token}"),) if token else ()
-    with grpc.insecure_channel(agent.address, [("grpc.max_send_message_length", -1)]) as channel:
+    with grpc.insecure_channel(agent.address, [("grpc.max_send_message_length", -1), ("grpc.enable_retries", 0)]) as channel:
         try:
             list(channel.unary_stream(method(Call.STATUS))(message, metadata=headers, timeout=60))
         except grpc.RpcError as error:

@@ -112,32 +112,29 @@ class Recorder:
             for labels, times in self._states("firing", start, now, STEP_SECONDS)
         ]
 
-    def firing(self) -> set[str]:
-        """What fires now, but for what always does."""
-        return self._now("firing") - ALWAYS
+    def firing(self, within_s: float = 0) -> set[str]:
+        """What fires now, or did within so many seconds, but for what always does."""
+        return self._named("firing", within_s) - ALWAYS
 
     def pending(self) -> set[str]:
         """What may fire soon."""
-        return self._now("pending")
+        return self._named("pending")
 
     def calm(self) -> bool:
         """Whether nothing fires, nothing is about to, and nobody waits to hear that something is over.
 
         What comes back before that was sent is no news to Alertmanager. Of what is over while it is muted nobody hears.
         """
-        return not self.firing() and not self.pending() and (not self._waiting() or self._long_quiet())
+        return not self.firing() and not self.pending() and (not self._waits() or not self.firing(_SENT_WITHIN_SECONDS))
 
-    def _waiting(self) -> list[Labels]:
-        every = unresolved(self._pages, frozenset())
-        return [each for each in every if dict(each)["alertname"] not in ALWAYS and self._minds(dict(each).get("topic", ""))]
+    def _waits(self) -> bool:
+        """Whether somebody has not heard yet of everything that it is over."""
+        every = map(dict, unresolved(self._pages, frozenset()))
+        return any(each["alertname"] not in ALWAYS and self._minds(each.get("topic", "")) for each in every)
 
-    def _long_quiet(self) -> bool:
+    def _named(self, state: str, within_s: float = 0) -> set[str]:
         now = time.time()
-        return not {labels["alertname"] for labels, _ in self._states("firing", now - _SENT_WITHIN_SECONDS, now, STEP_SECONDS)} - ALWAYS
-
-    def _now(self, state: str) -> set[str]:
-        now = time.time()
-        return {labels["alertname"] for labels, _ in self._states(state, now, now, 1)}
+        return {labels["alertname"] for labels, _ in self._states(state, now - within_s, now, STEP_SECONDS)}
 
     def _states(self, state: str, start: float, end: float, step: float) -> list[tuple[dict[str, str], list[float]]]:
         found = self._monitoring.states(state, start, end, step)
