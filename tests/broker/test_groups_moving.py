@@ -15,7 +15,7 @@ _SEED = 1
 _LOOKED_SECONDS = 10.0
 """Looks that follow one another at once see the same moment: a coordinator that has just moved would count for all of them."""
 _COMPARED = 500
-_ANSWERED = 0.8
+_ANSWERED, _ANSWERED_OF_A_PART = 0.9, 0.8
 """Groups that have begun since a high watermark was written are not known to whoever sees some of the brokers, and in a minute in which a
 broker ends and starts, many begin. How large the share is over a long time, ``tests.soak moving`` measures."""
 _AGENTS = ((1,), (1, 2), (1, 2, 3))
@@ -49,5 +49,6 @@ def test_every_answer_is_one_that_the_coordinator_gave_in_the_last_seconds(kafka
     total = comparison.total
     assert total.differ == []
     assert total.compared > _COMPARED
-    for source, counts in comparison.counts.items():
-        assert counts.answered >= _ANSWERED, (source, counts)
+    for (kind, brokers), counts in comparison.counts.items():
+        least = _ANSWERED if brokers == len(kafka.brokers) else _ANSWERED_OF_A_PART
+        assert counts.answered >= least, (kind, brokers, counts)
