@@ -1,6 +1,8 @@
 """One log dir of a broker: its identity and its checkpoints."""
 
 import fcntl
+import os
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 from uuid import UUID
@@ -10,6 +12,8 @@ from streaming.kafka.formats import names
 from streaming.simulator.file_writer import Handle, encode_checkpoint, encode_meta_properties, replace_file
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
+
+_WHOLE_FILE = struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # struct flock
 
 
 class LogDir:
@@ -35,9 +39,10 @@ class LogDir:
         replace_file(path / "meta.properties", encode_meta_properties(node_id, cluster_id, directory_id, written))
         for name in names.OFFSET_CHECKPOINTS:
             (path / name).touch()
-        # A running broker holds its lock; the file itself is empty.
-        self._lock = Handle(path / ".lock")
-        fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A running broker holds its lock; the file itself is empty. It is a lock of this descriptor: one of the process would end as soon
+        # as a reader in the same process closes the file.
+        self._lock = Handle(path / names.BROKER_LOCK)
+        fcntl.fcntl(self._lock.fd, fcntl.F_OFD_SETLK, _WHOLE_FILE)
 
     def create(
         self,

@@ -6,35 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.host_status import CHECK_EVERY_MS, HostStatus
-from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.cluster.view.broker_status import broker_phases, unwatched_log_dirs
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.broker.clients import create_topic
-from tests.broker.kafka import Kafka, Node
+from tests.broker.kafka import Kafka
+from tests.broker.observed import Observed
 
 IDLE_SECONDS = 5
 _LOOKS = 20
-
-
-class Observed:
-    """What an agent beside a node would tell, without its journal and its watcher."""
-
-    def __init__(self, node: Node, log_dirs: tuple[Path, ...] = ()) -> None:
-        dirs = open_log_dirs(log_dirs or node.log_dirs)
-        self._now = 0
-        self._cluster = ClusterView(dirs)
-        self._summary = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now)
-
-    def look(self) -> tuple[BrokerStatus, list[LogDirStatus]]:
-        self._now += CHECK_EVERY_MS
-        self._cluster.refresh()
-        self._summary.refresh()
-        (status,) = self._summary.brokers
-        return status, self._summary.log_dirs
 
 
 class Three:

@@ -354,7 +354,7 @@ class _Follower:
             log_dirs=registered_log_dirs,
             expected=not self._is_of_zookeeper(),
             snapshot=self._log.can_begin_again(),
-            clean=any(was_shut_down_cleanly(log_dir) for log_dir in self._log_dirs),
+            clean=any(was_shut_down_cleanly(log_dir.path) for log_dir in self._log_dirs),
         )
 
     def _count(self) -> None:

@@ -3,10 +3,12 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import read_contents
 from streaming.broker.disk.logdirs import LogDir
@@ -20,9 +22,20 @@ CHECK_EVERY_MS = 5_000
 
 
 class HostStatus:
-    """Refreshed by the watcher's thread; other threads may read its values."""
+    """Refreshed by the watcher's thread; other threads may read its values.
 
-    def __init__(self, log_dirs: LogDirs, cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]) -> None:
+    Args:
+        processes: looks at the processes of the brokers; one of its own if it is None.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        cluster: ClusterView,
+        tails: Callable[[], Iterable[Tail]],
+        clock_ms: Callable[[], int],
+        processes: ProcessWatch | None = None,
+    ) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
         self.logs = 0
@@ -31,6 +44,7 @@ class HostStatus:
         self._cluster = cluster
         self._tails = tails
         self._clock_ms = clock_ms
+        self._processes = processes or ProcessWatch(log_dirs, clock_ms)
         self._next_check = 0
         self._live = 0
         self._down: set[Path] = set()
@@ -50,7 +64,8 @@ class HostStatus:
             if tail.last_found is not None:
                 deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
                 index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
-        self.brokers = self._cluster.statuses()
+        self._processes.refresh()
+        self.brokers = [replace(each, process=self._processes.status_of(each.broker)) for each in self._cluster.statuses()]
         self._live = 0
         self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
@@ -90,6 +105,7 @@ class HostStatus:
             metadata=found.metadata,
             hosts=self._cluster.hosts(log_dir, found.live),
             device=found.device,
+            lock=self._processes.lock_of(log_dir),
         )
         return status
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import LogDir
-from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, METADATA_TOPIC, DirState, parse_partition_dir
-
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+from streaming.kafka.formats.names import CLEAN_SHUTDOWN, HIGH_WATERMARK_CHECKPOINT, METADATA_TOPIC, DirState, parse_partition_dir
 
 _METADATA_DIR = f"{METADATA_TOPIC}-0"
 
@@ -80,9 +78,9 @@ def _read_contents(log_dir: LogDir) -> DirContents:
     )
 
 
-def was_shut_down_cleanly(log_dir: LogDir) -> bool:
+def was_shut_down_cleanly(log_dir: Path) -> bool:
     """Whether the broker's last stop was an orderly one: then it writes a file, which its next start removes (`LogManager.shutdown`)."""
-    path = log_dir.path / CLEAN_SHUTDOWN
+    path = log_dir / CLEAN_SHUTDOWN
     try:
         with Calling(path):
             return path.exists()

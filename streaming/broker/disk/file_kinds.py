@@ -48,7 +48,7 @@ BY_ENDING = {f".{kind}": use for kind, use in _SEGMENT_FILES.items()} | {
 
 _BESIDE = frozenset({names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA})
 _AT_ROOT = frozenset(
-    {names.META_PROPERTIES, names.BOOTSTRAP_SNAPSHOT, ".lock", ".kafka_cleanshutdown", *names.OFFSET_CHECKPOINTS},
+    {names.META_PROPERTIES, names.BOOTSTRAP_SNAPSHOT, names.BROKER_LOCK, names.CLEAN_SHUTDOWN, *names.OFFSET_CHECKPOINTS},
 )
 
 

@@ -38,13 +38,16 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _open = os.open
 
 
-def open_file(path: str | PathLike[str]) -> int:
+def open_file(path: str | PathLike[str], flags: int = 0) -> int:
     """Open a file for reading; returns its descriptor, which the caller closes.
+
+    Args:
+        flags: of `os.open`, besides those of every file here.
 
     Raises:
         OSError: it cannot be opened, or is no regular file.
     """
-    fd = _open(path, _FLAGS)
+    fd = _open(path, _FLAGS | flags)
     try:
         mode = os.fstat(fd).st_mode
         if not stat.S_ISREG(mode):

@@ -9,6 +9,13 @@ from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.broker.protocol.json_values import AnyName, Name, Natural, Packed, Small, Text
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.versions import PROTOCOL
+from streaming.rules.broker_process import LockState, ProcessState
+
+LockName = Annotated[str, Text(form="|".join(LockState))]
+"""One of `streaming.rules.broker_process.LockState`."""
+
+ProcessName = Annotated[str, Text(form="|".join(ProcessState))]
+"""One of `streaming.rules.broker_process.ProcessState`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +25,10 @@ class LogDirStatus(Message):
     ``broker``: -1 if the log dir was never readable and its broker is not known. ``up``: it can be read; ``problem``: why it cannot.
     ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
     ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
-    writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. The other fields are the sizes
-    of everything besides segments of live logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and
-    ``-future``, indexes and other small files of live logs, and the metadata log.
+    writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. ``lock``: whether a process
+    holds the lock of the log dir; an earlier agent does not ask. The other fields are the sizes of everything besides segments of live
+    logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
+    of live logs, and the metadata log.
     """
 
     broker: Small
@@ -39,6 +47,7 @@ class LogDirStatus(Message):
     problem: str = ""
     hosts: bool = True
     device: int = -1
+    lock: LockName = LockState.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,21 @@ class CatalogPart(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus(Message):
+    """Whether a broker's process is there, by the locks of its log dirs (`streaming.rules.broker_process`).
+
+    ``why``: the reason where that is not known. ``since_ms``: when it was first seen so, at most one look after it came true, -1 where that
+    is not known; ``last_ms``: its last sign of life, -1 for none. ``free``: ids of the log dirs that nobody holds. Unix milliseconds.
+    """
+
+    state: ProcessName
+    why: str = ""
+    since_ms: int = -1
+    last_ms: int = -1
+    free: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStatus(Message):
     """The content of a broker's own copy of the metadata log, if it is ``readable``.
 
@@ -100,7 +124,7 @@ class BrokerStatus(Message):
     time; otherwise, or if that is not known, -1. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows;
     none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
     False where the newest snapshot cannot be read, so that the agent knows nothing after its next start. ``clean``: its log dirs show that
-    it was shut down cleanly and has not started since.
+    it was shut down cleanly and has not started since. ``process``: None from an earlier agent, which does not look.
     """
 
     broker: Small
@@ -117,6 +141,7 @@ class BrokerStatus(Message):
     expected: bool = True
     snapshot: bool = True
     clean: bool = False
+    process: ProcessStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)

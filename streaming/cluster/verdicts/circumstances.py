@@ -6,12 +6,13 @@ from datetime import timedelta
 from functools import cached_property
 
 from streaming.broker.protocol.problem_json import Problem
-from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.cluster.verdicts.commands import Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
 from streaming.cluster.verdicts.links import NO_LINKS, LinkedProblem, Links
+from streaming.cluster.view.broker_process import AWAY, broker_processes
 from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.full_times import ByDir
@@ -21,6 +22,7 @@ from streaming.cluster.view.reported_once import each_broker, each_log_dir
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.broker_process import ProcessState
 
 NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
@@ -103,6 +105,16 @@ class Circumstances:
         """The phase of each broker for which it is known."""
         return {each.broker: each for each in broker_phases(self.brokers, watched_by(self.agents).remembered)}
 
+    @cached_property
+    def processes(self) -> dict[int, ProcessStatus]:
+        """What is known of the process of each broker."""
+        return broker_processes(self.brokers)
+
+    def process_state(self, broker: int) -> ProcessState:
+        """Whether the process of a broker is there."""
+        process = self.processes.get(broker)
+        return ProcessState.UNKNOWN if process is None else ProcessState(process.state)
+
     def runs(self, broker: int) -> bool:
         """Whether nothing shows that a broker does not run."""
         phase = self.phases.get(broker)
@@ -133,8 +145,15 @@ class Circumstances:
 
     @cached_property
     def idle(self) -> frozenset[int]:
-        """Of log dirs that were read once, the brokers that wrote no checkpoint for a minute: they are down, so nothing is done there."""
-        return frozenset(() if self.live else (broker for broker, at in self.checkpointed_ms.items() if self._is_old(at)))
+        """Of log dirs that were read once, the brokers without a process, so nothing is done there.
+
+        Where the locks do not show that, these are the brokers that wrote no checkpoint for a minute.
+        """
+        if self.live:
+            return frozenset()
+        away = {broker for broker, each in self.processes.items() if each.state in AWAY}
+        old = {broker for broker, at in self.checkpointed_ms.items() if self._is_old(at)}
+        return frozenset(away | {broker for broker in old if self.process_state(broker) is ProcessState.UNKNOWN})
 
     def if_idle(self, broker: int) -> str:
         """What is added to a sentence about what a broker does not do, if it is down."""

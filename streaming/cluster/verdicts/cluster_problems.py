@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
-from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts import kinds, process_words
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.broker_status import newest
@@ -52,12 +52,13 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for each in circumstances.phases.values():
         since_ms = -1 if each.since is None else round(each.since * 1000)
         age_ms = circumstances.now_ms - since_ms if since_ms >= 0 else None
+        process = circumstances.processes.get(each.broker)
         if each.phase is Phase.DOWN:
             host = "answers: the host is up" if each.broker in answering else "does not answer, either"
-            detail = "it sends no heartbeats, and was not shut down" + (f"; segtail's agent there {host}" if circumstances.live else "")
+            detail = process_words.down(process) + (f"; segtail's agent there {host}" if circumstances.live else "")
             yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms)
         elif each.phase is Phase.STARTING and age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms:
-            detail = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing"
+            detail = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing{process_words.serves_nothing(process)}"
             yield found(kinds.BROKER_STARTING, detail, broker=each.broker, since_ms=since_ms)
         elif each.phase is Phase.STOPPING and (age_ms is None or age_ms > STOPPED_FOR_MS):
             detail = (
@@ -73,7 +74,7 @@ def _silent_brokers(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for broker in sorted(circumstances.not_writing):
         at = circumstances.checkpointed_ms[broker]
         age = format_duration((circumstances.now_ms - at) / 1000)
-        detail = f"no checkpoint in any of its log dirs for {age}: it is down, it hangs, or its disks do"
+        detail = f"no checkpoint in any of its log dirs for {age}: {process_words.silent(circumstances.processes.get(broker))}"
         yield found(kinds.BROKER_NOT_WRITING, detail, broker=broker, since_ms=at)
     newest_ms = max(circumstances.appended_ms.values(), default=-1)
     for broker, at in circumstances.appended_ms.items():

@@ -6,6 +6,7 @@ from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Prob
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import count
 from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.view.broker_process import AWAY
 from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_time
 
 _OF_SIGHT = frozenset(
@@ -45,11 +46,13 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, re
 
 
 def _idle(circumstances: Circumstances) -> str:
-    """Whether the brokers of log dirs that were read once seem to be down: then nobody appends, deletes or aborts anything."""
-    if not circumstances.idle or len(circumstances.idle) < len(circumstances.checkpointed_ms):
+    """Whether the brokers of log dirs that were read once are down: then nobody appends, deletes or aborts anything."""
+    away = {broker: each.last_ms for broker, each in circumstances.processes.items() if each.state in AWAY}
+    written = away | circumstances.checkpointed_ms
+    if not circumstances.idle or len(circumstances.idle) < len(written):
         return ""
-    age = format_duration((circumstances.now_ms - max(circumstances.checkpointed_ms.values())) / 1000)
-    return f"; no broker has written there for {age}: it is down"
+    age = format_duration((circumstances.now_ms - max(written.values())) / 1000)
+    return f"; no broker has written there for {age}: it is down{', or this is a copy' if circumstances.idle <= away.keys() else ''}"
 
 
 def freshness(circumstances: Circumstances, newest_ms: int) -> str:

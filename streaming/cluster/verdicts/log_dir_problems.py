@@ -11,6 +11,7 @@ from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.links import LinkedProblem
+from streaming.cluster.view.broker_process import is_given_up
 from streaming.cluster.view.broker_status import unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
@@ -58,6 +59,9 @@ def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator
         return
     if log_dir.registered is False:
         detail = "the broker's registration does not list it: after an I/O error it stays away until the broker is started again"
+        yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path)
+    elif is_given_up(log_dir, circumstances.processes):
+        detail = "the broker runs, and has let go of its lock: after an I/O error it stays away until the broker is started again"
         yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path)
     elif (
         circumstances.live

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.broker.protocol.cluster_messages import Registered
-from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
+from streaming.cluster.view.broker_process import AWAY, broker_processes
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.broker_process import ProcessState
 
 CURRENT_OFFSETS = 120
 """A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""
@@ -31,18 +33,42 @@ def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerSt
     killed process never does, or it has written that it was shut down cleanly. A broker without any replica counts as stopped, too: nobody
     misses it.
 
+    The locks of its log dirs show more. A process that was seen to end serves no more, before the controller misses its heartbeats, and
+    also without a controller. A broker that starts without a process does not start. Whether log dirs that nobody was seen to hold are
+    those of a broker that serves elsewhere, they do not show: it is as the metadata log has it.
+
     Args:
         remembered: the last statuses of agents that do not answer any more.
     """
     latest = newest(brokers)
     if latest is None:
         return
+    processes = broker_processes(brokers)
     for registered in sorted(latest.registered, key=lambda each: each.broker):
-        phase = _phase(registered, latest, brokers)
-        if phase is Phase.DOWN and (registered.replicas is False or _was_stopped(registered, [*brokers, *remembered])):
+        process = processes.get(registered.broker)
+        phase = _phase(registered, latest, brokers, process)
+        since_ms, away = _since_ms(registered, phase, process), _is_away(phase, process)
+        if away:
+            phase = Phase.DOWN
+        if phase is Phase.DOWN and (registered.replicas is False or _was_stopped(registered, [*brokers, *remembered], away=away)):
             phase = Phase.STOPPING
         if phase is not None:
-            yield BrokerPhase(registered.broker, phase, None if registered.since_ms < 0 else registered.since_ms / 1000)
+            yield BrokerPhase(registered.broker, phase, None if since_ms < 0 else since_ms / 1000)
+
+
+def _is_away(phase: Phase | None, process: ProcessStatus | None) -> bool:
+    """Whether the broker is down although that is not its phase by the metadata log, or not known."""
+    if process is None or phase is Phase.STOPPING:
+        return False
+    return process.state == ProcessState.ENDED or (process.state == ProcessState.FREE and phase is not Phase.RUNNING)
+
+
+def _since_ms(registered: Registered, phase: Phase | None, process: ProcessStatus | None) -> int:
+    """Since when at the latest the broker has its phase: it is down since its process has ended, if that is known; Unix ms, -1 unknown."""
+    if phase is Phase.STOPPING or process is None or process.state not in AWAY:
+        return registered.since_ms
+    known = [registered.since_ms if phase is Phase.DOWN else -1, process.since_ms]
+    return min((each for each in known if each >= 0), default=-1)
 
 
 def newest(brokers: Iterable[BrokerStatus]) -> BrokerStatus | None:
@@ -73,7 +99,8 @@ def unwatched_log_dirs(
     }
 
 
-def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[BrokerStatus]) -> Phase | None:
+def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[BrokerStatus], process: ProcessStatus | None) -> Phase | None:
+    """The phase by the metadata log, and where that does not show it, by whether the process came up or the broker's own copy grows."""
     if registered.phase:
         return Phase(registered.phase)
     if not registered.fenced:
@@ -84,14 +111,21 @@ def _phase(registered: Registered, latest: BrokerStatus, brokers: Sequence[Broke
     phases = [(offset, each.phase) for offset, each in same if each.phase]
     if phases:
         return Phase(max(phases)[1])
+    if process is not None and process.state == ProcessState.UP and process.since_ms >= 0:
+        return Phase.STARTING
     own = next((status.metadata_offset for status in brokers if status.broker == registered.broker), -1)
     return Phase.STARTING if own >= latest.metadata_offset - CURRENT_OFFSETS else Phase.DOWN
 
 
-def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus]) -> bool:
-    """Whether the broker's own disk shows that its process ran when it was fenced, or was shut down cleanly."""
-    own = ((status, each) for status in brokers if status.broker == registered.broker for each in status.registered)
-    return any((each.fenced or status.clean) and (each.broker, each.epoch) == (registered.broker, registered.epoch) for status, each in own)
+def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus], *, away: bool) -> bool:
+    """Whether the broker's own disk shows that its process ran when it was fenced, or was shut down cleanly.
+
+    Args:
+        away: the metadata log has not fenced it since it served, or it has not served: then a clean end alone counts.
+    """
+    own = [(status, each) for status in brokers if status.broker == registered.broker for each in status.registered]
+    same = [(status, each) for status, each in own if (each.broker, each.epoch) == (registered.broker, registered.epoch)]
+    return any(status.clean or (each.fenced and not away) for status, each in same)
 
 
 def _same(each: Registered, other: Registered) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.observer import AgentStatus
 
 
@@ -18,8 +19,15 @@ def by_our_clock(status: AgentStatus) -> AgentStatus:
     return replace(
         status,
         log_dirs=tuple(replace(each, checkpoint_ms=_moved(each.checkpoint_ms, ahead_ms)) for each in status.log_dirs),
-        broker_statuses=tuple(replace(each, appended_ms=_moved(each.appended_ms, ahead_ms)) for each in status.broker_statuses),
+        broker_statuses=tuple(_broker_moved(each, ahead_ms) for each in status.broker_statuses),
     )
+
+
+def _broker_moved(each: BrokerStatus, ahead_ms: int) -> BrokerStatus:
+    process = each.process
+    if process is not None:
+        process = replace(process, since_ms=_moved(process.since_ms, ahead_ms), last_ms=_moved(process.last_ms, ahead_ms))
+    return replace(each, appended_ms=_moved(each.appended_ms, ahead_ms), process=process)
 
 
 def clocks_ahead(statuses: Iterable[AgentStatus]) -> Mapping[int, int]:

@@ -8,10 +8,12 @@ from prometheus_client import Metric as Samples
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
+from streaming.cluster.view.broker_process import AWAY, broker_processes, is_given_up
 from streaming.cluster.view.broker_status import broker_phases, newest, unwatched_log_dirs
 from streaming.common.definitions import broker_metrics, log_dir_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.broker_process import ProcessState
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
@@ -46,7 +48,9 @@ def families(
         full: when log dirs are full, Unix seconds, by broker and path.
     """
     readable = [each for each in log_dirs if each.up]
-    yield client_family(log_dir_metrics.LOG_DIR_UP, ((_of(each), each.up and each.registered is not False) for each in log_dirs))
+    processes = broker_processes(brokers)
+    used = ((_of(each), each.up and each.registered is not False and not is_given_up(each, processes)) for each in log_dirs)
+    yield client_family(log_dir_metrics.LOG_DIR_UP, used)
     yield client_family(log_dir_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
     yield client_family(log_dir_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
     yield client_family(log_dir_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
@@ -56,6 +60,8 @@ def families(
     )
     yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
     yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
+    seen = {broker: each.state for broker, each in processes.items() if each.state in (ProcessState.UP, *AWAY)}
+    yield client_family(broker_metrics.PROCESS_UP, (((broker,), state == ProcessState.UP) for broker, state in seen.items()))
     yield from _broker_families(brokers, watched.remembered)
     yield client_family(
         broker_metrics.UNOBSERVED, (((broker,), count) for broker, count in sorted(unobserved(brokers, watched.brokers).items()))

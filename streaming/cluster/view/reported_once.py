@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.cluster.view.broker_process import process_by_all
 
 _Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
 
@@ -18,7 +19,8 @@ def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
         if other is not each:
             best = max(other, each, key=lambda status: (status.readable, status.expected, status.metadata_offset))
             snapshot = any(status.readable and status.snapshot for status in (other, each)) or best.snapshot
-            by_broker[each.broker] = replace(best, snapshot=snapshot, clean=other.clean or each.clean)
+            process = process_by_all([other.process, each.process])
+            by_broker[each.broker] = replace(best, snapshot=snapshot, clean=other.clean or each.clean, process=process)
     return list(by_broker.values())
 
 

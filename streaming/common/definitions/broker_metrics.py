@@ -14,12 +14,18 @@ BROKER_STATUS = Metric(
     "segtail_broker_status",
     "1 for the status of a registered broker by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
     "since), stopping (in controlled shutdown, ended by one, or away without any replica, however it ended), down (fenced although it "
-    "served).",
+    "served, or its process was seen to end).",
     ("broker", "status"),
 )
 BROKER_STATUS_SINCE = Metric(
     "segtail_broker_status_since_timestamp_seconds",
-    "Since when at the latest the broker has that status, by the controller's clock.",
+    "Since when at the latest the broker has that status, by the controller's clock, or by its host's where its process was seen to end.",
+    ("broker",),
+)
+PROCESS_UP = Metric(
+    "segtail_broker_process_up",
+    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody holds them and nobody writes there: the broker is stopped, "
+    "or these are a copy. Absent where that cannot be known, such as on a file system that does not share locks.",
     ("broker",),
 )
 METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))

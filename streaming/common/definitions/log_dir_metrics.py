@@ -21,7 +21,11 @@ LOG_DIR_FULL = Metric(
     "frees what is appended. Absent where that is not within a year, or not known.",
     LOG_DIR,
 )
-LOG_DIR_UP = Metric("segtail_log_dir_up", "0 if the log dir cannot be read, or its broker no longer lists it among those it uses.", LOG_DIR)
+LOG_DIR_UP = Metric(
+    "segtail_log_dir_up",
+    "0 if the log dir cannot be read, or its broker no longer lists it among those it uses, or has let go of its lock and holds others.",
+    LOG_DIR,
+)
 LOG_DIR_BLOCKED = Metric(
     "segtail_log_dir_blocked_seconds",
     "Time since a call to this file or directory that has not returned. The log dir is not watched until it does. Absent where none waits.",

@@ -30,6 +30,8 @@ RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
 BOOTSTRAP_SNAPSHOT = "bootstrap.checkpoint"
 QUORUM_STATE = "quorum-state"
+BROKER_LOCK = ".lock"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 OFFSET_CHECKPOINTS = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
 """The files in a log dir with an offset for each of its partitions."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from streaming.cluster.view.broker_status import broker_phases
 from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.reported_once import each_broker
 from streaming.kafka.formats.metadata_brokers import Phase
 
 GONE_SECONDS = 3600.0
@@ -50,5 +51,5 @@ def _running(statuses: Iterable[AgentStatus]) -> set[int]:
     """Brokers that run, by the metadata of agents that are up, but are watched by none of these agents."""
     up = [status for status in statuses if status.up]
     watched = {broker for status in up for broker in status.brokers}
-    brokers = [each for status in up for each in status.broker_statuses]
+    brokers = each_broker(each for status in up for each in status.broker_statuses)
     return {each.broker for each in broker_phases(brokers) if each.phase is Phase.RUNNING} - watched

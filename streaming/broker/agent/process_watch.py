@@ -1,0 +1,79 @@
+"""Asks the locks of all log dirs whether the processes of their brokers are there, look by look."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from streaming.broker.disk.logdirs import LogDir, LogDirs
+from streaming.broker.disk.process_lock import ask_lock, last_write_ms
+from streaming.broker.disk.shortage import shortage
+from streaming.broker.protocol.status_messages import ProcessStatus
+from streaming.common.formatting import format_name
+from streaming.rules.broker_process import NEVER_LOOKED, DirLock, LockState, ProcessLook, look
+
+_WHY_LENGTH = 500
+
+
+class ProcessWatch:
+    """For the watcher's thread: a call into a log dir may not return.
+
+    Args:
+        ask: returns the answer about the lock of a log dir; raises OSError if no descriptor is free.
+        wrote_ms: returns when a broker last wrote into a log dir.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        clock_ms: Callable[[], int],
+        *,
+        ask: Callable[[Path], DirLock] = ask_lock,
+        wrote_ms: Callable[[Path], int] = last_write_ms,
+    ) -> None:
+        self._log_dirs = log_dirs
+        self._clock_ms = clock_ms
+        self._ask = ask
+        self._wrote_ms = wrote_ms
+        self._looks: dict[int, ProcessLook] = {}
+        self._locks: dict[Path, DirLock] = {}
+
+    def refresh(self) -> None:
+        """Look at all log dirs once. If no descriptor is free, everything is as it was."""
+        for broker in self._log_dirs.brokers:
+            dirs = [log_dir for log_dir in self._log_dirs if log_dir.broker == broker]
+            try:
+                locks = self._asked(dirs)
+            except OSError:
+                shortage.note()
+                continue
+            written_ms = max((self._wrote_ms(each.path) for each in self._available(dirs)), default=-1)
+            self._looks[broker] = look(self._looks.get(broker, NEVER_LOOKED), list(locks.values()), written_ms, self._clock_ms())
+            self._locks |= locks
+
+    def lock_of(self, log_dir: LogDir) -> LockState:
+        """Whether a process holds the lock of a log dir, by the last look."""
+        found = self._locks.get(log_dir.path)
+        return LockState.UNKNOWN if found is None else found.state
+
+    def status_of(self, broker: int) -> ProcessStatus | None:
+        """What the last look has found out about a broker's process; None if there was none."""
+        found = self._looks.get(broker)
+        if found is None:
+            return None
+        dirs = [each for each in self._log_dirs.known if each.broker == broker and self.lock_of(each).is_held_by_nobody]
+        free = [each.directory_id for each in dirs if each.directory_id is not None]
+        why = format_name(found.why, _WHY_LENGTH) if found.why else ""
+        return ProcessStatus(state=found.state, why=why, since_ms=found.since_ms, last_ms=found.last_ms, free=free)
+
+    def _asked(self, dirs: Iterable[LogDir]) -> Mapping[Path, DirLock]:
+        """The answers about these log dirs, at one moment: a broker that ends lets go of one after the other."""
+        locks = {each.path: self._of(each) for each in dirs}
+        states = {each.state for each in locks.values()}
+        mixed = LockState.LOCKED in states and any(each.is_held_by_nobody for each in states)
+        return {each.path: self._of(each) for each in dirs} if mixed else locks
+
+    def _of(self, log_dir: LogDir) -> DirLock:
+        unavailable = self._log_dirs.unavailable.get(log_dir.path)
+        return self._ask(log_dir.path) if unavailable is None else DirLock(LockState.UNKNOWN, why=unavailable)
+
+    def _available(self, dirs: Iterable[LogDir]) -> list[LogDir]:
+        return [each for each in dirs if each.path not in self._log_dirs.unavailable]

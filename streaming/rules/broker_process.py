@@ -1,0 +1,137 @@
+"""Decides from the locks of a broker's log dirs whether its process is there, and since when, as far as the locks show it.
+
+A broker locks ``.lock`` in each of its log dirs before it reads anything there, and lets go of it when it gives the log dir up, or ends in
+an orderly way (`kafka.log.LogManager`: `lockLogDirs`, `handleLogDirFailure`, `shutdown`). Then it deletes the file, too, and
+``.kafka_cleanshutdown`` stays, which its next start deletes after it has locked the log dir. So one lock that is held shows that the
+process is there, and a file that was deleted in that way shows that it is not. Locks that are free show less: they are of a broker that was
+killed, of a copy, or of a broker whose locks are not seen here (a file server, another kernel). So they count if one of the same files was
+seen locked before, or if nothing has been written there for a minute.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+QUIET_MS = 60_000
+"""A broker that runs writes into one of its log dirs much more often, and a file server shows it by then."""
+
+_SHUTDOWN_LOOKS = 1
+"""A node lets go of its locks before it has closed its metadata log: in so many looks after that, it may still be seen to grow."""
+
+_GROWS = "its .lock is not held, but files there change: locks are not shared with this machine"
+_CHANGED = "its .lock is not held, but files there were changed within the last minute"
+_NEVER_WRITTEN = "its .lock is not held, and nothing shows when a broker last wrote there"
+_NO_DIR = "none of its log dirs can be asked"
+
+
+class LockState(StrEnum):
+    """What the kernel answers about the lock of a log dir."""
+
+    LOCKED = "locked"
+    FREE = "free"
+    DELETED = "deleted"  # by a broker that was shut down in an orderly way, and has not started since
+    MISSING = "missing"  # given up, never used, or deleted by somebody: a broker may run all the same
+    UNKNOWN = "unknown"
+
+    @property
+    def is_held_by_nobody(self) -> bool:
+        """Whether there is no lock, as far as is seen."""
+        return self in (LockState.FREE, LockState.DELETED, LockState.MISSING)
+
+
+class ProcessState(StrEnum):
+    """Whether a broker's process is there."""
+
+    UP = "up"
+    ENDED = "ended"  # a lock was seen held, and now none is
+    FREE = "free"  # nobody has the log dirs, and nobody writes: a stopped broker or a copy
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class DirLock:
+    """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known."""
+
+    state: LockState
+    file: tuple[int, int] | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLook:
+    """What was found out about a process, and what the next look needs of it.
+
+    ``since_ms``: when it was first seen up, after it was seen not to be, or the first look at which it had ended, Unix milliseconds, -1
+    where that is not known; ``last_ms``: its last sign of life, -1 for none: the last write, or a later answer that a lock is held.
+    """
+
+    state: ProcessState = ProcessState.UNKNOWN
+    why: str = _NO_DIR
+    since_ms: int = -1
+    last_ms: int = -1
+    held: frozenset[tuple[int, int]] = frozenset()  # the files that were locked when any was
+    held_ms: int = -1  # when that was last seen
+    free_ms: int = -1  # when all were first seen free since then
+    written_ms: int = -1  # the last write, as of the last look at which all were free
+    growths: int = 0  # in how many looks since then files had changed
+    grown_ms: int = -1  # when that was last so
+
+
+NEVER_LOOKED = ProcessLook()
+
+
+def look(before: ProcessLook, locks: Sequence[DirLock], written_ms: int, now_ms: int) -> ProcessLook:
+    """What a look at the locks of a broker shows, after an earlier look.
+
+    Args:
+        locks: of its log dirs.
+        written_ms: the last write into any of them, read after the locks were asked, Unix milliseconds, -1 if that is not known.
+    """
+    held = frozenset(each.file for each in locks if each.state is LockState.LOCKED and each.file is not None)
+    if held:
+        since_ms = now_ms if before.free_ms >= 0 else before.since_ms if before.state is ProcessState.UP else -1
+        return ProcessLook(ProcessState.UP, "", since_ms, written_ms, held, now_ms)
+    states = {each.state for each in locks}
+    needed = LockState.UNKNOWN if LockState.UNKNOWN in states or LockState.DELETED in states else LockState.MISSING
+    unknown = [each.why for each in locks if each.state is needed]
+    if unknown or not locks:
+        return replace(before, state=ProcessState.UNKNOWN, why=unknown[0] if unknown else _NO_DIR, since_ms=-1, last_ms=written_ms)
+    known = _grown(before, written_ms, now_ms)
+    if LockState.DELETED in states:
+        return _ended(known) if known.held else _nobody(known)
+    return _free(known, frozenset(each.file for each in locks if each.file is not None), now_ms)
+
+
+def _grown(before: ProcessLook, written_ms: int, now_ms: int) -> ProcessLook:
+    """What is known of the writes since all locks were free."""
+    if before.free_ms < 0:
+        return replace(before, free_ms=now_ms, written_ms=written_ms, growths=0, grown_ms=-1)
+    if written_ms == before.written_ms:
+        return before
+    return replace(before, written_ms=written_ms, growths=before.growths + 1, grown_ms=now_ms)
+
+
+def _free(looked: ProcessLook, files: frozenset[tuple[int, int]], now_ms: int) -> ProcessLook:
+    if looked.held and looked.held <= files:
+        grows = looked.growths > _SHUTDOWN_LOOKS and now_ms - looked.grown_ms < QUIET_MS
+        return _unknown(looked, _GROWS) if grows else _ended(looked)
+    if looked.growths:
+        return _unknown(looked, _GROWS)
+    if looked.written_ms < 0:
+        return _unknown(looked, _NEVER_WRITTEN)
+    if now_ms - looked.written_ms < QUIET_MS:
+        return _unknown(looked, _CHANGED)
+    return _nobody(looked)
+
+
+def _ended(looked: ProcessLook) -> ProcessLook:
+    last_ms = min(looked.free_ms, max(looked.held_ms, -1 if looked.growths else looked.written_ms))
+    return replace(looked, state=ProcessState.ENDED, why="", since_ms=looked.free_ms, last_ms=last_ms)
+
+
+def _nobody(looked: ProcessLook) -> ProcessLook:
+    return replace(looked, state=ProcessState.FREE, why="", since_ms=-1, last_ms=looked.written_ms)
+
+
+def _unknown(looked: ProcessLook, why: str) -> ProcessLook:
+    return replace(looked, state=ProcessState.UNKNOWN, why=why, since_ms=-1, last_ms=looked.written_ms)
