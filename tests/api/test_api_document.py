@@ -76,7 +76,7 @@ def test_every_answer_is_as_the_schema_says(path: str, data: st.DataObject) -> N
 def test_another_answer_is_not(field: str, value: object) -> None:
     unknown = {each.name: False if each.type is bool else None for each in dataclasses.fields(ROWS_OF_PARTITIONS)}
     row = unknown | {"broker": 1, "topic": "t", "partition": 0, "rates": []}
-    page = {"at_ms": 1, "version": "1", "doubts": [], "total": 1, "matched": 1, "offset": 0, "sort": "topic", "order": "asc"}
+    page = {"at_ms": 1, "version": "1", "doubts": [], "total": 1, "matched": 1, "offset": 0, "sort": "topic", "order": "asc", "away": []}
     checked(page | {"rows": [row]}, "/api/v1/partitions")
     with pytest.raises(jsonschema.ValidationError):
         checked(page | {"rows": [row | {field: value}]}, "/api/v1/partitions")

@@ -35,6 +35,7 @@ class Sandbox:
     """The world with a home directory in which certificates lie under the names that the documents use."""
 
     root: Path
+    broker: ShownBroker  # it runs: as long as this is there, the locks of its log dirs are held
 
     @property
     def home(self) -> Path:
@@ -82,8 +83,7 @@ class Sandbox:
 
 def sandbox(root: Path) -> Sandbox:
     """Makes the world and all that its commands need beside it."""
-    ShownBroker(root)
-    made = Sandbox(root)
+    made = Sandbox(root, ShownBroker(root))
     for directory in (made.home, root / "bin", root / "tmp", root / "var/lib/segtail"):
         directory.mkdir(parents=True)
     (root / "var/lib/kafka/data").symlink_to(root / LOG_DIRS[0])

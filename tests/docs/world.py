@@ -1,7 +1,7 @@
 """The broker that the documents' examples are about: what its log dirs hold, at one moment, the same at every run.
 
-It is stopped at `NOW`. Of each topic there is as much as an example needs: two transactions that nobody will end, one that is at work, a
-group that they hold up, one that is about to lose data, partitions that keep more than their limit.
+It runs, as its locks show, and does nothing more after `NOW`. Of each topic there is as much as an example needs: two transactions that
+nobody will end, one that is at work, a group that they hold up, one that is about to lose data, partitions that keep more than their limit.
 """
 
 import json
@@ -238,7 +238,6 @@ class ShownBroker:
             log_dir.write_log_starts()
             log_dir.write_recovery_points()
             log_dir.write_cleaner_offsets()
-            log_dir.release()
         properties = self.root / SERVER_PROPERTIES
         properties.parent.mkdir(parents=True)
         properties.write_text(f"node.id={_BROKER}\nlog.retention.hours=168\n")

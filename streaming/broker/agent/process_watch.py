@@ -61,8 +61,7 @@ class ProcessWatch:
             return None
         dirs = [each for each in self._log_dirs.known if each.broker == broker and self.lock_of(each).is_held_by_nobody]
         free = [each.directory_id for each in dirs if each.directory_id is not None]
-        why = format_name(found.why, _WHY_LENGTH) if found.why else ""
-        return ProcessStatus(state=found.state, why=why, since_ms=found.since_ms, last_ms=found.last_ms, free=free)
+        return ProcessStatus(state=found.state, why=found.why, since_ms=found.since_ms, last_ms=found.last_ms, free=free)
 
     def _asked(self, dirs: Iterable[LogDir]) -> Mapping[Path, DirLock]:
         """The answers about these log dirs, at one moment: a broker that ends lets go of one after the other."""
@@ -73,7 +72,7 @@ class ProcessWatch:
 
     def _of(self, log_dir: LogDir) -> DirLock:
         unavailable = self._log_dirs.unavailable.get(log_dir.path)
-        return self._ask(log_dir.path) if unavailable is None else DirLock(LockState.UNKNOWN, why=unavailable)
+        return self._ask(log_dir.path) if unavailable is None else DirLock(LockState.UNKNOWN, why=format_name(unavailable, _WHY_LENGTH))
 
     def _available(self, dirs: Iterable[LogDir]) -> list[LogDir]:
         return [each for each in dirs if each.path not in self._log_dirs.unavailable]

@@ -15,10 +15,12 @@ from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.contents import was_shut_down_cleanly
 from streaming.broker.disk.opening import open_file
 from streaming.broker.disk.shortage import is_short
+from streaming.common.formatting import format_name
 from streaming.kafka.formats.names import BROKER_LOCK, CLEAN_SHUTDOWN, METADATA_TOPIC, OFFSET_CHECKPOINTS
 from streaming.rules.broker_process import DirLock, LockState
 
 _FLOCK = struct.Struct("@hhqqi4x")  # struct flock of <fcntl.h>: type, whence, start, length (0: to the end), process
+_NAME_LENGTH = 300
 _ASKED = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
@@ -29,6 +31,7 @@ def ask_lock(log_dir: Path) -> DirLock:
         OSError: no descriptor is free. What else is in the way is part of the answer.
     """
     path = log_dir / BROKER_LOCK
+    name = format_name(str(path), _NAME_LENGTH)
     try:
         with Calling(path):
             fd = open_file(path, os.O_NOFOLLOW)
@@ -39,16 +42,16 @@ def ask_lock(log_dir: Path) -> DirLock:
                 os.close(fd)
     except FileNotFoundError:
         deleted = was_shut_down_cleanly(log_dir)
-        return DirLock(LockState.DELETED) if deleted else DirLock(LockState.MISSING, why=f"{path} does not exist")
+        return DirLock(LockState.DELETED) if deleted else DirLock(LockState.MISSING, why=f"{name} does not exist")
     except PermissionError:
-        return DirLock(LockState.UNKNOWN, why=f"{path} may not be read")
+        return DirLock(LockState.UNKNOWN, why=f"{name} may not be read")
     except OSError as error:
         if is_short(error):
             raise
-        return DirLock(LockState.UNKNOWN, why=f"{path} cannot be asked: {error.strerror}")
+        return DirLock(LockState.UNKNOWN, why=f"{name} cannot be asked: {error.strerror}")
     file = (stat.st_dev, stat.st_ino)
     if kind == fcntl.F_RDLCK:
-        return DirLock(LockState.UNKNOWN, file, f"{path} is held by a program that is no broker")
+        return DirLock(LockState.UNKNOWN, file, f"{name} is held by a program that is no broker")
     return DirLock(LockState.FREE if kind == fcntl.F_UNLCK else LockState.LOCKED, file)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.json_message import PublicMessage
 
 COUNT_PATH = "/api/v1/count"
@@ -48,7 +49,7 @@ class CountRow(PublicMessage):
 class CountPage(PublicMessage):
     """Some rows from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``. They are sorted by their names.
 
-    ``at_ms``, ``version``, ``doubts``: as in `streaming.broker.protocol.listing_json.ListPage`. ``by``: what a row is.
+    ``at_ms``, ``version``, ``doubts``, ``away``: as in `streaming.broker.protocol.listing_json.ListPage`. ``by``: what a row is.
     """
 
     at_ms: int
@@ -59,3 +60,4 @@ class CountPage(PublicMessage):
     matched: int
     offset: int
     rows: list[CountRow]
+    away: list[AwayBroker] = field(default_factory=list)

@@ -6,6 +6,7 @@ known" or "never", and is null in JSON; `LogDirUse.outlook` distinguishes them.
 
 from dataclasses import dataclass, field
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.json_message import PublicMessage
 
 DISK_PATH = "/api/v1/disk"
@@ -122,7 +123,7 @@ class DiskAnswer(PublicMessage):
 
     ``log_dirs``: all of them, with all that is in them, whatever rows were asked for. ``doubts``: what is not known, in sentences.
     ``what_if``: the configurations that everything was reckoned with instead of those in force, as ``[TOPIC:]NAME=VALUE``; ``in_force``:
-    the log dirs with the latter, if there are any of the former.
+    the log dirs with the latter, if there are any of the former. ``away``: brokers without a process.
     """
 
     at_ms: int
@@ -137,3 +138,4 @@ class DiskAnswer(PublicMessage):
     what_if: list[str] = field(default_factory=list)
     in_force: list[LogDirUse] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    away: list[AwayBroker] = field(default_factory=list)

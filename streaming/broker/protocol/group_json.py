@@ -7,6 +7,7 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates records
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import ListPage
 
@@ -315,13 +316,14 @@ class GroupDetail(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetailPage(PublicMessage):
-    """Some groups with their partitions, and what is not known, in sentences. ``read``: as in `GroupPage`."""
+    """Some groups with their partitions, and what is not known, in sentences. ``read``, ``away``: as in `GroupPage`."""
 
     at_ms: int
     version: str = ""
     doubts: list[str] = field(default_factory=list)
     read: ReadMoments | None = None
     rows: list[GroupDetail] = field(default_factory=list)
+    away: list[AwayBroker] = field(default_factory=list)
 
 
 def _records_left(row: GroupSummary | GroupPartition) -> int:

@@ -6,6 +6,7 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a secon
 
 from dataclasses import dataclass, field
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.json_message import PublicMessage
 
 PARTITIONS_PATH = "/api/v1/partitions"
@@ -164,7 +165,7 @@ class ListPage(PublicMessage):
     """Some rows from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``.
 
     ``at_ms``: as of when, by segtail's ``version``. ``doubts``: what cannot be told, in sentences. ``sort``, ``order``: the field that they
-    are sorted by, and "asc" or "desc". What is not known comes last in either order.
+    are sorted by, and "asc" or "desc". What is not known comes last in either order. ``away``: brokers without a process.
     """
 
     at_ms: int
@@ -175,6 +176,7 @@ class ListPage(PublicMessage):
     offset: int
     sort: str
     order: str
+    away: list[AwayBroker] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

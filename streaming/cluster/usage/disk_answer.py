@@ -7,6 +7,7 @@ import numpy as np
 
 import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
@@ -21,7 +22,10 @@ MOST_UNREAD = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DiskContents:
-    """What was disk on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names."""
+    """What was disk on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names.
+
+    ``away``: brokers whose log dirs nobody holds.
+    """
 
     dirs: Sequence[DirFacts]
     replicas: ReplicaSizes
@@ -31,6 +35,7 @@ class DiskContents:
     now_ms: int
     tried: LogsThere | None = None
     what_if: Sequence[str] = ()
+    away: Sequence[AwayBroker] = ()
 
 
 def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topics: Collection[str] = (), text: str = "") -> DiskAnswer:
@@ -61,6 +66,7 @@ def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topic
         what_if=list(disk.what_if),
         in_force=[] if reckoning is in_force else list(_log_dirs(disk, in_force)),
         doubts=[*disk.doubts, *_doubts(disk)],
+        away=list(disk.away),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.rules.broker_process import LockState, ProcessState
@@ -69,6 +70,12 @@ def _judged(process: ProcessStatus, status: BrokerStatus, registered: Registered
 
 def _unknown(process: ProcessStatus, why: str) -> ProcessStatus:
     return replace(process, state=ProcessState.UNKNOWN, why=why, since_ms=-1)
+
+
+def away_brokers(processes: Mapping[int, ProcessStatus]) -> list[AwayBroker]:
+    """The brokers without a process, as pages name them."""
+    away = {broker: each for broker, each in processes.items() if each.state in AWAY}
+    return [AwayBroker(broker=broker, last_ms=each.last_ms, ended_ms=each.since_ms) for broker, each in sorted(away.items())]
 
 
 def is_given_up(log_dir: LogDirStatus, processes: Mapping[int, ProcessStatus]) -> bool:

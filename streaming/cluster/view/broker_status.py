@@ -65,7 +65,7 @@ def _is_away(phase: Phase | None, process: ProcessStatus | None) -> bool:
 
 def _since_ms(registered: Registered, phase: Phase | None, process: ProcessStatus | None) -> int:
     """Since when at the latest the broker has its phase: it is down since its process has ended, if that is known; Unix ms, -1 unknown."""
-    if phase is Phase.STOPPING or process is None or process.state not in AWAY:
+    if process is None or not (_is_away(phase, process) or (phase is Phase.DOWN and process.state in AWAY)):
         return registered.since_ms
     known = [registered.since_ms if phase is Phase.DOWN else -1, process.since_ms]
     return min((each for each in known if each >= 0), default=-1)

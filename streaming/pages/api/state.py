@@ -22,6 +22,7 @@ from streaming.broker.protocol.listing_json import (
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.cluster.view.broker_process import away_brokers
 from streaming.cluster.view.disk_use import disk_found
 from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
@@ -89,7 +90,8 @@ class State:
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""
         judged = self._look()
-        return _answered(problem_page(judged.problems, query, judged.at_ms, self._largest), judged)
+        page = problem_page(judged.problems, query, judged.at_ms, self._largest)
+        return replace(page, version=streaming.__version__, doubts=list(judged.doubts))
 
     def partitions(self, query: str = "") -> PartitionPage:
         """Partitions."""
@@ -128,7 +130,8 @@ class State:
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""
         judged = self._look()
-        return disk_page(disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms), query, self._largest)
+        found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms)
+        return replace(disk_page(found, query, self._largest), away=away_brokers(judged.circumstances.processes))
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
         """One partition, None if there is none with this name and number."""
@@ -142,9 +145,10 @@ def _groups(judged: JudgedLook, query: str) -> ListedGroups:
     return judged.groups.rejudged(query)
 
 
-P = TypeVar("P", ProblemPage, PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage)
+P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage)
 
 
 def _answered(page: P, judged: JudgedLook) -> P:
-    """A page as it is sent: with the version that made it, and what is not known."""
-    return replace(page, version=streaming.__version__, doubts=list(judged.doubts))
+    """A page as it is sent: with the version that made it, what is not known, and which brokers are away."""
+    away = away_brokers(judged.circumstances.processes)
+    return replace(page, version=streaming.__version__, doubts=list(judged.doubts), away=away)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.broker.protocol.count_json import CountPage
 from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles, LogDirUse
@@ -33,6 +34,7 @@ _PAGE: Meanings = (
     (("total", "matched", "offset"), "all rows, those that were asked for, and the place of the first one here among these"),
     (("sort", "order"), "how they are sorted"),
 )
+_AWAY: Meanings = ((("away",), "list of `AwayBroker`: what is shown of these is as of when they last wrote"),)
 
 MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     Status: (
@@ -73,21 +75,24 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("deadline_ms",), "as in `Problem`"),
         (("problems",), "the `id` of each of these problems"),
     ),
-    PartitionPage: (*_PAGE, (("rows",), "list of `PartitionRow`")),
+    PartitionPage: (*_PAGE, *_AWAY, (("rows",), "list of `PartitionRow`")),
     TransactionPage: (
         *_PAGE,
+        *_AWAY,
         (("rows",), "list of `TransactionRow`: what is open for longer than `late_after`"),
         (("omitted",), "so many are not listed, because of `late_limit`"),
     ),
-    RetentionPage: (*_PAGE, (("rows",), "list of `RetentionRow`")),
+    RetentionPage: (*_PAGE, *_AWAY, (("rows",), "list of `RetentionRow`")),
     CountPage: (
         *_ANSWER,
         (("by",), "what a row is: `topic` or `partition`"),
         (("total", "matched", "offset"), "as in `PartitionPage`"),
+        *_AWAY,
         (("rows",), "list of `CountRow`, by their names"),
     ),
     GroupPage: (
         *_PAGE,
+        *_AWAY,
         (("rows",), "list of `GroupSummary`"),
         (("omitted",), "so many are not followed, because of `groups_limit`"),
         (("unread",), "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing"),
@@ -180,6 +185,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("log_dirs", "rows"), "`LogDirUse` of each log dir, with all that is in it; `DiskRow`, the largest first"),
         (("leftovers",), "`LeftoverFiles`, only from `segtail disk`"),
         (("what_if", "in_force"), "what was tried, and the log dirs without it; only from `segtail disk`"),
+        *_AWAY,
     ),
     LogDirUse: (
         (("broker", "log_dir", "up", "problem"), "which; whether it can be read, and why not"),
@@ -192,6 +198,11 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("full_ms", "full_uncleaned_ms"), "when it is full; if compaction frees nothing"),
         (("checkpoint_ms",), "when its broker last wrote here"),
         (("unread", "unread_of"), "how many files could not be read; some of them"),
+    ),
+    AwayBroker: (
+        (("broker",), "whose log dirs nobody holds: it is stopped, or they are a copy"),
+        (("last_ms",), "its last sign of life: its files are as of then"),
+        (("ended_ms",), "by when its process had ended, `null` if it was not seen to end"),
     ),
     KindUse: ((("kind", "taken", "apparent"), "the kind of files, what they take on the disk, their length"),),
     LeftoverFiles: ((("path", "kind", "taken", "since_ms"), "where, what it is, bytes, since when nothing of it has changed"),),

@@ -8,6 +8,7 @@ from streaming.common.formatting import format_count, format_duration, format_li
 from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli import away_lines
 
 _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
@@ -30,6 +31,9 @@ def report(answer: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
     if any(each.growth_day >= 0 for each in answer.log_dirs):
         yield ""
         yield RECKONED
+    for line in away_lines.lines(answer.away, answer.at_ms, away_lines.DISK):
+        yield ""
+        yield line
 
 
 RECKONED = (
@@ -77,7 +81,7 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
         yield "  " + ", ".join(f"{KIND_WORDS.get(kind.kind, kind.kind)} {format_size(kind.taken)}" for kind in kinds)
     if each.apparent >= 0 and abs(each.apparent - each.taken) > each.taken // 10:
         yield f"  the files are {format_size(each.apparent)} long: preallocated ones have holes, small ones take a whole block"
-    if 0 <= each.checkpoint_ms < answer.at_ms - _QUIET_MS:
+    if 0 <= each.checkpoint_ms < answer.at_ms - _QUIET_MS and each.broker not in {away.broker for away in answer.away}:
         yield (
             f"  no broker has written here for {format_duration((answer.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
             "appended and nothing deleted"

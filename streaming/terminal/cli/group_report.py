@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.common.formatting import format_count, format_list, format_name, format_time
@@ -9,6 +10,7 @@ from streaming.pages.listings.group_list import counted_in
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli import away_lines
 
 _ASSUMED = (
     "assumed: {}: what sets the limits of these topics is not all known here, so weaker settings or Kafka's defaults are used. Give "
@@ -80,6 +82,12 @@ def read_between(read: ReadMoments | None) -> Iterator[str]:
     if read is not None:
         commits, ends = ((read.commits_from_ms, read.commits_until_ms), (read.ends_from_ms, read.ends_until_ms))
         yield f"\nread: committed offsets {_between(*commits)}, then the ends of the logs {_between(*ends)}"
+
+
+def away_notes(away: Sequence[AwayBroker], at_ms: int) -> Iterator[str]:
+    """Which brokers are away, if any."""
+    for line in away_lines.lines(away, at_ms, away_lines.GROUPS):
+        yield f"\n{line}"
 
 
 def _between(first_ms: int, last_ms: int) -> str:

@@ -20,11 +20,12 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     and those that compaction has removed are not counted. Offsets are what kafka-consumer-groups calls LAG. The verdict is the worst of
     those that `segtail why GROUP` explains.
     """
-    from streaming.terminal.cli.group_report import assumed, assumed_groups, no_groups, partition_tables, read_between
+    from streaming.terminal.cli.group_report import assumed, assumed_groups, away_notes, no_groups, partition_tables, read_between
 
     if wanted.names:
         named = source.named()
-        lines = [*partition_tables(named.groups.rows), *assumed(named.groups.rows), *read_between(source.read)]
+        notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
+        lines = [*partition_tables(named.groups.rows), *notes]
         if wanted.form == "json" or named.groups.rows:
             click.echo(named.groups.encode_readable() if wanted.form == "json" else "\n".join(lines))
         return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
@@ -35,5 +36,6 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         click.echo(no_groups(every.coordinators))
     elif every.page.rows:
         table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms))
-        click.echo("\n".join([*table, *assumed_groups(every.page.rows), *read_between(source.read)]))
+        notes = [*assumed_groups(every.page.rows), *read_between(source.read), *away_notes(every.page.away, every.page.at_ms)]
+        click.echo("\n".join([*table, *notes]))
     return ended([each.verdict for each in every.page.rows], every.doubts, total=every.page.total)

@@ -7,6 +7,7 @@ import click
 from streaming.broker.protocol.listing_json import RETENTION_PATH, RetentionPage
 from streaming.common.settings import Settings
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.source import NOT_KNOWN
 
@@ -35,7 +36,8 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     if wanted.form == "json":
         print_page(page)
     else:
-        click.echo("\n".join((*report(page.rows, page.at_ms), *(f"- {doubt}" for doubt in page.doubts))))
+        lines = (*report(page.rows, page.at_ms), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
+        click.echo("\n".join((*lines, *(f"- {doubt}" for doubt in page.doubts))))
     return NOT_KNOWN if page.doubts else 0
 
 

@@ -11,6 +11,7 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.options import log_once
 
@@ -82,4 +83,5 @@ def _lines(page: TransactionPage) -> Iterator[str]:
     if page.omitted:
         yield f"{page.omitted:,} more are only counted"
     yield f"{len(page.rows):,} open, {len(hanging):,} hanging" + (", as far as is known here:" if page.doubts else "")
+    yield from away_lines.lines(page.away, page.at_ms, away_lines.TRANSACTIONS)
     yield from (f"- {doubt}" for doubt in page.doubts)

@@ -17,12 +17,13 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     have stopped, are slower than producers, or gone; one partition with most of the lag. Look at a command before you run it: some of them
     skip records.
     """
-    from streaming.terminal.cli.group_report import assumed, read_between, reasons
+    from streaming.terminal.cli.group_report import assumed, away_notes, read_between, reasons
 
     named = source.named()
     if wanted.form == "json":
         click.echo(named.groups.encode_readable())
     elif named.groups.rows:
         paragraphs = ["\n".join(reasons(each)) for each in named.groups.rows]
-        click.echo("\n".join(["\n\n".join(paragraphs), *assumed(named.groups.rows), *read_between(source.read)]))
+        notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
+        click.echo("\n".join(["\n\n".join(paragraphs), *notes]))
     return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)

@@ -7,6 +7,7 @@ from streaming.common.settings import Settings
 from streaming.errors import LogDirError
 from streaming.terminal.doctor import (
     agents_check,
+    brokers_check,
     certificates_check,
     checkpoint_check,
     clocks_check,
@@ -25,6 +26,7 @@ _CHECKS = (
     java_check,
     limits_check,
     permissions_check,
+    brokers_check,
     clocks_check,
     space_check,
     checkpoint_check,

@@ -1,7 +1,8 @@
 """Log dirs read once for `segtail disk`: sizes of everything, and of live logs the times, the limits and the high watermark."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.dir_usage import DirUsage
@@ -16,11 +18,13 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer, LeftoverFiles
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.cluster.usage.what_if import Trial, trying
+from streaming.cluster.view.broker_process import away_brokers, broker_processes
 from streaming.cluster.view.limiter import Limiter, LimitsOf
 from streaming.cluster.view.page_context import context_of
 from streaming.common.formatting import format_count, format_name
@@ -122,7 +126,15 @@ class _Reading:
             now_ms=self._question.now_ms,
             tried=self._logs_there(self._limiter.trying(trying(trials)).now()) if trials else None,
             what_if=[each.text for each in trials],
+            away=self._away(),
         )
+
+    def _away(self) -> list[AwayBroker]:
+        """The brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of."""
+        watch = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
+        watch.refresh()
+        statuses = [replace(each, process=watch.status_of(each.broker)) for each in self._cluster.statuses()]
+        return away_brokers(broker_processes(statuses))
 
     def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
         before, number = len(self._topics), len(self._dirs)

@@ -19,6 +19,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.broker.watcher.cursors import log_id
@@ -77,32 +78,34 @@ _MOST_READINGS = 5
 class GroupReading:
     """The answers; the names that were given and are not there; and what is not known, in sentences.
 
-    ``coordinators``: how many logs of coordinators were read from a current replica.
+    ``coordinators``: how many logs of coordinators were read from a current replica. ``away``: brokers whose log dirs nobody holds.
     """
 
     answers: ListedGroups
     missing: tuple[str, ...]
     doubts: tuple[str, ...]
     coordinators: int
+    away: tuple[AwayBroker, ...] = ()
 
     def judged_by(self, query: str) -> "LocalGroups":
         """The same, judged by the parameters `JUDGED_BY` of a query, as a job answers it."""
-        return LocalGroups(self.answers.rejudged(query), self.doubts)
+        return LocalGroups(self.answers.rejudged(query), self.doubts, self.away)
 
 
 class LocalGroups:
     """Answers as a job does about consumer groups, from log dirs that were read here."""
 
-    def __init__(self, groups: ListedGroups, doubts: Sequence[str]) -> None:
+    def __init__(self, groups: ListedGroups, doubts: Sequence[str], away: Sequence[AwayBroker] = ()) -> None:
         self._groups = groups
         self._doubts = doubts
+        self._away = away
 
     def answer(self, path: str, query: str = "") -> GroupPage | GroupDetail | None:
         """The page at `GROUPS_PATH`, or the group at a path below it, None if it is not there."""
         if path != GROUPS_PATH:
             return self._groups.named(unquote(path.removeprefix(f"{GROUPS_PATH}/")))
         page = self._groups.page(page_request(query, GROUPS, ALL_ROWS, JUDGED_BY))
-        return replace(page, version=streaming.__version__, doubts=[*self._doubts])
+        return replace(page, version=streaming.__version__, doubts=[*self._doubts], away=[*self._away])
 
 
 def read_groups(
@@ -234,6 +237,7 @@ def groups_in(
         missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
         doubts=tuple(doubts),
         coordinators=sum(log.observed for log in groups.coordinators),
+        away=tuple(reading.away),
     )
 
 

@@ -11,6 +11,7 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.ladder.count_log import CountedLog
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage, CountRow
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.broker.watcher.scope import Scope
@@ -39,13 +40,14 @@ class RecordCounts:
     """``rows`` of partitions. ``doubts``: what could not be read, understood or counted, and which partitions are not here.
 
     ``topics`` that have a partition here, or one elsewhere that the metadata knows. ``unread``: those of the doubts for which a topic may
-    have one that was not found.
+    have one that was not found. ``away``: brokers whose log dirs nobody holds.
     """
 
     rows: tuple[CountRow, ...]
     doubts: tuple[str, ...]
     topics: frozenset[str]
     unread: tuple[str, ...]
+    away: tuple[AwayBroker, ...] = ()
 
 
 def count_records(
@@ -94,6 +96,7 @@ def count_records(
             doubts=(*_unseen(elsewhere), *doubts, *_errors(rows, directories)),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
             unread=doubts,
+            away=tuple(reading.away),
         )
 
 
@@ -211,4 +214,4 @@ class CountAnswers:
         if path != COUNT_PATH:
             return None
         page = page_of(self._counts.rows, query, self._at_ms, ALL_ROWS)
-        return replace(page, version=streaming.__version__, doubts=list(self._counts.doubts))
+        return replace(page, version=streaming.__version__, doubts=list(self._counts.doubts), away=[*self._counts.away])

@@ -13,13 +13,16 @@ import pyarrow.compute as pc
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.pending import answer
 from streaming.broker.disk.availability import LogDirs
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.view import waiting_groups
 from streaming.cluster.view.answers import apply, written_ms
+from streaming.cluster.view.broker_process import away_brokers, broker_processes
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
+from streaming.cluster.view.reported_once import each_broker
 from streaming.cluster.view.table import Snapshot, Table
 from streaming.cluster.view.view import View, view
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
@@ -94,6 +97,11 @@ class SingleReading:
     def now_ms(self) -> int:
         """As of when everything is judged, Unix milliseconds: reading takes long, and what has come meanwhile was read, too."""
         return self.read_ms if self._at_ms is None else self._at_ms
+
+    @property
+    def away(self) -> list[AwayBroker]:
+        """The brokers whose log dirs nobody holds, as of the last reading."""
+        return away_brokers(broker_processes(each_broker(self.agent.host_status.brokers)))
 
     def again(self) -> None:
         """Read on in all logs."""
