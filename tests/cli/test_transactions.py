@@ -58,6 +58,7 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
         "at_ms": cluster.frozen_ms,
         "version": streaming.__version__,
         "doubts": [],
+        "away": [],
         "total": 4,
         "matched": 4,
         "offset": 0,

@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import streaming
 from streaming.broker.scrub.passes import LogDirScrub
 from streaming.broker.scrub.scrub_progress import ScrubProgress
 from streaming.broker.scrub.segment_check import WINDOW_BYTES
@@ -32,12 +34,21 @@ _TRIES = 3
 """Some kernels let go of pages that somebody has just read, of any file: only what recurs counts."""
 
 
+_ASKS = (
+    "import sys; from pathlib import Path; sys.path.insert(0, sys.argv.pop(1)); from streaming.broker.disk.process_lock import ask_lock\n"
+    "print(*(ask_lock(Path(each)).state for each in sys.argv[1:]))"
+)
+
+
 def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_followed(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     where = ("--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}", "--name", "reader")
     with writing_broker(tmp_path / "broker") as broker, read_only(tmp_path / "broker") as before:
         attempt = subprocess.run([*before, "touch", str(tmp_path / "broker" / "x")], check=False, capture_output=True)
         assert attempt.returncode != 0
+        asks = [*before, sys.executable, "-c", _ASKS, str(Path(streaming.__file__).parents[1]), *broker.log_dirs.split(",")]
+        asked = subprocess.run(asks, check=True, capture_output=True, text=True)
+        assert {*asked.stdout.split()} == {"locked"}, "whoever may not write sees the lock of the broker"
         with service("agent", "agent", "--log-dirs", broker.log_dirs, *where, directory=tmp_path / "messages", before=before) as agent:
             consumer = Consumer(f"grpc://127.0.0.1:{port}")
             until("everything is published", lambda: consumer.bytes() == sizes(broker))

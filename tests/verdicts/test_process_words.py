@@ -1,0 +1,91 @@
+"""What problems say of brokers whose process is seen, or is not."""
+
+import pytest
+
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import ProcessStatus
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.first_lines import freshness
+from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.broker_process import LockState, ProcessState
+from tests.verdicts.test_all_problems import HOUR, NOW_MS, OLD, agent, around, kinds_of, only, well
+from tests.view.test_host_families import broker, log_dir
+
+UP = ProcessStatus(state=ProcessState.UP)
+ENDED = ProcessStatus(state=ProcessState.ENDED, since_ms=NOW_MS - 5_000, last_ms=NOW_MS - 9_000)
+FREE = ProcessStatus(state=ProcessState.FREE, last_ms=NOW_MS - HOUR)
+UNKNOWN = ProcessStatus(state=ProcessState.UNKNOWN, why="/d0/.lock may not be read")
+SERVES = Registered(broker=1, fenced=False, epoch=5, phase=Phase.RUNNING, since_ms=OLD, replicas=True)
+FENCED = Registered(broker=1, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True)
+STARTS = Registered(broker=1, fenced=True, epoch=5, phase=Phase.STARTING, since_ms=NOW_MS - HOUR, replicas=True)
+
+
+def of(process: ProcessStatus | None, registered: Registered = SERVES, checkpoint_ms: int = OLD, *, live: bool = True) -> Circumstances:
+    status = well(appended_ms=-1, registered=[registered], process=process)
+    return around(agent(status, log_dirs=(log_dir(checkpoint_ms=checkpoint_ms),)), live=live)
+
+
+@pytest.mark.parametrize(
+    ("process", "words"),
+    [
+        (None, "it is down, it hangs, or its disks do"),
+        (UNKNOWN, "it is down, it hangs, or its disks do"),
+        (UP, "its process is there: it hangs, or its disks do"),
+        (FREE, "nobody holds the locks of its log dirs: its process has ended, or they are a copy"),
+    ],
+)
+def test_one_that_writes_nothing(process: ProcessStatus | None, words: str) -> None:
+    assert words in only(of(process), "broker_not_writing").what
+
+
+def test_one_whose_process_was_seen_to_end_is_down_at_once_and_nothing_else() -> None:
+    found = of(ENDED, checkpoint_ms=NOW_MS - 9_000)
+    assert kinds_of(found) == ["broker_down"]
+    problem = only(found, "broker_down")
+    assert problem.since_ms == NOW_MS - 5_000
+    assert "its process has ended between 2023-11-14T22:13:11Z and 2023-11-14T22:13:15Z; it was not shut down" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("process", "words"),
+    [
+        (None, "it sends no heartbeats, and was not shut down"),
+        (UP, "it sends no heartbeats, although its process is there: it hangs, or the network is cut"),
+        (FREE, "nobody holds the locks of its log dirs"),
+    ],
+)
+def test_one_that_is_fenced(process: ProcessStatus | None, words: str) -> None:
+    other = agent(broker(2, appended_ms=NOW_MS - 500, registered=[FENCED]), name="a2")
+    own = agent(well(metadata_offset=5, registered=[SERVES], process=process))
+    assert words in only(around(own, other), "broker_down").what
+
+
+def test_one_that_starts_says_so_only_where_it_is_seen() -> None:
+    assert only(of(UP, STARTS), "broker_starting").what.endswith("still serves nothing; its process is there")
+    assert only(of(None, STARTS), "broker_starting").what.endswith("still serves nothing")
+    assert "broker_starting" not in kinds_of(of(FREE, STARTS))
+    assert "broker_down" in kinds_of(of(FREE, STARTS))
+
+
+def test_a_log_dir_that_was_let_go_is_offline() -> None:
+    def kinds(process: ProcessStatus | None, lock: LockState) -> list[str]:
+        dirs = (log_dir("/d0", checkpoint_ms=NOW_MS, lock=LockState.LOCKED), log_dir("/d1", checkpoint_ms=NOW_MS, lock=lock))
+        return kinds_of(around(agent(well(process=process), log_dirs=dirs)))
+
+    assert kinds(UP, LockState.FREE) == ["log_dir_offline"]
+    assert kinds(UP, LockState.LOCKED) == []
+    assert kinds(UP, LockState.UNKNOWN) == []
+    assert kinds(None, LockState.FREE) == []
+
+
+@pytest.mark.parametrize(
+    ("process", "checkpoint_ms", "idle"),
+    [(UP, OLD, False), (FREE, NOW_MS, True), (ENDED, NOW_MS, True), (UNKNOWN, OLD, True), (UNKNOWN, NOW_MS, False), (None, OLD, True)],
+)
+def test_of_log_dirs_that_are_read_once_the_locks_say_whether_the_broker_is_down(
+    process: ProcessStatus | None, checkpoint_ms: int, idle: bool
+) -> None:
+    found = of(process, checkpoint_ms=checkpoint_ms, live=False)
+    assert (found.idle == {1}) is idle
+    assert ("it is down" in freshness(found, -1)) is idle
+    assert ("a copy" in freshness(found, -1)) is (process in (FREE, ENDED))
