@@ -14,7 +14,14 @@ from streaming.broker.protocol.cluster_messages import AffectedPartition, Led, P
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
-from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.broker.protocol.status_messages import (
+    BlockedFile,
+    BrokerStatus,
+    LogDirStatus,
+    ProcessStatus,
+    UnreadableLog,
+    UnreadableLogs,
+)
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
 from streaming.cluster.view.disk_use import full_by_dir
@@ -28,6 +35,7 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.pages.exposition.render import render
+from streaming.rules.broker_process import LockState, ProcessState
 from streaming.rules.config_levels import broker_configs
 from streaming.rules.config_values import ValueSource
 from tests.view.rows import Row, log, new_table
@@ -66,7 +74,7 @@ def world(seed: int) -> World:
     """The cluster of a seed. It is looked at twice, because transactions and retention are judged with memory."""
     random = Random(seed)
     settings = _settings(random)
-    cluster = _Cluster(random, settings)
+    cluster = _Cluster(random, settings, Random(seed))
     table = cluster.table()
     agents = cluster.agents()
     lags = {each.name: (random.choice((None, 5_000)), cluster.lag()) for each in agents if random.random() < 0.9}
@@ -112,8 +120,9 @@ def _settings(random: Random) -> Settings:
 class _Cluster:
     """Draws a cluster of one to three brokers, each mostly watched by an agent of its own."""
 
-    def __init__(self, random: Random, settings: Settings) -> None:
+    def __init__(self, random: Random, settings: Settings, of_processes: Random) -> None:
         self.random = random
+        self.of_processes = of_processes
         self.settings = settings
         self.calm = random.choice((0.5, 0.85, 0.97))  # how likely it is that a thing is as it should be
         self.brokers = range(1, random.choice((1, 2, 3)) + 1)
@@ -195,7 +204,16 @@ class _Cluster:
             log_dirs=directories,
             expected=expected,
             clean=self.chance(0.1),
+            process=self._process(),
         )
+
+    def _process(self) -> ProcessStatus | None:
+        random = self.of_processes
+        state = ProcessState.UP if random.random() < self.calm else random.choice((None, *ProcessState))
+        if state is None:
+            return None
+        ended = MS - 1000 * random.choice((2 * HOUR, 5 * HOUR)) if state is ProcessState.ENDED else -1
+        return ProcessStatus(state=state, since_ms=ended, last_ms=MS - 6 * HOUR * 1000, free=[f"/d{each}" for each in range(3)])
 
     def _registered(self, number: int) -> Registered:
         if self.well():
@@ -228,6 +246,7 @@ class _Cluster:
             registered=self.random.choice((None, True)) if self.well() else False,
             checkpoint_ms=MS - 1000 * age if self.well() else -1,
             hosts=self.random.choice((None, True)) if self.well() else False,
+            lock=LockState.LOCKED if self.of_processes.random() < self.calm else self.of_processes.choice([*LockState]),
             free=min(free, capacity) if up else -1,
             capacity=capacity if up else -1,
         )

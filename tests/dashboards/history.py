@@ -333,6 +333,7 @@ def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_broker_fenced", np.where(here, 1, 0), broker=broker)
         for status in ("running", "starting", "stopping", "down"):
             page.add("segtail_broker_status", np.where(here, status == "down", status == "running"), broker=broker, status=status)
+        page.add("segtail_broker_process_up", np.where(here, 0, 1), broker=broker)
         grown = np.where(here, np.minimum(times, END - 4200), times - random.uniform(0, 0.5))
         page.add("segtail_broker_metadata_last_append_timestamp_seconds", grown, broker=broker)
         page.add("segtail_partitions_unobserved", np.where(here, 9, np.nan), broker=broker)
