@@ -110,6 +110,7 @@ def test_a_broker_that_is_stopped_in_an_orderly_way_is_not_down(three: Three) ->
 def test_an_agent_that_starts_while_a_broker_is_down_or_was_stopped_says_the_same(three: Three) -> None:
     three.kafka.kill(2)
     three.until_phase(2, Phase.DOWN)
+    three.until_fenced(2)  # those that were there have seen its process end before its session was over
     anew = [Observed(node).look()[0] for node in three.kafka.nodes]
     assert {each.broker: each.phase for each in broker_phases(anew)}[2] is Phase.DOWN
     three.kafka.start(2)
