@@ -984,4 +984,20 @@ MUTATIONS: tuple[Mutation, ...] = (
         why="With SEGTAIL_JOB set, nobody could read log dirs any more.",
         tests=("tests/cli/test_job_named.py",),
     ),
+    Mutation(
+        name="process-of-another-lock",
+        file="streaming/rules/broker_process.py",
+        before="if looked.held and looked.held <= files:",
+        after="if looked.held:",
+        why="A broker whose .lock was replaced would be called ended while it runs.",
+        tests=("tests/rules/test_broker_process.py",),
+    ),
+    Mutation(
+        name="phase-of-a-copy",
+        file="streaming/cluster/view/broker_status.py",
+        before="return process.state == ProcessState.ENDED or (process.state == ProcessState.FREE and phase is not Phase.RUNNING)",
+        after="return process.state in AWAY",
+        why="A broker that runs would be called down because an agent reads a copy of its log dirs.",
+        tests=("tests/view/test_broker_process.py",),
+    ),
 )
