@@ -998,6 +998,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="return process.state == ProcessState.ENDED or (process.state == ProcessState.FREE and phase is not Phase.RUNNING)",
         after="return process.state in AWAY",
         why="A broker that runs would be called down because an agent reads a copy of its log dirs.",
-        tests=("tests/view/test_broker_process.py",),
+        tests=("tests/view/test_process_reports.py",),
     ),
 )

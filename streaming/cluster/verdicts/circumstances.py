@@ -12,12 +12,12 @@ from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
 from streaming.cluster.verdicts.links import NO_LINKS, LinkedProblem, Links
-from streaming.cluster.view.broker_process import AWAY, broker_processes
 from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.full_times import ByDir
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
+from streaming.cluster.view.process_reports import AWAY, broker_processes
 from streaming.cluster.view.reported_once import each_broker, each_log_dir
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings

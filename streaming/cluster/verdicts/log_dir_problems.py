@@ -11,10 +11,10 @@ from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.links import LinkedProblem
-from streaming.cluster.view.broker_process import is_given_up
 from streaming.cluster.view.broker_status import unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
+from streaming.cluster.view.process_reports import is_given_up
 from streaming.cluster.view.reported_once import each_scrub
 from streaming.common.formatting import format_count, format_duration, format_name, format_size
 

@@ -8,8 +8,8 @@ from prometheus_client import Metric as Samples
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
-from streaming.cluster.view.broker_process import AWAY, broker_processes, is_given_up
 from streaming.cluster.view.broker_status import broker_phases, newest, unwatched_log_dirs
+from streaming.cluster.view.process_reports import AWAY, broker_processes, is_given_up
 from streaming.common.definitions import broker_metrics, log_dir_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.kafka.formats.metadata_brokers import Phase

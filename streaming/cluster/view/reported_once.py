@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
-from streaming.cluster.view.broker_process import process_by_all
+from streaming.cluster.view.process_reports import process_by_all
 
 _Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
 

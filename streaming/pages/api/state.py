@@ -22,8 +22,8 @@ from streaming.broker.protocol.listing_json import (
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
-from streaming.cluster.view.broker_process import away_brokers
 from streaming.cluster.view.disk_use import disk_found
+from streaming.cluster.view.process_reports import away_brokers
 from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.count_page import count_page

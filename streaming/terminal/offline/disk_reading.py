@@ -24,9 +24,9 @@ from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.cluster.usage.what_if import Trial, trying
-from streaming.cluster.view.broker_process import away_brokers, broker_processes
 from streaming.cluster.view.limiter import Limiter, LimitsOf
 from streaming.cluster.view.page_context import context_of
+from streaming.cluster.view.process_reports import away_brokers, broker_processes
 from streaming.common.formatting import format_count, format_name
 from streaming.common.log_key import LogKey
 from streaming.common.rows import SEGMENTS

@@ -18,10 +18,10 @@ from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.view import waiting_groups
 from streaming.cluster.view.answers import apply, written_ms
-from streaming.cluster.view.broker_process import away_brokers, broker_processes
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
+from streaming.cluster.view.process_reports import away_brokers, broker_processes
 from streaming.cluster.view.reported_once import each_broker
 from streaming.cluster.view.table import Snapshot, Table
 from streaming.cluster.view.view import View, view
