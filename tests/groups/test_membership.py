@@ -25,6 +25,7 @@ from streaming.kafka.groups.followed_groups import FollowedGroups, GroupLimit
 from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_KNOWN
 from streaming.kafka.groups.group_rows import REMOVED
 from streaming.kafka.groups.membership import Membership
+from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, GroupRecord, NotUnderstood
 
 Value = OffsetsValue | NotUnderstood | None
@@ -55,7 +56,7 @@ class Log:
         return self.add(ConsumerGroupMemberKey(key_type, "g", member) if member else ConsumerGroupKey(key_type, "g"), value)
 
     def rows(self, after: int = 0) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.members.batch(after, 7).to_pylist()
+        found: list[dict[str, Any]] = self.members.batch(after, 7, MovedOffsets()).to_pylist()
         return found
 
     def state(self) -> tuple[str, int]:
@@ -119,6 +120,7 @@ def test_a_classic_group_is_reported_by_its_last_generation() -> None:
             "topics": ["a", "b"],
             "interval_ms": -1,
             "assigned": ["0-1,7:a"],
+            "moves": [],
         }
     ]
     assert log.add(GroupKey("g"), classic()).state() == ("Empty", 0)

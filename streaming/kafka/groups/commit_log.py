@@ -13,7 +13,9 @@ from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, 
 from streaming.kafka.groups.held_commits import Held, HeldCommits, OpenCommits
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.membership import Membership
+from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.numbered_names import NumberedNames, named
+from streaming.kafka.groups.offset_moves import MOST_BY_HAND, OffsetMove, Presence
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
@@ -28,6 +30,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         self._rows = HeldCommits()
         self._open = OpenCommits()
         self._members = Membership(self._groups)
+        self._moves = MovedOffsets()
         self._present = 0  # rows with a commit
 
     def _parse(self, batches: Batches, buffer: Bytes) -> GroupRecords:
@@ -41,7 +44,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         return self._members.replay(record, stamp)
 
     def _tables(self, after: int) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
-        return self._commit_batch(after), self._pending_batch(), self._members.batch(after, self.log.partition)
+        return self._commit_batch(after), self._pending_batch(), self._members.batch(after, self.log.partition, self._moves)
 
     def _commit(self, record: Commit, stamp: int) -> bool:
         if record.value is None:
@@ -53,7 +56,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         row = self._rows.find_or_add(group, self._topics.number(record.topic), record.partition)
         held = self._held(record)
         if record.producer_id < 0:
-            self._put(row, held, record.record_offset, stamp)
+            self._put(row, held, record.record_offset, stamp, *self._members.presence(record.group))
         elif self._open.put(record.producer_id, row, held):
             self._groups.hold(group)
         return True
@@ -66,13 +69,55 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         topic_id = self._topic_ids.number(value.topic_id or "")
         return Held(max(value.offset, -1), topic_id, value.commit_timestamp, value.expire_timestamp, record.record_offset)
 
-    def _put(self, row: int, held: Held, effective_offset: int, stamp: int) -> None:
+    def _put(self, row: int, held: Held, effective_offset: int, stamp: int, presence: Presence, epoch: int) -> None:
         if self._rows.record_offset[row] < 0:
             self._groups.hold(self._rows.group[row])
             self._present += 1
+        self._compare(row, held, effective_offset, stamp, presence, epoch)
         if held.commit_ms >= 0:
             self._members.moved(self._groups.names[self._rows.group[row]], self._rows.commit_ms[row], held.commit_ms, stamp)
         self._rows.put(row, held, effective_offset, stamp)
+
+    def _compare(self, row: int, held: Held, effective_offset: int, stamp: int, presence: Presence, epoch: int) -> None:
+        """Compare a commit with the one before of its partition, and note it if it is no step of a reader."""
+        rows = self._rows
+        before, known = rows.offset[row], rows.record_offset[row] >= 0
+        commits, changes = self._moves.committed(row, epoch) if presence is Presence.LEFT else (0, False)
+        if known and self._is_of_another_topic(row, held):
+            changes |= self._end_moves(row)
+            rows.step[row] = 0
+        elif known and before >= 0 and held.offset >= 0 and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
+            self._moves.add(self._groups.names[rows.group[row]], row, self._move(row, held, effective_offset, presence, commits))
+            changes = True
+        elif known and held.offset > before >= 0:
+            rows.step[row] = max(held.offset - before, rows.step[row] - (rows.step[row] >> 3))
+        if changes:
+            self._members.touch(self._groups.names[rows.group[row]], effective_offset, stamp)
+
+    def _is_of_another_topic(self, row: int, held: Held) -> bool:
+        one, other = self._rows.topic_id[row], held.topic_id
+        return one != other and bool(self._topic_ids.names[one] and self._topic_ids.names[other])
+
+    def _end_moves(self, row: int) -> bool:
+        rows = self._rows
+        return self._moves.end(self._groups.names[rows.group[row]], self._topics.names[rows.topic[row]], rows.partition[row])
+
+    def _move(self, row: int, held: Held, effective_offset: int, presence: Presence, commits: int) -> OffsetMove:
+        rows = self._rows
+        return OffsetMove(
+            topic=self._topics.names[rows.topic[row]],
+            topic_id=self._topic_ids.names[held.topic_id],
+            partition=rows.partition[row],
+            before=rows.offset[row],
+            offset=held.offset,
+            before_ms=rows.commit_ms[row],
+            at_ms=held.commit_ms,
+            record_offset=held.record_offset,
+            effective_offset=effective_offset,
+            presence=presence,
+            commits=commits,
+            step=rows.step[row],
+        )
 
     def _tombstone(self, record: Commit, stamp: int) -> bool:
         group, topic = self._groups.find(record.group), self._topics.find(record.topic)
@@ -82,6 +127,8 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         dropped = self._open.drop_row(row)
         present = self._rows.record_offset[row] >= 0
         if present:
+            if self._end_moves(row):
+                self._members.touch(record.group, record.record_offset, stamp)
             self._rows.remove(row, record.record_offset, stamp)
             self._present, self._deleted = self._present - 1, self._deleted + 1
         for _ in range(dropped + present):
@@ -92,7 +139,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         ended = self._open.end(marker.producer_id)
         for row, held in ended.items():
             if marker.committed and held.record_offset > self._rows.record_offset[row]:
-                self._put(row, held, marker.record_offset, stamp)
+                presence, _ = self._members.presence(self._groups.names[self._rows.group[row]])
+                by_producer = Presence.NEVER if presence is Presence.NEVER else Presence.THERE  # an admin client uses no transaction
+                self._put(row, held, marker.record_offset, stamp, by_producer, -1)
             elif self._rows.record_offset[row] < 0:
                 self._deleted += 1
             self._groups.let_go(self._rows.group[row])
@@ -104,8 +153,10 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         waiting = {row for _, row, _ in self._open}
         rows = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
         self._rows = self._rows.copy(rows, self._groups.compact())
-        self._open.move(dict(zip(rows, range(len(rows)), strict=True)))
+        numbers = dict(zip(rows, range(len(rows)), strict=True))
+        self._open.move(numbers)
         self._members.forget_deleted()
+        self._moves.keep({*self._groups.names}, numbers)
         self._deleted, self._forgotten = 0, self.version
 
     def _commit_batch(self, after: int) -> pa.RecordBatch:

@@ -3,13 +3,17 @@
 Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
 
+from streaming.kafka.groups.offset_moves import OffsetMove
+
 _TEXT, _INT, _LONG, _TEXTS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
 _LONGS = pa.list_(_LONG)
+_OF_MOVES = {"topic": _TEXT, "topic_id": _TEXT, "partition": _INT, "presence": _INT}
+_MOVES = pa.list_(pa.struct([(each.name, _OF_MOVES.get(each.name, _LONG)) for each in fields(OffsetMove)]))
 
 LATER = b"later"
 """Marks a column that agents of earlier versions do not send: then a number is -1, which means "none", and a list is null."""
@@ -78,6 +82,7 @@ GROUPS = pa.schema(
         ("topics", _TEXTS),  # that it subscribes to, where that is stored
         _later("interval_ms"),  # the usual one between two of its commits
         _later("assigned", _TEXTS),  # the partitions of its members, as `assignments.packed`; null: not known
+        _later("moves", _MOVES),  # of its committed offsets within a day, as `OffsetMove`, in the order of the log; null: not known
     ]
 )
 """One row for each group."""
@@ -115,7 +120,7 @@ def batch_of(schema: pa.Schema, **columns: object) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
-    """A group; columns and units as `GROUPS`."""
+    """A group; columns and units as `GROUPS`. ``moves``: None where they are not known."""
 
     group: str
     coordinator: int
@@ -131,6 +136,7 @@ class GroupFacts:
     topics: tuple[str, ...]
     interval_ms: int = -1
     assigned: tuple[str, ...] = ()
+    moves: tuple[OffsetMove, ...] | None = None
 
     @property
     def removed(self) -> bool:
@@ -158,6 +164,7 @@ def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
     found: list[GroupFacts] = []
     for row in groups.to_pylist():
         values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in ("clients", "hosts", "topics", "assigned")}
+        values["moves"] = None if row["moves"] is None else tuple(OffsetMove(**move) for move in row["moves"])
         found.append(GroupFacts(**values))
     return found
 

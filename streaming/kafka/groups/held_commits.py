@@ -24,11 +24,14 @@ class Held(NamedTuple):
 
 
 class HeldCommits:
-    """Columns of equal length. A row whose ``record_offset`` is -1 has no commit: it was deleted, or is only pending."""
+    """Columns of equal length. A row whose ``record_offset`` is -1 has no commit: it was deleted, or is only pending.
+
+    ``step``: the largest of its last steps forwards from one commit to the next, fading; 0 not known.
+    """
 
     def __init__(self) -> None:
         self.group, self.topic, self.partition, self.topic_id = array("i"), array("i"), array("i"), array("i")
-        self.offset, self.commit_ms, self.record_offset, self.effective_offset, self.version = (array("q") for _ in range(5))
+        self.offset, self.commit_ms, self.record_offset, self.effective_offset, self.version, self.step = (array("q") for _ in range(6))
         self.expire_ms: dict[int, int] = {}  # few have one
         self._slots = array("i", [_FREE]) * _FIRST_SLOTS
 
@@ -54,6 +57,7 @@ class HeldCommits:
         for column in (self.commit_ms, self.record_offset, self.effective_offset):
             column.append(-1)
         self.version.append(0)
+        self.step.append(0)
         if 3 * len(self.group) > 2 * len(self._slots):
             self._grow()
         return row
@@ -70,6 +74,7 @@ class HeldCommits:
     def remove(self, row: int, effective_offset: int, version: int) -> None:
         """Take a row's commit away."""
         self.put(row, Held(REMOVED, self.topic_id[row], -1, -1, -1), effective_offset, version)
+        self.step[row] = 0
 
     def copy(self, rows: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
         """Some of the rows, in order, with other numbers of their groups."""
@@ -78,6 +83,7 @@ class HeldCommits:
             copied.find_or_add(groups[self.group[row]], self.topic[row], self.partition[row])
             held = Held(self.offset[row], self.topic_id[row], self.commit_ms[row], self.expire_ms.get(row, -1), self.record_offset[row])
             copied.put(number, held, self.effective_offset[row], self.version[row])
+            copied.step[number] = self.step[row]
         return copied
 
     def _slot(self, group: int, topic: int, partition: int) -> int:

@@ -1,6 +1,6 @@
 """The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 
@@ -8,8 +8,10 @@ from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, 
 from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.groups.followed_groups import FollowedGroups
 from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
-from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupType, NewerGroup, classic_summary
+from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupState, GroupType, NewerGroup, classic_summary
+from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
+from streaming.kafka.groups.offset_moves import Presence
 from streaming.kafka.groups.rhythm import Rhythm
 from streaming.kafka.scan.group_records import GroupRecord
 
@@ -33,6 +35,13 @@ class _StampedGroup:
     def stored(self) -> bool:
         """Whether it has records of its own, and not commits alone."""
         return self.group is not SIMPLE and not self.deleted
+
+    @property
+    def left(self) -> bool:
+        """Whether it had members, and has none."""
+        if isinstance(self.group, NewerGroup):
+            return self.group.epoch > 0 and not self.group.members and self.group.understood
+        return self.group.epoch > 0 and self.group.state is GroupState.EMPTY
 
     def summary(self) -> GroupColumns:
         return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
@@ -58,6 +67,19 @@ class Membership:
         if stamped is not None and stamped.rhythm.committed(before_ms, at_ms):
             stamped.version = stamp
 
+    def presence(self, group: str) -> tuple[Presence, int]:
+        """Who is in a group now, and its epoch if it is empty, else -1."""
+        stamped = self._groups.get(group)
+        if stamped is None or not stamped.stored:
+            return Presence.NEVER, -1
+        return (Presence.LEFT, stamped.group.epoch) if stamped.left else (Presence.THERE, -1)
+
+    def touch(self, group: str, record_offset: int, stamp: int) -> None:
+        """Something else about a group has changed, by this record."""
+        stamped = self._groups.get(group)
+        if stamped is not None and not stamped.deleted:
+            stamped.record_offset, stamped.version = max(stamped.record_offset, record_offset), stamp
+
     def replay(self, record: GroupRecord, stamp: int) -> bool:
         """Apply a record; returns whether something changed."""
         key = record.key
@@ -74,8 +96,8 @@ class Membership:
         apply(group, key, record.value, record.at_ms)
         return True
 
-    def batch(self, after: int, coordinator: int) -> pa.RecordBatch:
-        """The groups that changed after a version, deleted ones among them."""
+    def batch(self, after: int, coordinator: int, moves: MovedOffsets) -> pa.RecordBatch:
+        """The groups that changed after a version, deleted ones among them, each with the moves of its offsets."""
         changed = [(name, stamped, stamped.summary()) for name, stamped in self._groups.items() if stamped.version > after]
         if not changed:
             return batch_of(GROUPS)
@@ -86,6 +108,7 @@ class Membership:
             coordinator=[coordinator] * len(changed),
             effective_offset=[stamped.record_offset for _, stamped, _ in changed],
             interval_ms=[stamped.rhythm.usual_ms for _, stamped, _ in changed],
+            moves=[[asdict(each) for each in moves.of(name)] for name, _, _ in changed],
             **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
         )
 
