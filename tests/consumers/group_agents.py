@@ -45,6 +45,7 @@ GROUP = {
     "topics": ["orders"],
     "interval_ms": -1,
     "assigned": None,
+    "moves": None,
 }
 
 WAITING = {name: COMMIT[name] for name in ("group", "topic", "topic_id", "partition", "coordinator", "record_offset", "commit_ms")} | {

@@ -68,9 +68,9 @@ class Wanted:
 
 def about_ends(logs: GroupLogs, ends: Longs) -> Iterator[Question]:
     """What agents are asked about the ends of some logs."""
-    for agent, own in _by_agent(logs, ends, ends):
+    for agent, own in by_agent(logs, ends, ends):
         offset = np.concatenate([logs.high_watermark[own], logs.last_stable[own]])
-        yield _question(agent, logs, np.tile(own, 2), offset, np.zeros(len(offset), np.bool_), ends=own)
+        yield plain_question(agent, logs, np.tile(own, 2), offset, np.zeros(len(offset), np.bool_), ends=own)
 
 
 def about_commits(logs: GroupLogs, key: Longs, wanted: Wanted, most: Callable[[str], int]) -> Iterator[Question]:
@@ -80,12 +80,12 @@ def about_commits(logs: GroupLogs, key: Longs, wanted: Wanted, most: Callable[[s
         key: of all commits.
         most: the most positions that an agent is asked for.
     """
-    for agent, own in _by_agent(logs, np.arange(len(wanted)), logs.of_row[wanted.rows]):
+    for agent, own in by_agent(logs, np.arange(len(wanted)), logs.of_row[wanted.rows]):
         yield _of_commits(agent, logs, key, wanted.take(own), most(agent))
 
 
-def _by_agent(logs: GroupLogs, items: Longs, log: Longs) -> Iterator[tuple[str, Longs]]:
-    """The items of each agent, by the logs that they belong to."""
+def by_agent(logs: GroupLogs, items: Longs, log: Longs) -> Iterator[tuple[str, Longs]]:
+    """The items of each agent, by the logs that they belong to; none of logs that no agent reads."""
     names = sorted(set(logs.agents) - {""})
     numbers = {name: number for number, name in enumerate(names)}
     agent_of = np.array([numbers.get(agent, ABSENT) for agent in logs.agents], np.int64)
@@ -106,10 +106,10 @@ def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: i
         kept = chosen[of_row]
         wanted, of_row = wanted.take(kept), (np.cumsum(chosen) - 1)[of_row[kept]]
         log, offset, reads_uncommitted = log[chosen], offset[chosen], reads_uncommitted[chosen]
-    return _question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, deleted=wanted.deleted)
+    return plain_question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, deleted=wanted.deleted)
 
 
-def _question(
+def plain_question(
     agent: str,
     logs: GroupLogs,
     log: Longs,
@@ -121,6 +121,7 @@ def _question(
     of_row: Longs = _NONE,
     deleted: Flags = _NO_FLAGS,
 ) -> Question:
+    """A question about offsets of logs, which are those of one agent; the rest as in `Question`."""
     columns = [
         pa.array(logs.broker[log]),
         pa.array(logs.topics, pa.string()).take(pa.array(log)),

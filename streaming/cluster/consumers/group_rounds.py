@@ -105,6 +105,7 @@ class GroupRounds:
         self._record_calls: Calls[RecordsAnswer] = Calls("records")
         self._end_calls: Calls[_Positions] = Calls("ends")
         self._place_calls: Calls[_Positions] = Calls("positions")
+        self._move_calls: Calls[_Positions] = Calls("positions of moves")
         self._most: dict[str, int] = {}
         self._pause = PAUSE_SECONDS
         self._heard: dict[str, float] = {}
@@ -132,6 +133,7 @@ class GroupRounds:
         self._record_calls.close()
         self._end_calls.close()
         self._place_calls.close()
+        self._move_calls.close()
 
     def _run(self) -> None:
         while not self._ended.is_set():
@@ -177,7 +179,18 @@ class GroupRounds:
         self._ask_questions(self._tracker.begin(self.view(self._around.clock())), self._end_calls, POSITIONS_SECONDS, agents, now)
         asked = self._tracker.ask(lambda agent: self._most.get(agent, FIRST_ASKED))
         self._ask_questions(asked, self._place_calls, PLACES_SECONDS, agents, now)
+        self._ask_moves(agents, now)
         self._pause = BACKLOG_SECONDS if self._tracker.left else PAUSE_SECONDS
+
+    def _ask_moves(self, agents: Mapping[str, Agent], now: float) -> None:
+        """Ask what lies between the offsets of moves, which are rare."""
+        asked = [each for each in self._tracker.ask_moves() if each.agent in agents and self._move_calls.free(each.agent)]
+        calls = {each.agent: partial(_positions, agents[each.agent], each) for each in asked if not self._is_refused(each.agent, now)}
+        if calls:
+            answers, errors = self._move_calls.call(calls, PLACES_SECONDS)
+            for answer in answers.values():
+                self._tracker.answer_moves(answer.question, answer.positions)
+            self._note(errors, now)
 
     def _ask_questions(
         self, questions: Iterable[Question], calls: Calls[_Positions], seconds: float, agents: Mapping[str, Agent], now: float

@@ -14,6 +14,7 @@ from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
+from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Moved
 from streaming.cluster.consumers.rows_of_groups import RowsOfGroups
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -31,7 +32,8 @@ class GroupSnapshot:
     ``unread``: by topic of the coordinators, how many of its partitions are not read from a current replica. ``not_understood``: by the
     same, records that say nothing. ``uncommitted``: of each group that has some. ``omitted``: groups that are not followed.
     ``appended_rate``: records a second that have lately been appended to each log, `ABSENT` where that is not known. ``throwaway``: groups
-    whose whole names match it are made anew at each start, besides those that are known to be; "" for none.
+    whose whole names match it are made anew at each start, besides those that are known to be; "" for none. ``moved``: the offsets that
+    were moved, and not by reading.
     """
 
     at_ms: int
@@ -51,6 +53,7 @@ class GroupSnapshot:
     omitted: int
     appended_rate: NDArray[np.float64]
     throwaway: re.Pattern[str] = _NONE
+    moved: Moved = NOTHING_MOVED
     _rows_of: RowsOfGroups = field(init=False)
 
     def __post_init__(self) -> None:

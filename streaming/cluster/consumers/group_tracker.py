@@ -15,7 +15,7 @@ from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, Codes, Committed, LagReason, Lags, Places, lags
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, Codes, Committed, LagReason, Lags, Places, lags
 from streaming.cluster.consumers.group_logs import (
     GroupLogs,
     LogNumbers,
@@ -35,6 +35,7 @@ from streaming.cluster.consumers.group_shares import done_between, first_undone,
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
+from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
@@ -104,7 +105,7 @@ class _Unread(NamedTuple):
 
 
 class GroupTracker:
-    """For one thread: `begin`, then `answer` for each answer, then `ask` and the answers to that, then `finish`.
+    """For one thread: `begin`, then `answer` for each answer, then `ask` and the answers to that, the same for moves, then `finish`.
 
     Args:
         past: as for `GroupMemory`.
@@ -127,7 +128,7 @@ class GroupTracker:
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._newer, self._ages = NewerCommits(), DataAges()
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
-        self._isolations = Isolations()
+        self._isolations, self._moved = Isolations(), MoveCounting(watches=past is None)
         self._unread: dict[LogName, _Unread] = {}
         self._uncommitted, self._pending = UncommittedFinder(), PendingTimes(watches=past is None)
 
@@ -157,6 +158,7 @@ class GroupTracker:
         rows, beyond = self._newer.take(rows, logs.log_end[logs.of_row], data_ms[logs.of_row], view.steady_ms)
         commits = _with_late(replace(commits, rows=rows), self._late(view))
         self._memory.begin(rows, view.steady_ms)
+        self._moved.begin(commits, logs, view.steady_ms)
         self._logs = logs
         reason = _commit_reasons(commits, logs)
         self._round = _Round(
@@ -194,6 +196,15 @@ class GroupTracker:
         self.left = len(wanted) - sum(len(question.key) for question in questions)
         self._round = replace(self._round, moved=np.zeros(len(logs.code), np.bool_))  # what that makes old is asked once in a round
         return questions
+
+    def ask_moves(self, most: int = MOST_ASKED) -> list[Question]:
+        """What agents have to be asked at last: where offsets were moved from and to. Answered by `answer_moves`."""
+        return self._moved.ask(self._round.logs, self._round.reads_uncommitted, most)
+
+    def answer_moves(self, question: Question, positions: pa.Table) -> None:
+        """Take an agent's answer. What comes in a later round is asked again."""
+        if question.logs is self._round.logs:
+            self._moved.answer(question, read_answer(question, positions, self._round.view.now_ms))
 
     def _with_deletions(self) -> tuple[GroupLogs, Places]:
         """The logs, as far on as positions show that they begin, and the positions."""
@@ -283,6 +294,7 @@ class GroupTracker:
             data_age_ms=data_age_ms,
         )
         pairs = pair_sums(rows, found)
+        beyond = lag.reason == CODES[LagReason.BEYOND]
         topics = ExistingTopics.known_to(view.observed, view.topic_ids, view.cluster_topics, view.topic_names)
         without = self._uncommitted.find(rows, logs, commits.groups, commits.pending, topics)
         return GroupSnapshot(
@@ -303,6 +315,7 @@ class GroupTracker:
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
             throwaway=self._throwaway,
+            moved=self._moved.finish(rows, logs, beyond, view.now_ms, view.steady_ms),
         )
 
 

@@ -275,7 +275,8 @@ def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> Group
     """
     about_ends = tracker.begin(view)
     about_commits = tracker.ask(_without_limit)
-    begins = _begins(about_commits)
+    about_moves = tracker.ask_moves(sys.maxsize)
+    begins = _begins([*about_commits, *about_moves])
     agent.count(begins)
     questions = [*about_ends, *about_commits]
     _answer(tracker, agent, questions)
@@ -288,6 +289,8 @@ def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> Group
             break
         questions += later
         _answer(tracker, agent, later)
+    for question in about_moves:
+        tracker.answer_moves(question, agent.positions(question.asked))
     return tracker.finish()
 
 
