@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition
+from streaming.broker.protocol.group_json import GroupPartition, MovedOffset
 from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters
 from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import KNOWN, REASONS, Lags
@@ -17,9 +17,11 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.lost_lately import LostLately
+from streaming.cluster.consumers.moved_lately import Amount, FoundMove, Moved
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.offset_moves import MoveKind, OffsetMove, Presence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,23 @@ FACTS = {
     "hosts": (),
     "topics": (),
 }
+
+
+def _moved(row: int, of: GroupPartition, moved: MovedOffset) -> FoundMove:
+    kind = MoveKind(moved.kind)
+    move = OffsetMove(
+        topic=of.topic,
+        topic_id=of.topic_id,
+        partition=of.partition,
+        before=moved.from_offset,
+        offset=moved.to_offset,
+        before_ms=moved.from_ms,
+        at_ms=moved.at_ms,
+        record_offset=0,
+        effective_offset=0,
+        presence=Presence.LEFT if kind is MoveKind.ADMIN else Presence.THERE,
+    )
+    return FoundMove(row=row, move=move, kind=kind, amount=Amount(records=max(moved.records, 0), offsets=moved.offsets))
 
 
 def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
@@ -111,11 +130,13 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         expiration_ms=column("expiration_ms"),
         data_age_ms=np.zeros(len(parts), np.int64),
     )
+    moved = [_moved(row, of, each) for row, of in enumerate(parts) for each in of.moves]
     by_log = {(of.topic, of.partition): of for of in parts}
     group_logs = _logs(logs, by_log, np.array([logs.index((of.topic, of.partition)) for of in parts], np.int64))
     sums = pair_sums(commits, found)
     return GroupSnapshot(
         at_ms=now_ms,
+        moved=Moved(shown=tuple(moved)),
         rows=commits,
         logs=group_logs,
         found=found,

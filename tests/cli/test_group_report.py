@@ -75,12 +75,12 @@ def test_each_column_of_partitions_shows_its_own_value() -> None:
 
 
 def test_each_group_has_a_head_its_partitions_as_they_come_and_what_is_about_the_whole_of_it() -> None:
-    whole = GroupFinding(verdict="no_members", severity="info", text="no member, and not everything is read")
+    whole = GroupFinding(verdict="no_members", severity="info", text="no member, and something is left to read")
     deserted = group("g", part("t", 2, verdict="held"), part("t", 1), findings=[whole])
     lines = list(partition_tables([deserted, group("h")]))
     assert lines[0] == next(reasons(deserted))
     assert [row[0] for row in cells(lines[1:4])] == ["Partition", "t-2", "t-1"]
-    assert lines[4:] == ["the group: no member, and not everything is read", "", next(reasons(group("h")))]
+    assert lines[4:] == ["the group: no member, and something is left to read", "", next(reasons(group("h")))]
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,14 @@ def test_each_finding_has_its_command_or_the_reason_why_there_is_none_and_what_i
     findings = [
         GroupFinding(verdict="lost", severity="warning", topic="t", partition=1, text="deleted", command="reset"),
         GroupFinding(verdict="held", topic="t", partition=4, text="held up", no_command="not known"),
-        *(GroupFinding(verdict="fine", topic="t", partition=number, text="everything is read") for number in (2, 3)),
+        *(GroupFinding(verdict="fine", topic="t", partition=number, text="nothing is left to read") for number in (2, 3)),
     ]
     assert list(reasons(group("g", findings=findings)))[1:] == [
         "- t-1: deleted.",
         "    reset",
         "- t-4: held up.",
         "    no command: not known",
-        "- t-2, t-3: everything is read.",
+        "- t-2, t-3: nothing is left to read.",
     ]
 
 

@@ -14,6 +14,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.web.client_limits import ServerCounts
 from streaming.kafka.groups.group_rows import PENDING
+from streaming.kafka.groups.offset_moves import Presence
 from tests.consumers.group_agents import COMMIT, GROUP
 from tests.consumers.group_world import world
 from tests.exposition.reading import page
@@ -76,11 +77,23 @@ def golden_groups() -> GroupBoard:
         GROUP | {"group": "g"},
         GROUP | {"group": "shared", "type": "Share", "protocol": "share", "members": 0, "state": "Empty"},
     ]
+    agent.upto = 900
     agent.pending = [{name: COMMIT[name] for name in PENDING.names if name in COMMIT} | {"producer_id": 7, "offset": 5}]
     job.round()
+    moved = [_moved(950, 5, 9), _moved(960, 9, 6, commits=2)]
+    agent.groups_ = [agent.groups_[0] | {"effective_offset": 970, "moves": moved}, *agent.groups_[1:]]
+    agent.upto = 1000
+    agent.commit(0, commit_ms=1_699_999_000_000)
     job.put(end=10, log_start_offset=4, topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
     job.round(15)
     return job.board
+
+
+def _moved(record_offset: int, before: int, offset: int, commits: int = 1) -> dict[str, object]:
+    """A move by hand of partition 0 of ``orders``."""
+    facts = {"topic": "orders", "topic_id": "", "partition": 0, "record_offset": record_offset, "effective_offset": record_offset}
+    times = {"before_ms": 1_699_998_000_000, "at_ms": 1_699_999_000_000}
+    return facts | times | {"before": before, "offset": offset, "presence": Presence.LEFT, "commits": commits, "step": 0}
 
 
 def golden_observer() -> Observer:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
-from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
+from streaming.broker.protocol.group_json import GroupPartition, MovedOffset, PendingOffset
 from streaming.broker.protocol.problem_json import CRITICAL, SEVERITIES, WARNING, Problem
 from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
@@ -90,6 +90,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
 
 OLD = NOW_MS - 10 * MINUTE
 ROLLED = '{"static":{},"topic":{"segment.ms":"3600000","retention.ms":"999999999"}}'
+SKIP = MovedOffset(kind="admin", from_offset=3, to_offset=8, at_ms=OLD, records=5)
 COMPACT = '{"static":{},"topic":{"cleanup.policy":"compact"}}'
 
 CASES: dict[str, Callable[[], Circumstances]] = {
@@ -146,6 +147,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     ),
     "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
     "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),
+    "group_skipped": lambda: around(agent(well()), groups=group(moves=[SKIP])),
     "groups_abandoned": lambda: around(agent(well()), groups=abandoned()),
     "group_will_lose": lambda: around(agent(well()), groups=group(loss_ms=NOW_MS + HOUR, stopped_since_ms=OLD)),
 }

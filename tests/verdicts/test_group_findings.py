@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.group_json import BatchCheck, GroupFinding, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_json import (
+    BatchCheck,
+    GroupFinding,
+    GroupPartition,
+    GroupSummary,
+    HoldingTransaction,
+    MovedOffset,
+    PendingOffset,
+)
 from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
@@ -106,6 +114,9 @@ def only(partition: GroupPartition) -> GroupFinding:
     assert (found.topic, found.partition) == (partition.topic, partition.partition)
     return found
 
+
+MOVED = MovedOffset(kind="admin", from_offset=40, to_offset=90, from_ms=NOW - 3 * HOUR, at_ms=NOW - 2 * HOUR, records=50)
+"""By hand, two hours ago."""
 
 GOLDEN = [
     (
@@ -223,6 +234,29 @@ GOLDEN = [
         "",
     ),
     (
+        "skipped",
+        replace(READING, moves=[MOVED, replace(MOVED, from_offset=90, to_offset=100, records=10)]),
+        "skipped: the committed offset went from 90 to 100 at 2023-11-14T20:13:20Z (2h ago), the last of 2 such moves, by hand, as "
+        "kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it was. 60 records between "
+        "were not read. Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 40 --execute",
+    ),
+    (
+        "rewound",
+        replace(READING, moves=[replace(MOVED, kind="consumer", from_offset=700, to_offset=100, records=-1, offsets=600)]),
+        "set back: the committed offset went from 700 to 100 at 2023-11-14T20:13:20Z (2h ago) by one of its own consumers, further than "
+        "they go back to repeat what they had not committed. Up to 600 records between are read again. Its consumers have to be stopped "
+        "before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 700 --execute",
+    ),
+    (
+        "rewound",
+        replace(READING, moves=[replace(MOVED, kind="reset", from_offset=700, to_offset=100, records=1)]),
+        "set back: the committed offset went from 700 to 100 at 2023-11-14T20:13:20Z (2h ago) from beyond the end of the log, as its "
+        "consumers do by auto.offset.reset after records were cut off. 1 record between is read again",
+        "",
+    ),
+    (
         "only_markers",
         replace(READING, lag_offsets=2, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1),
         "nothing to do: the last 2 offsets are only markers, aborted or compacted records",
@@ -237,7 +271,7 @@ GOLDEN = [
     (
         "fine",
         replace(READING, lag_offsets=0, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1),
-        "nothing to do: everything is read",
+        "nothing to do: nothing is left to read",
         "",
     ),
 ]
@@ -303,7 +337,7 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
     assert [(each.verdict, each.partition) for each in found if each.verdict not in FINDINGS] == [("fine", 4), ("fine", 3)]
     assert [(each.verdict, each.topic, each.partition, each.text) for each in found if each.verdict in FINDINGS] == [
         ("skewed", "orders", 4, "this partition has 99 % of the lag: 9,000 of 9,045 records"),
-        ("no_members", "", -1, "no member since 2023-11-14T21:13:20Z (1h ago), and not everything is read"),
+        ("no_members", "", -1, "no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"),
     ]
 
 
@@ -311,7 +345,7 @@ def test_of_what_stands_still_in_a_group_without_members_that_is_the_cause() -> 
     stopped, held = replace(READING, stopped_since_ms=NOW - HOUR), replace(HELD, partition=4, loss_ms=NOW + HOUR)
     found = stated(stopped, held, members=0, state="Empty", state_ms=NOW - HOUR)
     cause, effect = (each for each in found if each.partition in (-1, 3) and each.verdict in ("no_members", "stopped"))
-    assert cause.text == "because it has no member since 2023-11-14T21:13:20Z (1h ago), and not everything is read"
+    assert cause.text == "because it has no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"
     assert (effect.because, "does not show" in effect.text) == ("no_members", False)
     assert {each.because for each in found if each.partition == 4} == {"", "held"}
     assert "does not show" in next(each for each in stated(stopped, members=1) if each.verdict == "stopped").text

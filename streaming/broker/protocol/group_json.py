@@ -158,6 +158,23 @@ class PendingOffset(PublicMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovedOffset(PublicMessage):
+    """A commit that moved a partition's offset, and not by reading. ``kind``: a `streaming.kafka.groups.offset_moves.MoveKind`.
+
+    ``from_offset``, committed at ``from_ms``, and ``to_offset`` at ``at_ms``, by the coordinator's clock. ``records``: between both, as far
+    as they are in the log; -1 where they are not counted, and then ``offsets`` of them are there, else 0.
+    """
+
+    kind: str
+    from_offset: int
+    to_offset: int
+    from_ms: int = -1
+    at_ms: int = -1
+    records: int = -1
+    offsets: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCheck(PublicMessage):
     """A batch as it is on disk. ``error``: what is wrong with it, or why it cannot be read; "" if it is sound. -1 is "not known".
 
@@ -194,6 +211,7 @@ class GroupPartition(PublicMessage):
 
     ``stopped_since_ms``: since when the committed offset has not moved although a record was readable, -1 if it is not stopped;
     ``stopped_earlier``: it may have stopped earlier: that is when it was first looked at, or when its next record was there at the latest.
+    ``moves``: how its offset was moved within a day, and not by reading, as far as somebody should know; the last one last.
     ``undated``: when the next record was appended is not on disk. ``held``: nothing is readable with that isolation, but data records
     wait behind an open transaction. ``held_by``: that transaction, None if it is not known. ``batch``: that of the next record, as it was
     checked for this answer; None if it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in
@@ -246,6 +264,7 @@ class GroupPartition(PublicMessage):
     appended_rate: float = -1.0
     held_by: HoldingTransaction | None = None
     pending: list[PendingOffset] = field(default_factory=list)
+    moves: list[MovedOffset] = field(default_factory=list)
     batch: BatchCheck | None = None
     verdict: str = ""
     severity: str = ""

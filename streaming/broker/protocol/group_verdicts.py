@@ -16,17 +16,19 @@ class GroupVerdict(IntEnum):
     BEYOND_END = 5  # the committed offset is beyond the end of the log
     PENDING = 6  # commits wait for an open transaction
     STOPPED = 7  # it has not moved although a record is readable
-    SLOWER = 8  # more is appended than it reads
-    SKEWED = 9  # one partition has most of the lag
-    NO_MEMBERS = 10  # it had members and has none
-    UNKNOWN = 11  # its lag is not known
-    PERHAPS_LOST = 12  # offsets were deleted that may all have been markers
-    NOT_COMMITTED = 13  # it is assigned and was never committed, and its log has records
-    CATCHING_UP = 14  # it reads more than is appended
-    BETWEEN_RUNS = 15  # nobody is there, as usual at this time
-    ONLY_MARKERS = 16  # only markers or aborted records are left
-    NO_OFFSETS = 17  # nothing is committed, and nobody is there who would
-    FINE = 18  # nothing is left, or it goes on
+    SKIPPED = 8  # its offset was moved by hand over records that it had not read
+    SLOWER = 9  # more is appended than it reads
+    REWOUND = 10  # its offset was moved back, so that it reads records again
+    SKEWED = 11  # one partition has most of the lag
+    NO_MEMBERS = 12  # it had members and has none
+    UNKNOWN = 13  # its lag is not known
+    PERHAPS_LOST = 14  # offsets were deleted that may all have been markers
+    NOT_COMMITTED = 15  # it is assigned and was never committed, and its log has records
+    CATCHING_UP = 16  # it reads more than is appended
+    BETWEEN_RUNS = 17  # nobody is there, as usual at this time
+    ONLY_MARKERS = 18  # only markers or aborted records are left
+    NO_OFFSETS = 19  # nothing is committed, and nobody is there who would
+    FINE = 20  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupPartition, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupPartition, HoldingTransaction, MovedOffset, PendingOffset
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS
 from streaming.cluster.consumers.group_logs import TopicPartition, current_replicas
 from streaming.cluster.consumers.group_losses import losses_of
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.moved_lately import FoundMove
 from streaming.cluster.view.open_list import Late
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs
@@ -38,10 +39,13 @@ class GroupPartitions:
         self.agents: dict[TopicPartition, str] = dict(zip(named, snapshot.logs.agents, strict=True))
         """The names of those that read each log."""
         self._pending = pending_by_group(snapshot.pending)
+        self._moves: dict[int, list[MovedOffset]] = {}
+        for each in snapshot.moved.shown:
+            self._moves.setdefault(each.row, []).append(_moved(each))
 
     def committed(self, rows: Sequence[int]) -> list[GroupPartition]:
         """The partitions of some commits, by their indexes in the snapshot."""
-        plain = [_partition(self.snapshot, row, self._waiting(row)) for row in rows]
+        plain = [_partition(self.snapshot, row, self._waiting(row), self._moves.get(row, [])) for row in rows]
         return [self._waits.added(each) for each in self._limited(plain)]
 
     def uncommitted(self, group: str) -> list[GroupPartition]:
@@ -172,7 +176,20 @@ def _pending_offsets(waiting: Iterable[PendingCommit], topic: str, partition: in
     ]
 
 
-def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommit]) -> GroupPartition:
+def _moved(found: FoundMove) -> MovedOffset:
+    move, amount = found.move, found.amount
+    return MovedOffset(
+        kind=found.kind,
+        from_offset=move.before,
+        to_offset=move.offset,
+        from_ms=move.before_ms,
+        at_ms=move.at_ms,
+        records=ABSENT if amount.offsets else amount.records,
+        offsets=amount.offsets,
+    )
+
+
+def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommit], moves: list[MovedOffset]) -> GroupPartition:
     rows, logs, lags = snapshot.rows, snapshot.logs, snapshot.found.lags
     log, code = int(logs.of_row[row]), int(lags.reason[row])
     topic, partition = logs.topics[log], int(rows.partition[row])
@@ -215,6 +232,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         consumed_rate=float(snapshot.progress.rate[row]),
         appended_rate=float(snapshot.appended_rate[log]),
         pending=_pending_offsets(waiting, topic, partition),
+        moves=moves,
     )
 
 

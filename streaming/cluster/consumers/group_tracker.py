@@ -35,8 +35,8 @@ from streaming.cluster.consumers.group_shares import done_between, first_undone,
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
-from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
+from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.cluster.view.fading_rates import Rates

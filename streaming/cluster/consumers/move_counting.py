@@ -72,28 +72,27 @@ class _Seen:
     """Up to which offset of each coordinator's log its moves are known: at the first look, and of groups that had some since."""
 
     first: dict[int, int] = field(default_factory=dict)
-    of_group: dict[str, int] = field(default_factory=dict)
+    of_group: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def look(self, commits: Commits) -> None:
         """A round begins. A log that has lost its end says anew what comes after."""
         for log in commits.logs:
             if log.topic != OFFSETS_TOPIC or not log.observed:
                 continue
-            first = self.first.setdefault(log.partition, log.upto)
-            if log.complete and log.upto < first:
-                self.first[log.partition] = log.upto
-            if log.complete:
-                for name in [name for name, upto in self.of_group.items() if upto > log.upto and _coordinator(commits, name) == log.partition]:
-                    self.of_group[name] = log.upto
+            first, groups = self.first.setdefault(log.partition, log.upto), self.of_group.get(log.partition, {})
+            if log.complete and log.upto < max([first, *groups.values()]):
+                self.first[log.partition] = min(first, log.upto)
+                self.of_group[log.partition] = {name: min(upto, log.upto) for name, upto in groups.items()}
 
     def is_new(self, group: str, coordinator: int, move: OffsetMove) -> bool:
         """Whether a move has come since the last look at its group."""
-        upto = max(self.of_group.get(group, 0), self.first.get(coordinator, move.effective_offset + 1))
+        upto = max(self.of_group.get(coordinator, {}).get(group, 0), self.first.get(coordinator, move.effective_offset + 1))
         return move.effective_offset >= upto
 
-    def take(self, group: str, moves: Iterable[OffsetMove]) -> None:
+    def take(self, group: str, coordinator: int, moves: Iterable[OffsetMove]) -> None:
         """These moves of a group are known."""
-        self.of_group[group] = max([self.of_group.get(group, 0), *(move.effective_offset + 1 for move in moves)])
+        groups = self.of_group.setdefault(coordinator, {})
+        groups[group] = max([groups.get(group, 0), *(move.effective_offset + 1 for move in moves)])
 
 
 class MoveCounting:
@@ -191,7 +190,7 @@ class MoveCounting:
                     known = _Tracked(move=move, pair=ABSENT, is_new=is_new, first_ms=steady_ms)
                 known.move = move
                 tracked[identity] = known
-            self._seen.take(name, facts.moves)
+            self._seen.take(name, facts.coordinator, facts.moves)
         for identity in self._tracked.keys() - tracked.keys():  # it happened, whatever became of its offset
             gone = self._tracked[identity]
             if gone.is_new and not gone.done and gone.pair != ABSENT:
@@ -249,17 +248,13 @@ def _place_of(rows: CommitRows, logs: GroupLogs, row: int) -> _Place:
     return rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], int(rows.partition[row])
 
 
-def _coordinator(commits: Commits, group: str) -> int:
-    facts = commits.groups.get(group)
-    return ABSENT if facts is None else facts.coordinator
-
-
 def pair_values(pairs: Longs, amounts: Mapping[PairKind, Amount], *, forwards: bool) -> Iterator[tuple[MoveKind, Longs, Longs]]:
-    """By kind the records and the offsets of some pairs, `ABSENT` where there was no such move."""
-    place = {pair: at for at, pair in enumerate(pairs.tolist())}
-    for kind in MoveKind:
+    """By kind the records and the offsets of some pairs, `ABSENT` where there was no such move; only the kinds that there were."""
+    some = {name: amount for name, amount in amounts.items() if name.forwards == forwards}
+    place = {pair: at for at, pair in enumerate(pairs.tolist())} if some else {}
+    for kind in sorted({name.kind for name in some}):
         records, offsets = np.full(len(pairs), ABSENT, np.int64), np.full(len(pairs), ABSENT, np.int64)
-        for name, amount in amounts.items():
-            if name.kind is kind and name.forwards == forwards and name.pair in place:
+        for name, amount in some.items():
+            if name.kind is kind and name.pair in place:
                 records[place[name.pair]], offsets[place[name.pair]] = amount.records, amount.offsets
         yield kind, records, offsets

@@ -15,6 +15,7 @@ from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNIN
 from streaming.cluster.verdicts.group_catching_up import falls_short, outruns, reads_too_little
 from streaming.cluster.verdicts.group_danger import endangered_losses
 from streaming.cluster.verdicts.group_held import held_up
+from streaming.cluster.verdicts.group_moved import MovedRows
 from streaming.cluster.verdicts.group_skew import Shares, shares, skewed
 from streaming.cluster.verdicts.group_stands import stands_still
 from streaming.cluster.verdicts.group_usage import Usage
@@ -26,7 +27,10 @@ FirstPending = Mapping[tuple[str, str, int], int]
 _MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
 """Who may miss what is lost."""
 
-_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.PERHAPS_LOST, GroupVerdict.LOST)
+_PAST = (GroupVerdict.PERHAPS_LOST, GroupVerdict.LOST, GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
+"""Verdicts about what was."""
+
+_BESIDE = (GroupVerdict.SKEWED, *_PAST)
 """Verdicts that do not decide how the group goes on."""
 
 
@@ -91,6 +95,7 @@ class _Judge:
         lost_ms = snapshot.progress.lost_ms
         self._lately = (lost_ms >= 0) & (now_ms - lost_ms <= bounds.lost_lately_ms)
         progress = snapshot.progress
+        self._skipped, self._rewound = (MovedRows.of(snapshot, now_ms, forwards=forwards) for forwards in (True, False))
         self._stands, self._perhaps_stands = (
             stands_still(snapshot, usage, since_ms, now_ms) for since_ms in (progress.stopped_since_ms, progress.perhaps_since_ms)
         )
@@ -117,6 +122,8 @@ class _Judge:
                 GroupVerdict.HELD: self._held.since_ms,
                 GroupVerdict.LOST: progress.lost_ms,
                 GroupVerdict.PENDING: self._pending_ms,
+                GroupVerdict.SKIPPED: self._skipped.at_ms,
+                GroupVerdict.REWOUND: self._rewound.at_ms,
             },
             lag=self._lag,
             shares=self._shares,
@@ -129,8 +136,8 @@ class _Judge:
         reason = self._snapshot.found.lags.reason
         uncounted = unknown & (reason != KNOWN) & (reason != CODES[LagReason.BEYOND])
         decides = np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict not in _BESIDE])
-        lost = holds[GroupVerdict.LOST] | holds[GroupVerdict.PERHAPS_LOST]
-        reported: Flags = uncounted | (~decides & (unknown | ~lost))
+        past = np.logical_or.reduce([holds[verdict] for verdict in _PAST])
+        reported: Flags = uncounted | (~decides & (unknown | ~past))
         return reported
 
     def _findings(self) -> dict[GroupVerdict, Flags]:
@@ -147,6 +154,8 @@ class _Judge:
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
             GroupVerdict.PENDING: pending,
             GroupVerdict.STOPPED: found.stopped,
+            GroupVerdict.SKIPPED: self._skipped.at_ms != ABSENT,
+            GroupVerdict.REWOUND: self._rewound.at_ms != ABSENT,
             GroupVerdict.SKEWED: skewed(self._snapshot, self._shares, bounds),
             GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped & ~pending,  # what waits has been read
         }
@@ -161,6 +170,8 @@ class _Judge:
         }
         lost = severity[GroupVerdict.LOST]
         lost[(lost != ABSENT) & ~self._lately] = INFO
+        skipped = severity[GroupVerdict.SKIPPED]
+        skipped[(skipped != ABSENT) & ~self._skipped.settled] = INFO
         for verdict, long in lasts.items():
             severity[verdict, (severity[verdict] != ABSENT) & ~long] = CALM
         will_lose = severity[GroupVerdict.WILL_LOSE]

@@ -13,6 +13,7 @@ _DONE = {
     kinds.GROUP_PENDING.name: "its commits wait",
     kinds.GROUP_STOPPED.name: "has stopped",
     kinds.GROUP_LOST.name: "has lost records",
+    kinds.GROUP_SKIPPED.name: "has skipped records",
 }
 
 

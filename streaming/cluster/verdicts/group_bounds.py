@@ -21,6 +21,7 @@ PROBLEMS = {
     GroupVerdict.HELD: kinds.GROUP_HELD,
     GroupVerdict.PENDING: kinds.GROUP_PENDING,
     GroupVerdict.STOPPED: kinds.GROUP_STOPPED,
+    GroupVerdict.SKIPPED: kinds.GROUP_SKIPPED,
 }
 """The problem that a verdict is, where an alert reports it."""
 
@@ -29,6 +30,7 @@ SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLE
     GroupVerdict.TOO_LARGE: WARNING,
     GroupVerdict.BEYOND_END: WARNING,
     GroupVerdict.SLOWER: INFO,
+    GroupVerdict.REWOUND: INFO,
     GroupVerdict.SKEWED: INFO,
     GroupVerdict.NO_MEMBERS: INFO,
     GroupVerdict.PERHAPS_LOST: CALM,

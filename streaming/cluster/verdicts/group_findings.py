@@ -13,8 +13,10 @@ from streaming.cluster.verdicts.group_causes import causes_first
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
+from streaming.cluster.verdicts.move_words import MoveWords
 from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of
 from streaming.kafka.groups.group_states import GroupState, GroupType
+from streaming.kafka.groups.offset_moves import MoveKind
 
 _NO_COMMAND = Command()
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
@@ -82,7 +84,8 @@ class GroupFindings:
 
     def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:
         """What is said of one of its partitions."""
-        text, command = self._words(partition, judgement)
+        moved = judgement.verdict in (GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
+        text, command = self._moved(partition, judgement) if moved else self._words(partition, judgement)
         return _finding(
             judgement,
             topic=partition.topic,
@@ -123,6 +126,18 @@ class GroupFindings:
             case GroupVerdict.SKEWED:
                 return words.skewed(partition, self.whole), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words), _NO_COMMAND
+
+    def _moved(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
+        """Its offset was moved; the command moves it to where it was before the first of these moves."""
+        forwards = judgement.verdict is GroupVerdict.SKIPPED
+        moves = [each for each in partition.moves if (each.to_offset > each.from_offset) == forwards]
+        words, members = MoveWords(self.now_ms), self.summary.members > 0
+        if not moves:  # of another job, which does not say how
+            return words.moved(forwards=forwards), _NO_COMMAND
+        if moves[0].kind == MoveKind.RESET:
+            return words.rewound(moves, members=False), Command(reason="the offset before was beyond the end of the log")
+        text = words.skipped(moves, members=members) if forwards else words.rewound(moves, members=members)
+        return text, self.commands.reset_to(partition.topic, partition.partition, moves[0].from_offset)
 
     def _held(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         """The cause of whatever else is said of the partition, with what ends it."""

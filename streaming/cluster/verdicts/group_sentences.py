@@ -237,7 +237,7 @@ class Sentences:
 
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""
-        return f"no member{self._since(summary.state_ms)}, and not everything is read"
+        return f"no member{self._since(summary.state_ms)}, and something is left to read"
 
     def unknown(self, partition: GroupPartition) -> str:
         """The lag is not known. Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
@@ -267,7 +267,7 @@ class Sentences:
 
     def nothing_left(self) -> str:
         """It is at the end."""
-        return "nothing to do: everything is read"
+        return "nothing to do: nothing is left to read"
 
     def left(self, partition: GroupPartition) -> str:
         """It goes on."""

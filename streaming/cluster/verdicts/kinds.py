@@ -129,6 +129,13 @@ LAGGING = _kind(
     else_severity=WARNING,
 )
 GROUP_LOST = _kind("group_lost", WARNING, "GroupLostData", "Group {group} has lost records of topic {topic}")
+GROUP_SKIPPED = _kind(
+    "group_skipped",
+    WARNING,
+    "GroupSkippedRecords",
+    "Records of topic {topic} were skipped for group {group}",
+    "Nobody reads them for the group unless its offset is set back.",
+)
 GROUP_HELD = _kind(
     "group_held",
     WARNING,

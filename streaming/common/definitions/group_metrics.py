@@ -63,6 +63,38 @@ LAST_LOSS = Metric(
     "When segtail last found that records were deleted before the group had read them; absent if it found none within 24 hours.",
     BY_TOPIC,
 )
+REWOUND_RECORDS = Metric(
+    "segtail_group_rewound_records_total",
+    "Records that the group reads again because its committed offset was moved back, counted since the job started, three minutes after "
+    "the move. kind: admin by hand while it had no members; reset from beyond the end of the log; consumer by a member; external by a "
+    "program beside the group, such as a mirror or one with assign(). Absent until the first move. Add "
+    "segtail_group_rewound_offsets_total: what is counted here is not counted there.",
+    (*BY_TOPIC, "kind"),
+)
+REWOUND_OFFSETS = Metric(
+    "segtail_group_rewound_offsets_total",
+    "As segtail_group_rewound_records_total, of moves whose records were not counted: at most so many records besides those.",
+    (*BY_TOPIC, "kind"),
+)
+SKIPPED_RECORDS = Metric(
+    "segtail_group_skipped_records_total",
+    "Records that the group does not read because its committed offset was moved forwards over them, counted since the job started, three "
+    "minutes after the move. kind: admin, by hand while it had no members; how far a consumer goes forwards cannot be told from reading. "
+    "Records that were deleted by then are not among them. Absent until the first move. Add segtail_group_skipped_offsets_total: what is "
+    "counted here is not counted there.",
+    (*BY_TOPIC, "kind"),
+)
+SKIPPED_OFFSETS = Metric(
+    "segtail_group_skipped_offsets_total",
+    "As segtail_group_skipped_records_total, of moves whose records were not counted: at most so many records besides those.",
+    (*BY_TOPIC, "kind"),
+)
+LAST_SKIP = Metric(
+    "segtail_group_last_skip_timestamp_seconds",
+    "When the group's committed offset was last moved by hand over records that it had not read, by its coordinator; absent if it was not "
+    "within 24 hours, and once it is set back.",
+    BY_TOPIC,
+)
 COMMITTED_RECORDS = Metric(
     "segtail_group_committed_records_total",
     "Records that the group's committed offsets have passed since the job started, and what a share group is done with after them.",

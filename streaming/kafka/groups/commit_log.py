@@ -83,13 +83,14 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         rows = self._rows
         before, known = rows.offset[row], rows.record_offset[row] >= 0
         commits, changes = self._moves.committed(row, epoch) if presence is Presence.LEFT else (0, False)
+        compared = known and before >= 0 and held.offset >= 0
         if known and self._is_of_another_topic(row, held):
             changes |= self._end_moves(row)
             rows.step[row] = 0
-        elif known and before >= 0 and held.offset >= 0 and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
+        elif compared and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
             self._moves.add(self._groups.names[rows.group[row]], row, self._move(row, held, effective_offset, presence, commits))
             changes = True
-        elif known and held.offset > before >= 0:
+        elif compared and held.offset > before:
             rows.step[row] = max(held.offset - before, rows.step[row] - (rows.step[row] >> 3))
         if changes:
             self._members.touch(self._groups.names[rows.group[row]], effective_offset, stamp)

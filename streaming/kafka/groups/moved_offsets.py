@@ -99,4 +99,6 @@ class MovedOffsets:
     def _leave_out(self, group: str) -> None:
         self.left_out += 1
         if self.left_out == 1:
-            log.warning("offsets are moved so often that not all moves are kept: what is counted of them is too low", extra={"group": group})
+            log.warning(
+                "offsets are moved so often that not all moves are kept: what is counted of them is too low", extra={"group": group}
+            )

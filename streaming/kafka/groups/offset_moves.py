@@ -91,7 +91,7 @@ def is_said(move: OffsetMove, kind: MoveKind) -> bool:
 def standing(moves: Iterable[OffsetMove]) -> list[OffsetMove]:
     """Of the moves of one partition by hand, in their order, those that were not taken back by a later one.
 
-    An offset that is set back to where it was skipped from, or before, has skipped nothing; nor was it set back then, if it is where it was.
+    An offset that is set back to where it was skipped from, or before, has skipped nothing; nor was it set back, if it is where it was.
     """
     left: list[OffsetMove] = []
     for move in moves:

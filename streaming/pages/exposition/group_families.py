@@ -11,9 +11,11 @@ from streaming.cluster.consumers.group_labels import PairLabels, partition_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of, latest_of
+from streaming.cluster.consumers.move_counting import pair_values
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_held import held_up
+from streaming.cluster.verdicts.group_moved import last_skips
 from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import Family, Samples, family_of, labels
@@ -73,6 +75,8 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
     yield plain(group_metrics.LAST_LOSS, latest_of(snapshot.progress.lost_ms, sums.first))
+    yield from _moved(snapshot, numbers, pair_labels)
+    yield plain(group_metrics.LAST_SKIP, last_skips(snapshot, now_ms))
     yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
     yield plain(group_metrics.LAST_COMMIT, sums.last_commit_ms)
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)
@@ -131,6 +135,18 @@ def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int
     yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
 
 
+def _moved(snapshot: GroupSnapshot, numbers: Longs, pair_labels: PairLabels) -> Iterator[Family]:
+    """What was moved of the committed offsets of pairs, by their numbers."""
+    families = (
+        (False, group_metrics.REWOUND_RECORDS, group_metrics.REWOUND_OFFSETS),
+        (True, group_metrics.SKIPPED_RECORDS, group_metrics.SKIPPED_OFFSETS),
+    )
+    for forwards, of_records, of_offsets in families:
+        by_kind = list(pair_values(numbers, snapshot.moved.amounts, forwards=forwards))
+        yield _labelled(of_records, pair_labels.labels, "kind", [(kind, records, records >= 0) for kind, records, _ in by_kind])
+        yield _labelled(of_offsets, pair_labels.labels, "kind", [(kind, offsets, offsets >= 0) for kind, _, offsets in by_kind])
+
+
 def _held(snapshot: GroupSnapshot) -> Iterator[tuple[Metric, Longs]]:
     """The partitions of each pair that are held up, and since when, as of the snapshot: a wait may have ended after it."""
     certain, first = held_up(snapshot, snapshot.at_ms, DEFAULT_BOUNDS.held_from_ms).certain, snapshot.pairs.first
@@ -180,7 +196,7 @@ def _ages(append_ms: Longs, timestamp_ms: Longs, counted: Flags, now_ms: int) ->
 
 def _labelled(metric: Metric, series_labels: pa.LargeStringArray, name: str, values: Labelled) -> Family:
     """A family with a label more, whose value may be empty."""
-    parts, numbers = [], []
+    parts, numbers = [series_labels[:0]], [np.empty(0, np.int64)]
     for value, column, there in values:
         some = series_labels.filter(pa.array(there))
         parts.append(with_label(some, name, value))

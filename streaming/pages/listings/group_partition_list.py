@@ -126,6 +126,11 @@ GROUP_PARTITIONS = Listing(
         ),
         Field(name="held_by", unit=Unit.MESSAGE, meaning="that transaction, a `HoldingTransaction`; `null` if it is not known"),
         Field(name="pending", unit=Unit.MESSAGE, meaning="list of `PendingOffset`: commits that wait in open transactions"),
+        Field(
+            name="moves",
+            unit=Unit.MESSAGE,
+            meaning="list of `MovedOffset`: how its offset was moved within a day, and not by reading, as far as somebody should know",
+        ),
         Field(name="batch", unit=Unit.MESSAGE, meaning="a `BatchCheck` of the next record's batch; `null` if it was not checked"),
         *JUDGEMENT,
     ),

@@ -12,6 +12,7 @@ from streaming.broker.protocol.group_json import (
     GroupFinding,
     GroupPage,
     HoldingTransaction,
+    MovedOffset,
     PendingOffset,
     ReadMoments,
 )
@@ -135,6 +136,16 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
             ("start_ms", "first_offset", "transactional_id", "verdict", "deadline_ms"),
             "of the transaction, as in `HoldingTransaction`; `start_ms` is `null` if it is not known, as while it ends",
         ),
+    ),
+    MovedOffset: (
+        (
+            ("kind",),
+            "`admin`: by hand; `reset`: back from beyond the end of the log; `consumer`: by a member; `external`: by a program beside it",
+        ),
+        (("from_offset", "from_ms"), "what was committed before, and when, by the coordinator's clock"),
+        (("to_offset", "at_ms"), "what was committed then, and when"),
+        (("records",), "between both, as far as they are in the log; `null` where they are not counted"),
+        (("offsets",), "of those that are not counted, else 0"),
     ),
     BatchCheck: (
         (("sound", "error"), "whether it can be read, and what is wrong with it"),

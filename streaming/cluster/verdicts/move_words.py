@@ -1,0 +1,57 @@
+"""What is said of a committed offset that was moved, in words for people."""
+
+from collections.abc import Sequence
+
+from streaming.broker.protocol.group_json import MovedOffset
+from streaming.common.formatting import format_age, format_count, format_time
+from streaming.kafka.groups.offset_moves import MoveKind
+
+_BY = {
+    MoveKind.ADMIN: "by hand, as kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it "
+    "was",
+    MoveKind.RESET: "from beyond the end of the log, as its consumers do by auto.offset.reset after records were cut off",
+    MoveKind.CONSUMER: "by one of its own consumers, further than they go back to repeat what they had not committed",
+}
+
+
+class MoveWords:
+    """The sentences, as of ``now_ms``."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+
+    def skipped(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
+        """Records were skipped, by moves one after the other.
+
+        Args:
+            members: the group has some, and Kafka resets no offset of such a group.
+        """
+        return f"skipped: {self._moves(moves)}. {_amount(moves, 'was', 'were')} not read{_stop_first(members=members)}"
+
+    def rewound(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
+        """The group reads records again."""
+        return f"set back: {self._moves(moves)}. {_amount(moves, 'is', 'are')} read again{_stop_first(members=members)}"
+
+    @staticmethod
+    def moved(*, forwards: bool) -> str:
+        """The same, where nothing says how."""
+        return "records were skipped, because its committed offset was moved" if forwards else "its committed offset was moved back"
+
+    def _moves(self, moves: Sequence[MovedOffset]) -> str:
+        last = moves[-1]
+        age = format_age((self._now_ms - last.at_ms) / 1000)
+        more = f", the last of {len(moves)} such moves," if len(moves) > 1 else ""
+        how = _BY.get(MoveKind(last.kind), "") if last.kind in {*MoveKind} else ""
+        went = f"the committed offset went from {last.from_offset} to {last.to_offset} at {format_time(last.at_ms)} ({age})"
+        return f"{went}{more} {how}".rstrip()
+
+
+def _amount(moves: Sequence[MovedOffset], one: str, several: str) -> str:
+    """How many records, and a verb; an offset whose record was not counted may have had none."""
+    records, offsets = sum(max(each.records, 0) for each in moves), sum(each.offsets for each in moves)
+    count = f"{'Up to ' if offsets else ''}{format_count(records + offsets, 'record')}"
+    return f"{count} between {one if records + offsets == 1 else several}"
+
+
+def _stop_first(*, members: bool) -> str:
+    return ". Its consumers have to be stopped before an offset is reset" if members else ""

@@ -1,0 +1,234 @@
+"""Committed offsets that were moved: counted once, in records, and said for a day."""
+
+from typing import Any
+
+from streaming.broker.protocol.group_json import GroupFinding, MovedOffset
+from streaming.cluster.consumers.group_isolation import LOG_START_MS
+from streaming.kafka.groups.offset_moves import Presence
+from tests.consumers.group_agents import GROUP
+from tests.consumers.group_world import GroupJob, world
+from tests.consumers.test_group_details import opened
+
+EMPTY = {"state": "Empty", "members": 0, "clients": [], "hosts": [], "state_ms": 900_000}
+KINDS = [*["data"] * 10, "control", *["aborted"] * 5, "control", *["data"] * 13]
+"""30 offsets: of 23 data records 10 come before the first marker."""
+
+
+def moved(before: int, offset: int, presence: Presence = Presence.LEFT, **values: Any) -> dict[str, Any]:
+    facts = {"topic": "orders", "topic_id": "", "partition": 0, "before_ms": 900_000, "at_ms": 1_000_000, "record_offset": 0}
+    return facts | {"effective_offset": 0, "before": before, "offset": offset, "presence": presence, "commits": 1, "step": 0} | values
+
+
+def say(job: GroupJob, *moves: dict[str, Any], offset: int, **facts: Any) -> None:
+    """The agent has read these moves, of which the last one was to ``offset``."""
+    agent = job.agents["a1"]
+    at = agent.upto = agent.upto + 10
+    moves = tuple(each | ({"record_offset": at - 1, "effective_offset": at - 1} if not each["record_offset"] else {}) for each in moves)
+    before = agent.groups_[0]["moves"] if agent.groups_ else []
+    agent.groups_ = [GROUP | {"effective_offset": at - 1, "moves": [*before, *moves]} | facts]
+    agent.commit(offset, effective_offset=at - 1, record_offset=at - 1)
+    job.put("__consumer_offsets", end=at)
+
+
+def job_of(committed: int, *, kinds: list[str] = KINDS, **facts: Any) -> GroupJob:
+    job = world(kinds=kinds, end=len(kinds))
+    job.agents["a1"].upto = 100
+    say(job, offset=committed, **facts)
+    job.round()
+    return job
+
+
+def series(job: GroupJob, *, named: str) -> dict[str, float]:
+    return {name: value for name, value in job.page().items() if named in name}
+
+
+def findings(job: GroupJob, *verdicts: str) -> list[GroupFinding]:
+    detail = job.detail()
+    assert detail is not None
+    return [each for each in detail.findings if each.verdict in (verdicts or {"skipped", "rewound"})]
+
+
+def moves(job: GroupJob) -> list[MovedOffset]:
+    detail = job.detail()
+    assert detail is not None
+    return detail.partitions[0].moves
+
+
+def test_records_that_a_hand_has_skipped_are_counted_and_said_with_the_command_that_sets_it_back() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(15)
+    assert series(job, named="skipped") == {
+        "group_skipped_records_total{g,admin,orders}": 0,
+        "group_skipped_offsets_total{g,admin,orders}": 0,
+    }
+    (finding,) = findings(job)
+    assert (finding.verdict, finding.severity, finding.since_ms) == ("skipped", "info", 1_000_000)
+    assert finding.text == (
+        "skipped: the committed offset went from 5 to 30 at 1970-01-01T00:16:40Z (15s ago) by hand, as kafka-consumer-groups.sh "
+        "--reset-offsets does: the group had no members, and the log does not say who it was. 18 records between were not read"
+    )
+    assert (
+        finding.command
+        == "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group g --topic orders:0 --reset-offsets --to-offset 5 --execute"
+    )
+    job.round(180)
+    assert series(job, named="skip") == {
+        "group_skipped_records_total{g,admin,orders}": 18,
+        "group_skipped_offsets_total{g,admin,orders}": 0,
+        "group_last_skip_timestamp_seconds{g,orders}": 1000.0,
+    }
+    assert [(each.verdict, each.severity) for each in findings(job)] == [("skipped", "warning")]
+    job.round(86_400 - 195)
+    assert findings(job)
+    job.round(1)
+    assert not findings(job)
+    assert [each.text for each in findings(job, "fine")] == ["nothing to do: nothing is left to read"]
+    assert series(job, named="skip")["group_skipped_records_total{g,admin,orders}"] == 18
+    assert len(series(job, named="skip")) == 2
+
+
+def test_a_record_of_the_log_counts_once() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(15)
+    agent = job.agents["a1"]
+    agent.edition = "c2"  # the agent was restarted
+    job.round(15)
+    job.agents["a2"] = agent  # another broker leads
+    job.put("__consumer_offsets", agent="a2", end=agent.upto)
+    job.reach("a2")
+    job.round(180)
+    agent.edition = "c3"
+    job.round(300)
+    assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18}
+    later = GroupJob(job.table, {"a2": agent}, now=job.now)  # the job is started anew
+    later.round()
+    later.round(300)
+    assert series(later, named="skipped_records") == {}, "it has not seen it happen"
+    assert findings(later), "but it knows that it did"
+
+
+def test_what_is_set_back_was_not_skipped() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(200)
+    assert findings(job)
+    say(job, moved(30, 5, commits=2), offset=5, **EMPTY)
+    job.round(15)
+    assert not findings(job)
+    assert not series(job, named="last_skip")
+    job.round(200)
+    assert series(job, named="records_total{g,admin") == {
+        "group_skipped_records_total{g,admin,orders}": 18,
+        "group_rewound_records_total{g,admin,orders}": 18,
+    }
+
+
+def test_a_program_goes_on_with_it() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 8), offset=8, **EMPTY)
+    job.round(15)
+    assert findings(job)
+    agent = job.agents["a1"]
+    agent.groups_ = [agent.groups_[0] | {"moves": [each | {"commits": 4} for each in agent.groups_[0]["moves"]]}]
+    agent.commit(9)
+    job.round(200)
+    job.round(200)
+    assert not findings(job)
+    assert series(job, named="skipped") == {}
+
+
+def test_members_go_back_a_little_and_far() -> None:
+    job = job_of(29)
+    say(job, moved(29, 27, Presence.THERE, step=1), offset=27)
+    job.round(15)
+    assert not findings(job)
+    say(job, moved(27, 8, Presence.THERE, step=1), offset=8)
+    job.round(15)
+    (finding,) = findings(job)
+    assert (finding.verdict, finding.severity) == ("rewound", "info")
+    assert "by one of its own consumers" in finding.text
+    assert "12 records between are read again. Its consumers have to be stopped before" in finding.text
+    assert finding.command.endswith("--to-offset 27 --execute")
+    job.round(200)
+    assert series(job, named="_records_total{g,consumer") == {"group_rewound_records_total{g,consumer,orders}": 14}
+
+
+def test_only_from_beyond_the_end_a_reset_is_certain() -> None:
+    job = job_of(50)
+    job.round(60)
+    assert [each.verdict for each in findings(job, "beyond_end")] == ["beyond_end"]
+    say(job, moved(50, 10, Presence.THERE), offset=10)
+    job.round(15)
+    (finding,) = findings(job)
+    assert "from beyond the end of the log" in finding.text
+    assert (finding.command, finding.no_command) == ("", "the offset before was beyond the end of the log")
+    assert moves(job) == [MovedOffset(kind="reset", from_offset=50, to_offset=10, from_ms=900_000, at_ms=1_000_000, records=13)]
+    job.round(200)
+    assert series(job, named="records_total{g,reset") == {"group_rewound_records_total{g,reset,orders}": 13}
+
+
+def test_without_a_group_of_its_own_it_is_a_program() -> None:
+    job = job_of(20)
+    say(job, moved(20, 2, Presence.NEVER), offset=2, type="Classic", protocol="", state="Empty", members=0, epoch=0)
+    job.round(15)
+    job.round(200)
+    assert not findings(job)
+    assert series(job, named="records_total{g,external") == {"group_rewound_records_total{g,external,orders}": 8 + 3}
+
+
+def test_what_was_deleted_was_not_skipped() -> None:
+    job = job_of(0, **EMPTY)
+    job.put(end=30, log_start_offset=20)
+    say(job, moved(0, 30), offset=30, **EMPTY)
+    job.round(15)
+    assert [each.records for each in moves(job)] == [10]
+
+
+def test_who_reads_uncommitted_skips_aborted_records_too() -> None:
+    job = job_of(5, **EMPTY)
+    job.put(end=30, transactional=True, transactions=opened(3, 400))
+    job.round(15)
+    job.round(LOG_START_MS / 1000)
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(15)
+    assert [each.records for each in moves(job)] == [23]
+
+
+def test_where_records_are_not_counted_offsets_are() -> None:
+    job = job_of(5, **EMPTY)
+    job.agents["a1"].logs["orders", 0].edition = ""
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(15)
+    assert [(each.records, each.offsets) for each in moves(job)] == [(-1, 25)]
+    assert "Up to 25 records between were not read" in findings(job)[0].text
+    job.round(590)
+    assert series(job, named="skipped") == {
+        "group_skipped_records_total{g,admin,orders}": 0,
+        "group_skipped_offsets_total{g,admin,orders}": 0,
+    }
+    job.round(15)
+    assert series(job, named="skipped") == {
+        "group_skipped_records_total{g,admin,orders}": 0,
+        "group_skipped_offsets_total{g,admin,orders}": 25,
+    }
+
+
+def test_an_agent_of_an_earlier_version_says_nothing_of_moves() -> None:
+    job = job_of(5, moves=None, **EMPTY)
+    assert (moves(job), series(job, named="skip")) == ([], {})
+
+
+def test_a_log_that_has_lost_its_end_says_anew_what_comes_after() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(200)
+    agent = job.agents["a1"]
+    agent.upto, agent.edition, agent.groups_ = 80, "c2", []
+    job.put("__consumer_offsets", end=80)
+    job.round(15)
+    say(job, moved(5, 11), offset=11, **EMPTY)
+    job.round(15)
+    job.round(200)
+    assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18 + 5}
