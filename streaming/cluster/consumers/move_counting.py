@@ -20,7 +20,7 @@ from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Amount, Foun
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits
-from streaming.kafka.groups.offset_moves import MoveKind, OffsetMove, counts, kind_of
+from streaming.kafka.groups.offset_moves import MoveKind, OffsetMove, Presence, counts, kind_of
 
 SETTLED_MS = 180_000
 """A move counts so long after it was seen."""
@@ -55,6 +55,11 @@ class _Tracked:
     there: tuple[int, int] = (0, 0)
     records: int = ABSENT
     done: bool = False
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether its kind is known, unless it turns out to be a program's."""
+        return self.from_beyond is not None or self.move.presence != Presence.THERE
 
     @property
     def kind(self) -> MoveKind:
@@ -166,15 +171,16 @@ class MoveCounting:
         for each in self._tracked.values():
             if each.is_new and not each.done and self._is_due(each, steady_ms):
                 self._count(each)
+            elif each.is_new and each.is_decided and self._is_counted(each):
+                self._amounts.setdefault(self._pair_kind(each), Amount())
         if not self._tracked and not self._amounts:
             return NOTHING_MOVED
-        waiting = {self._pair_kind(each): Amount() for each in self._tracked.values() if each.is_new and self._is_counted(each)}
         found = [
             FoundMove(row=each.row, move=each.move, kind=each.kind, amount=each.amount)
             for each in self._tracked.values()
             if each.row != ABSENT
         ]
-        return Moved(shown=tuple(shown(found, now_ms)), amounts={**waiting, **self._amounts})
+        return Moved(shown=tuple(shown(found, now_ms)), amounts=self._amounts.copy())
 
     def _take(self, commits: Commits, steady_ms: int) -> None:
         """Take over the moves that agents report now."""
