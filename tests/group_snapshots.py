@@ -21,7 +21,7 @@ from streaming.cluster.consumers.moved_lately import Amount, FoundMove, Moved
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
-from streaming.kafka.groups.offset_moves import MoveKind, OffsetMove, Presence
+from streaming.kafka.groups.offset_moves import GroupPresence, MoveKind, OffsetMove
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def _moved(row: int, of: GroupPartition, moved: MovedOffset) -> FoundMove:
         at_ms=moved.at_ms,
         record_offset=0,
         effective_offset=0,
-        presence=Presence.LEFT if kind is MoveKind.ADMIN else Presence.THERE,
+        presence=GroupPresence.LEFT if kind is MoveKind.ADMIN else GroupPresence.THERE,
     )
     return FoundMove(row=row, move=move, kind=kind, amount=Amount(records=max(moved.records, 0), offsets=moved.offsets))
 

@@ -36,6 +36,7 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.METADATA_UNREADABLE: (),
     kinds.AGENT_DOWN: ("agent",),
     kinds.GROUP_LOST: ("group", "topic"),
+    kinds.GROUP_SKIPPED: ("group", "topic"),
     kinds.GROUP_HELD: ("group", "topic", "waits"),
     kinds.GROUP_PENDING: ("group", "topic", "waits"),
     kinds.GROUPS_ABANDONED: (),

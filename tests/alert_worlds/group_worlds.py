@@ -72,7 +72,7 @@ class _Groups:
         if self.chance(0.5):
             self.job.table.apply(states(self._coordinator()))
         self.job.reach()
-        agent.groups_ = [GROUP | {"group": name, **self._members()} for name in GROUPS if self.chance(0.7)]
+        agent.groups_ = [GROUP | {"group": name, **self._members(), "moves": self._moves()} for name in GROUPS if self.chance(0.7)]
         for name in GROUPS:
             for topic, partition in logs:
                 if self.chance(0.5):
@@ -141,6 +141,18 @@ class _Groups:
     def _members(self) -> dict[str, Any]:
         interval = {"interval_ms": 1000 * self.random.choice((-1, MINUTE, 2 * MINUTE, HOUR, DAY))}
         return interval | ({"members": 0, "state": "Empty"} if self.chance(0.4) else {"members": self.random.choice((2, -2))})
+
+    def _moves(self) -> list[dict[str, Any]]:
+        """Of one partition: by hand, by programs, by members; some of just now, or of days ago, and some are taken back."""
+        random, moves = self.random, list[dict[str, Any]]()
+        where = {"topic": random.choice(TOPICS), "topic_id": "", "partition": random.randrange(2)}
+        for number in range(random.choice((0, 0, 1, 2, 3))):
+            before, offset = random.sample(range(END), 2)
+            at_ms = 1000 * (NOW - random.choice((20, 400, HOUR, DAY - 60, DAY + 60)))
+            facts = {"record_offset": number, "effective_offset": number, "presence": random.choice((0, 1, 1, 1, 2))}
+            numbers = {"before": before, "offset": offset, "commits": random.choice((1, 2, 4)), "step": random.choice((0, 1))}
+            moves.append(where | facts | numbers | {"before_ms": at_ms - 1000, "at_ms": at_ms})
+        return moves
 
     def _coordinator(self) -> dict[str, Any]:
         entry = {

@@ -34,6 +34,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "BrokerStarting": (0.4, 4),  # of two hours, and how often it began or ended
     "GroupHeldUp": (1200,),  # seconds from a start of the job on
     "GroupStopped": (1200,),
+    "GroupSkippedRecords": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "GroupLostData": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "LogDirFillingUp": (LEAST_FREE,),
     "LogDirOffline": (NOT_WRITING_MS / 1000,),

@@ -4,7 +4,7 @@ from typing import Any
 
 from streaming.broker.protocol.group_json import GroupFinding, MovedOffset
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
-from streaming.kafka.groups.offset_moves import Presence
+from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import GroupJob, world
 from tests.consumers.test_group_details import opened
@@ -14,7 +14,7 @@ KINDS = [*["data"] * 10, "control", *["aborted"] * 5, "control", *["data"] * 13]
 """30 offsets: of 23 data records 10 come before the first marker."""
 
 
-def moved(before: int, offset: int, presence: Presence = Presence.LEFT, **values: Any) -> dict[str, Any]:
+def moved(before: int, offset: int, presence: GroupPresence = GroupPresence.LEFT, **values: Any) -> dict[str, Any]:
     facts = {"topic": "orders", "topic_id": "", "partition": 0, "before_ms": 900_000, "at_ms": 1_000_000, "record_offset": 0}
     return facts | {"effective_offset": 0, "before": before, "offset": offset, "presence": presence, "commits": 1, "step": 0} | values
 
@@ -42,6 +42,10 @@ def series(job: GroupJob, *, named: str) -> dict[str, float]:
     return {name: value for name, value in job.page().items() if named in name}
 
 
+def counted(*, records: int, offsets: int = 0) -> dict[str, float]:
+    return {"group_skipped_records_total{g,admin,orders}": records, "group_skipped_offsets_total{g,admin,orders}": offsets}
+
+
 def findings(job: GroupJob, *verdicts: str) -> list[GroupFinding]:
     detail = job.detail()
     assert detail is not None
@@ -54,7 +58,7 @@ def moves(job: GroupJob) -> list[MovedOffset]:
     return detail.partitions[0].moves
 
 
-def test_records_that_a_hand_has_skipped_are_counted_and_said_with_the_command_that_sets_it_back() -> None:
+def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_command_that_sets_it_back() -> None:
     job = job_of(5, **EMPTY)
     say(job, moved(5, 30), offset=30, **EMPTY)
     job.round(15)
@@ -141,10 +145,10 @@ def test_a_program_goes_on_with_it() -> None:
 
 def test_members_go_back_a_little_and_far() -> None:
     job = job_of(29)
-    say(job, moved(29, 27, Presence.THERE, step=1), offset=27)
+    say(job, moved(29, 27, GroupPresence.THERE, step=1), offset=27)
     job.round(15)
     assert not findings(job)
-    say(job, moved(27, 8, Presence.THERE, step=1), offset=8)
+    say(job, moved(27, 8, GroupPresence.THERE, step=1), offset=8)
     job.round(15)
     (finding,) = findings(job)
     assert (finding.verdict, finding.severity) == ("rewound", "info")
@@ -159,7 +163,7 @@ def test_only_from_beyond_the_end_a_reset_is_certain() -> None:
     job = job_of(50)
     job.round(60)
     assert [each.verdict for each in findings(job, "beyond_end")] == ["beyond_end"]
-    say(job, moved(50, 10, Presence.THERE), offset=10)
+    say(job, moved(50, 10, GroupPresence.THERE), offset=10)
     job.round(15)
     (finding,) = findings(job)
     assert "from beyond the end of the log" in finding.text
@@ -171,7 +175,7 @@ def test_only_from_beyond_the_end_a_reset_is_certain() -> None:
 
 def test_without_a_group_of_its_own_it_is_a_program() -> None:
     job = job_of(20)
-    say(job, moved(20, 2, Presence.NEVER), offset=2, type="Classic", protocol="", state="Empty", members=0, epoch=0)
+    say(job, moved(20, 2, GroupPresence.NEVER), offset=2, type="Classic", protocol="", state="Empty", members=0, epoch=0)
     job.round(15)
     job.round(200)
     assert not findings(job)

@@ -287,6 +287,9 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         lost = np.maximum(since - 4000, 0) if group == "click-archive" else nothing
         page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
         page.add("segtail_group_lost_offsets_total", 0, **of)
+        if group == "click-archive":
+            page.add("segtail_group_skipped_records_total", np.floor(lost * rate / 10), **of, kind="admin")
+            page.add("segtail_group_rewound_records_total", np.floor(lost * rate / 20), **of, kind="consumer")
         page.add("segtail_group_committed_records_total", np.floor(_total(times, rate * _noise(random, times, 0.1), 1e6)), **of)
         page.add("segtail_group_last_commit_timestamp_seconds", times - np.mod(times, 5), **of)
         page.add("segtail_group_pending_transactional_commits", partitions if topic == HANGING[0] else 0, **of)

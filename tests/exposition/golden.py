@@ -14,7 +14,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.web.client_limits import ServerCounts
 from streaming.kafka.groups.group_rows import PENDING
-from streaming.kafka.groups.offset_moves import Presence
+from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import COMMIT, GROUP
 from tests.consumers.group_world import world
 from tests.exposition.reading import page
@@ -93,7 +93,7 @@ def _moved(record_offset: int, before: int, offset: int, commits: int = 1) -> di
     """A move by hand of partition 0 of ``orders``."""
     facts = {"topic": "orders", "topic_id": "", "partition": 0, "record_offset": record_offset, "effective_offset": record_offset}
     times = {"before_ms": 1_699_998_000_000, "at_ms": 1_699_999_000_000}
-    return facts | times | {"before": before, "offset": offset, "presence": Presence.LEFT, "commits": commits, "step": 0}
+    return facts | times | {"before": before, "offset": offset, "presence": GroupPresence.LEFT, "commits": commits, "step": 0}
 
 
 def golden_observer() -> Observer:

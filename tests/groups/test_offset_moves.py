@@ -9,18 +9,27 @@ from streaming.kafka.groups import moved_offsets
 from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import group_facts
-from streaming.kafka.groups.offset_moves import MOST_BY_HAND, MoveKind, OffsetMove, Presence, counts, is_said, kind_of, standing
+from streaming.kafka.groups.offset_moves import (
+    MOST_BY_HAND,
+    GroupPresence,
+    MoveKind,
+    OffsetMove,
+    counts,
+    is_notable,
+    kind_of,
+    not_taken_back,
+)
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords
 from tests.tables import each_row
 
-NEVER, LEFT, THERE = Presence
+NEVER, LEFT, THERE = GroupPresence
 ADMIN, RESET, CONSUMER, EXTERNAL = MoveKind
 HOUR_MS = 3_600_000
 
 Record = Commit | EndMarker | GroupRecord
 
 
-def move(before: int, offset: int, presence: Presence = LEFT, *, commits: int = 1, step: int = 0) -> OffsetMove:
+def move(before: int, offset: int, presence: GroupPresence = LEFT, *, commits: int = 1, step: int = 0) -> OffsetMove:
     return OffsetMove(
         topic="t",
         topic_id="",
@@ -38,7 +47,7 @@ def move(before: int, offset: int, presence: Presence = LEFT, *, commits: int = 
 
 
 @each_row(
-    "moved, from_beyond, kind, counted, said",
+    "moved, from_beyond, kind, counted, notable",
     [
         # in a group that had members and is empty: by hand, unless a program goes on with it
         (move(10, 90), False, ADMIN, True, True),
@@ -60,9 +69,9 @@ def move(before: int, offset: int, presence: Presence = LEFT, *, commits: int = 
         (move(90, 10, THERE, step=7), False, CONSUMER, True, True),
     ],
 )
-def test_by_whom_an_offset_was_moved(moved: OffsetMove, from_beyond: bool, kind: MoveKind, counted: bool, said: bool) -> None:
+def test_by_whom_an_offset_was_moved(moved: OffsetMove, from_beyond: bool, kind: MoveKind, counted: bool, notable: bool) -> None:
     found = kind_of(moved, from_beyond=from_beyond)
-    assert (found, counts(moved, found), is_said(moved, found)) == (kind, counted, said)
+    assert (found, counts(moved, found), is_notable(moved, found)) == (kind, counted, notable)
 
 
 @each_row(
@@ -78,7 +87,7 @@ def test_by_whom_an_offset_was_moved(moved: OffsetMove, from_beyond: bool, kind:
     ],
 )
 def test_what_was_taken_back(moves: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
-    assert [(each.before, each.offset) for each in standing(move(*each) for each in moves)] == left
+    assert [(each.before, each.offset) for each in not_taken_back(move(*each) for each in moves)] == left
 
 
 class Log:
@@ -161,9 +170,9 @@ def test_members_begin_to_count_anew() -> None:
 def test_a_member_goes_back() -> None:
     log = Log().generation(1, members=1).commit(0).commit(5).commit(10).commit(8).commit(9)
     assert [(each.before, each.offset, each.step) for each in log.facts] == [(10, 8, 5)]
-    assert not is_said(log.facts[0], CONSUMER)
+    assert not is_notable(log.facts[0], CONSUMER)
     log.commit(200).commit(150)
-    assert is_said(log.facts[-1], CONSUMER) is (10 * log.facts[-1].step < 50)
+    assert is_notable(log.facts[-1], CONSUMER) is (10 * log.facts[-1].step < 50)
 
 
 def test_steps_fade() -> None:
@@ -171,7 +180,7 @@ def test_steps_fade() -> None:
     for offset in range(1001, 1061):
         log.commit(offset)
     log.commit(900)
-    assert is_said(log.facts[-1], CONSUMER)
+    assert is_notable(log.facts[-1], CONSUMER)
     assert log.facts[-1].step < 16
 
 

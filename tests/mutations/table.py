@@ -263,8 +263,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-uncounted-beside-findings",
         file="streaming/cluster/verdicts/commit_verdicts.py",
-        before="reported: Flags = uncounted | (~decides & (unknown | ~lost))",
-        after="reported: Flags = ~decides & (unknown | ~lost)",
+        before="reported: Flags = uncounted | (~decides & (unknown | ~past))",
+        after="reported: Flags = ~decides & (unknown | ~past)",
         why="Beside what was found it would not be said why the rest is not known.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),

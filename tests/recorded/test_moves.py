@@ -51,7 +51,7 @@ def direction(move: Mapping[str, Any]) -> str:
     return "skipped" if move["offset"] > move["before"] else "rewound"
 
 
-SAID = {
+NOTABLE = {
     ("by-hand", 0): ("skipped", [(20, None)]),
     ("by-hand", 1): ("rewound", [(10, 3)]),
     ("by-hand", 2): ("rewound", [(40, 12)]),
@@ -63,31 +63,31 @@ SAID = {
 """What somebody should know of each partition, and from where to where it was moved; None: to the end."""
 
 
-def test_nothing_is_said_where_groups_have_only_read(replayed: Replayed) -> None:
+def test_nothing_is_reported_where_groups_have_only_read(replayed: Replayed) -> None:
     before = answers(replayed, "before")
     assert len(before) > 10
     assert [finding for group in before.values() for finding in moved(group)] == []
     assert [of.moves for group in before.values() for of in group.partitions if of.moves] == []
 
 
-def test_what_was_moved_is_said_with_its_records_and_what_was_not_is_not(replayed: Replayed) -> None:
+def test_what_was_moved_is_reported_with_its_records_and_what_was_not_is_not(replayed: Replayed) -> None:
     after = answers(replayed, "after")
     found = {(name, each.partition): each.verdict for name, group in after.items() for each in moved(group)}
-    assert found == {key: verdict for key, (verdict, _) in SAID.items()}
+    assert found == {key: verdict for key, (verdict, _) in NOTABLE.items()}
     truth = {(each["group"], each["partition"], each["before"], each["offset"]): each for each in done(replayed)}
-    for (name, partition), (_, moves) in SAID.items():
+    for (name, partition), (_, moves) in NOTABLE.items():
         (of,) = (each for each in after[name].partitions if each.partition == partition)
         assert [each.from_offset for each in of.moves] == [before for before, _ in moves]
         for each, (before, offset) in zip(of.moves, moves, strict=True):
             assert offset in (None, each.to_offset)
-            told = truth[name, partition, before, each.to_offset]
-            assert (each.kind, each.records, each.offsets) == (told["kind"], told["records"], 0), told
+            did = truth[name, partition, before, each.to_offset]
+            assert (each.kind, each.records, each.offsets) == (did["kind"], did["records"], 0), did
             assert 0 < each.from_ms < each.at_ms < replayed.disk("after").now_ms
 
 
 def test_each_command_sets_back_to_where_it_was(replayed: Replayed) -> None:
     after = answers(replayed, "after")
-    for (name, partition), (verdict, ((before, _), *_)) in SAID.items():
+    for (name, partition), (verdict, ((before, _), *_)) in NOTABLE.items():
         (finding,) = (each for each in moved(after[name]) if each.partition == partition)
         assert finding.verdict == verdict
         if finding.command:
@@ -96,7 +96,7 @@ def test_each_command_sets_back_to_where_it_was(replayed: Replayed) -> None:
             assert (name, finding.no_command) == ("beyond-earliest", "the offset before was beyond the end of the log")
 
 
-def test_it_is_said_for_a_day(replayed: Replayed) -> None:
+def test_it_is_reported_for_a_day(replayed: Replayed) -> None:
     at_ms = replayed.disk("after").now_ms
     assert any(map(moved, answers(replayed, "after", at_ms + 23 * 3_600_000).values()))
     assert not any(map(moved, answers(replayed, "after", at_ms + 25 * 3_600_000).values()))

@@ -176,10 +176,10 @@ def _pending_offsets(waiting: Iterable[PendingCommit], topic: str, partition: in
     ]
 
 
-def _moved(found: FoundMove) -> MovedOffset:
-    move, amount = found.move, found.amount
+def _moved(one: FoundMove) -> MovedOffset:
+    move, amount = one.move, one.amount
     return MovedOffset(
-        kind=found.kind,
+        kind=one.kind,
         from_offset=move.before,
         to_offset=move.offset,
         from_ms=move.before_ms,

@@ -20,7 +20,7 @@ from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Amount, Foun
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits
-from streaming.kafka.groups.offset_moves import MoveKind, OffsetMove, Presence, counts, kind_of
+from streaming.kafka.groups.offset_moves import GroupPresence, MoveKind, OffsetMove, counts, kind_of
 
 SETTLED_MS = 180_000
 """A move counts so long after it was seen."""
@@ -59,7 +59,7 @@ class _Tracked:
     @property
     def is_decided(self) -> bool:
         """Whether its kind is known, unless it turns out to be a program's."""
-        return self.from_beyond is not None or self.move.presence != Presence.THERE
+        return self.from_beyond is not None or self.move.presence != GroupPresence.THERE
 
     @property
     def kind(self) -> MoveKind:
@@ -141,12 +141,12 @@ class MoveCounting:
         )
         return list(about_edges(logs, edges))
 
-    def answer(self, question: Question, found: Answered) -> None:
+    def answer(self, question: Question, positions: Answered) -> None:
         """Take an agent's answer: of each move first where it begins, then where it ends."""
         begins, ends = np.arange(len(question.log) // 2), np.arange(len(question.log) // 2, len(question.log))
-        data, kept = found.numbers["data"], found.numbers["data"] - found.numbers["aborted"]
+        data, kept = positions.numbers["data"], positions.numbers["data"] - positions.numbers["aborted"]
         before = np.where(question.reads_uncommitted, data, kept)
-        same = (found.edition[begins] == found.edition[ends]) & (found.edition[begins] != ABSENT)
+        same = (positions.edition[begins] == positions.edition[ends]) & (positions.edition[begins] != ABSENT)
         places = zip(question.log[begins].tolist(), question.offset[begins].tolist(), question.offset[ends].tolist(), strict=True)
         counted = {
             (*place, uncommitted): records

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS
-from streaming.kafka.groups.offset_moves import MoveKind, OffsetMove, Presence, is_said, standing
+from streaming.kafka.groups.offset_moves import GroupPresence, MoveKind, OffsetMove, is_notable, not_taken_back
 
 ONE_OFF_MS = 180_000
 """A commit in an empty group after which no program has gone on for so long was made by hand."""
@@ -41,7 +41,7 @@ class FoundMove:
 
     def is_settled(self, now_ms: int) -> bool:
         """Whether it will not turn out to be the first commit of a program."""
-        return self.move.presence != Presence.LEFT or now_ms - self.move.at_ms >= ONE_OFF_MS
+        return self.move.presence != GroupPresence.LEFT or now_ms - self.move.at_ms >= ONE_OFF_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,14 +55,14 @@ class Moved:
 NOTHING_MOVED = Moved()
 
 
-def shown(found: Iterable[FoundMove], now_ms: int) -> Iterator[FoundMove]:
+def shown(moves: Iterable[FoundMove], now_ms: int) -> Iterator[FoundMove]:
     """Of some moves, in the order of the log, those that somebody should know: of a day, not taken back, and with records between."""
     of_row: dict[int, list[FoundMove]] = {}
-    for each in found:
+    for each in moves:
         of_row.setdefault(each.row, []).append(each)
     for _, some in sorted(of_row.items()):
-        left = {id(move) for move in standing(each.move for each in some)}
+        left = {id(move) for move in not_taken_back(each.move for each in some)}
         for each in some:
             there = each.amount != Amount() and now_ms - each.move.at_ms <= LOST_LATELY_MS
-            if there and id(each.move) in left and is_said(each.move, each.kind):
+            if there and id(each.move) in left and is_notable(each.move, each.kind):
                 yield each

@@ -15,7 +15,7 @@ from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.membership import Membership
 from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.numbered_names import NumberedNames, named
-from streaming.kafka.groups.offset_moves import MOST_BY_HAND, OffsetMove, Presence
+from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, OffsetMove
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
@@ -69,7 +69,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         topic_id = self._topic_ids.number(value.topic_id or "")
         return Held(max(value.offset, -1), topic_id, value.commit_timestamp, value.expire_timestamp, record.record_offset)
 
-    def _put(self, row: int, held: Held, effective_offset: int, stamp: int, presence: Presence, epoch: int) -> None:
+    def _put(self, row: int, held: Held, effective_offset: int, stamp: int, presence: GroupPresence, epoch: int) -> None:
         if self._rows.record_offset[row] < 0:
             self._groups.hold(self._rows.group[row])
             self._present += 1
@@ -78,11 +78,11 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             self._members.moved(self._groups.names[self._rows.group[row]], self._rows.commit_ms[row], held.commit_ms, stamp)
         self._rows.put(row, held, effective_offset, stamp)
 
-    def _compare(self, row: int, held: Held, effective_offset: int, stamp: int, presence: Presence, epoch: int) -> None:
+    def _compare(self, row: int, held: Held, effective_offset: int, stamp: int, presence: GroupPresence, epoch: int) -> None:
         """Compare a commit with the one before of its partition, and note it if it is no step of a reader."""
         rows = self._rows
         before, known = rows.offset[row], rows.record_offset[row] >= 0
-        commits, changes = self._moves.committed(row, epoch) if presence is Presence.LEFT else (0, False)
+        commits, changes = self._moves.committed(row, epoch) if presence is GroupPresence.LEFT else (0, False)
         compared = known and before >= 0 and held.offset >= 0
         if known and self._is_of_another_topic(row, held):
             changes |= self._end_moves(row)
@@ -103,7 +103,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         rows = self._rows
         return self._moves.end(self._groups.names[rows.group[row]], self._topics.names[rows.topic[row]], rows.partition[row])
 
-    def _move(self, row: int, held: Held, effective_offset: int, presence: Presence, commits: int) -> OffsetMove:
+    def _move(self, row: int, held: Held, effective_offset: int, presence: GroupPresence, commits: int) -> OffsetMove:
         rows = self._rows
         return OffsetMove(
             topic=self._topics.names[rows.topic[row]],
@@ -140,8 +140,11 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         ended = self._open.end(marker.producer_id)
         for row, held in ended.items():
             if marker.committed and held.record_offset > self._rows.record_offset[row]:
+                # an admin client uses no transaction
                 presence, _ = self._members.presence(self._groups.names[self._rows.group[row]])
-                by_producer = Presence.NEVER if presence is Presence.NEVER else Presence.THERE  # an admin client uses no transaction
+                by_producer = (
+                    GroupPresence.NEVER if presence is GroupPresence.NEVER else GroupPresence.THERE
+                )  # an admin client uses no transaction
                 self._put(row, held, marker.record_offset, stamp, by_producer, -1)
             elif self._rows.record_offset[row] < 0:
                 self._deleted += 1

@@ -11,7 +11,7 @@ from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
 from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupState, GroupType, NewerGroup, classic_summary
 from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
-from streaming.kafka.groups.offset_moves import Presence
+from streaming.kafka.groups.offset_moves import GroupPresence
 from streaming.kafka.groups.rhythm import Rhythm
 from streaming.kafka.scan.group_records import GroupRecord
 
@@ -67,12 +67,12 @@ class Membership:
         if stamped is not None and stamped.rhythm.committed(before_ms, at_ms):
             stamped.version = stamp
 
-    def presence(self, group: str) -> tuple[Presence, int]:
+    def presence(self, group: str) -> tuple[GroupPresence, int]:
         """Who is in a group now, and its epoch if it is empty, else -1."""
         stamped = self._groups.get(group)
         if stamped is None or not stamped.stored:
-            return Presence.NEVER, -1
-        return (Presence.LEFT, stamped.group.epoch) if stamped.left else (Presence.THERE, -1)
+            return GroupPresence.NEVER, -1
+        return (GroupPresence.LEFT, stamped.group.epoch) if stamped.left else (GroupPresence.THERE, -1)
 
     def touch(self, group: str, record_offset: int, stamp: int) -> None:
         """Something else about a group has changed, by this record."""

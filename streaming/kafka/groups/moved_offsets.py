@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from streaming.kafka.groups.offset_moves import MOST_BY_HAND, OffsetMove, Presence, is_said, kind_of
+from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, OffsetMove, is_notable, kind_of
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class MovedOffsets:
 
     def add(self, group: str, row: int, move: OffsetMove) -> None:
         """A move, later than all others of its group."""
-        emptiness = self._empty.get(row) if move.presence == Presence.LEFT else None
+        emptiness = self._empty.get(row) if move.presence == GroupPresence.LEFT else None
         noted = self._of.setdefault(group, [])
         old = sum(1 for _ in takewhile(lambda each: each.move.at_ms < move.at_ms - KEPT_MS, noted))
         full = len(noted) - old >= MOST_OF_GROUP or self._count - old >= MOST_OF_LOG
@@ -68,7 +68,7 @@ class MovedOffsets:
             self._leave_out(group)
             if not noted:
                 return
-            plain = (at for at, each in enumerate(noted) if not is_said(each.now, kind_of(each.now, from_beyond=False)))
+            plain = (at for at, each in enumerate(noted) if not is_notable(each.now, kind_of(each.now, from_beyond=False)))
             del noted[next(plain, 0)]
             self._count -= 1
         noted.append(_Noted(move, emptiness))

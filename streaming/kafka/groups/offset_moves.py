@@ -18,7 +18,7 @@ INTERVALS = 10
 """A consumer that goes back further than so many of its own commit intervals did not only repeat what it had not committed in time."""
 
 
-class Presence(IntEnum):
+class GroupPresence(IntEnum):
     """Who is in a group when an offset of it is committed, by the group's own records."""
 
     NEVER = 0  # it has none: whoever commits assigns partitions to itself, or is no consumer
@@ -40,8 +40,8 @@ class OffsetMove:
     """A commit that moved a partition's offset from ``before`` to ``offset``.
 
     ``before_ms``, ``at_ms``: when either was committed, by the coordinator, Unix milliseconds. ``record_offset``, ``effective_offset``: as
-    in `COMMITS`. ``presence``: a `Presence`. ``commits``: of the partition since the group is empty, as far as they are known by now; 0 of
-    one that is not. ``step``: the largest of its last steps forwards from one commit to the next, 0 not known.
+    in `COMMITS`. ``presence``: a `GroupPresence`. ``commits``: of the partition since the group is empty, as far as they are known by now;
+    0 of one that is not. ``step``: the largest of its last steps forwards from one commit to the next, 0 not known.
     """
 
     topic: str
@@ -69,9 +69,9 @@ def kind_of(move: OffsetMove, *, from_beyond: bool) -> MoveKind:
     Args:
         from_beyond: the offset before was beyond the end of the log: that is certain of none that is not.
     """
-    if move.presence == Presence.NEVER or (move.presence == Presence.LEFT and move.commits > MOST_BY_HAND):
+    if move.presence == GroupPresence.NEVER or (move.presence == GroupPresence.LEFT and move.commits > MOST_BY_HAND):
         return MoveKind.EXTERNAL
-    if move.presence == Presence.LEFT:
+    if move.presence == GroupPresence.LEFT:
         return MoveKind.ADMIN
     return MoveKind.RESET if from_beyond and not move.forwards else MoveKind.CONSUMER
 
@@ -81,14 +81,14 @@ def counts(move: OffsetMove, kind: MoveKind) -> bool:
     return not move.forwards or kind is MoveKind.ADMIN
 
 
-def is_said(move: OffsetMove, kind: MoveKind) -> bool:
+def is_notable(move: OffsetMove, kind: MoveKind) -> bool:
     """Whether somebody should know of a move, besides that it is counted."""
     if kind is MoveKind.EXTERNAL or not counts(move, kind):
         return False
     return kind is not MoveKind.CONSUMER or 0 < INTERVALS * move.step < move.before - move.offset
 
 
-def standing(moves: Iterable[OffsetMove]) -> list[OffsetMove]:
+def not_taken_back(moves: Iterable[OffsetMove]) -> list[OffsetMove]:
     """Of the moves of one partition by hand, in their order, those that were not taken back by a later one.
 
     An offset that is set back to where it was skipped from, or before, has skipped nothing; nor was it set back, if it is where it was.
