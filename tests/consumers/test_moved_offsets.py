@@ -70,7 +70,7 @@ def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_comma
     assert (finding.verdict, finding.severity, finding.since_ms) == ("skipped", "info", 1_000_000)
     assert finding.text == (
         "skipped: the committed offset went from 5 to 30 at 1970-01-01T00:16:40Z (15s ago) by hand, as kafka-consumer-groups.sh "
-        "--reset-offsets does: the group had no members, and the log does not say who it was. 18 records between were not read"
+        "--reset-offsets does: the group had no members, and the log does not say who it was. Left unread: 18 records"
     )
     assert (
         finding.command
@@ -153,7 +153,7 @@ def test_members_go_back_a_little_and_far() -> None:
     (finding,) = findings(job)
     assert (finding.verdict, finding.severity) == ("rewound", "info")
     assert "by one of its own consumers" in finding.text
-    assert "12 records between are read again. Its consumers have to be stopped before" in finding.text
+    assert "Between both: 12 records. Its consumers have to be stopped before" in finding.text
     assert finding.command.endswith("--to-offset 27 --execute")
     job.round(200)
     assert series(job, named="_records_total{g,consumer") == {"group_rewound_records_total{g,consumer,orders}": 14}
@@ -206,7 +206,7 @@ def test_where_records_are_not_counted_offsets_are() -> None:
     say(job, moved(5, 30), offset=30, **EMPTY)
     job.round(15)
     assert [(each.records, each.offsets) for each in moves(job)] == [(-1, 25)]
-    assert "Up to 25 records between were not read" in findings(job)[0].text
+    assert "Left unread: up to 25 records" in findings(job)[0].text
     job.round(590)
     assert series(job, named="skipped") == {
         "group_skipped_records_total{g,admin,orders}": 0,

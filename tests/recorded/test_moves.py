@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.protocol.group_history_json import GroupHistoryPage
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.cluster.consumers.group_counting import PAIR_BITS
 from streaming.cluster.consumers.group_tracker import GroupTracker
@@ -16,6 +17,7 @@ from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.install import KAFKA_VERSION
+from tests.commands import run_command
 from tests.consumers.test_groups_of_a_job_and_of_log_dirs import STOPPED_AFTER_MS, reported_by_job
 from tests.group_answers import detailed
 from tests.recorded.recordings import Replayed, replay
@@ -134,3 +136,54 @@ def test_a_job_counts_each_move_once_and_as_a_consumer_does(replayed: Replayed, 
     assert amounts(snapshots[2], names) == dict.fromkeys(truth, (0, 0)), "a counter is there before it counts"
     assert amounts(snapshots[3], names) == {key: (records, 0) for key, records in truth.items()}
     assert snapshots[4].amounts == snapshots[3].amounts
+
+
+def history(replayed: Replayed, *names: str, more: Sequence[str] = ()) -> Any:
+    log_dirs = ",".join(str(each) for each in replayed.disk("after").log_dirs)
+    return run_command("groups", *names, "--history", "--log-dirs", log_dirs, *more)
+
+
+def test_the_history_has_commits_generations_and_moves_in_their_order(replayed: Replayed) -> None:
+    printed = history(replayed, "by-hand")
+    head, *lines = printed.stdout.splitlines()
+    assert printed.returncode == 0
+    assert head.startswith("by-hand: what ")
+    assert " From offset 0 (20" in head
+    assert [line.split("  ", 2)[2] for line in lines] == [
+        "generation 0: 0 members",
+        "generation 1: 1 member: client-of-by-hand /127.0.0.1",
+        "orders-0: committed 20",
+        "orders-1: committed 10",
+        "orders-2: committed 30",
+        "generation 2: 0 members",
+        "orders-0: committed 57 (+37, moved by hand)",
+        "orders-1: committed 3 (-7, moved by hand)",
+        "orders-2: committed 40 (+10, moved by hand)",
+        "orders-2: committed 12 (-28, moved by hand)",
+    ]
+
+
+def test_the_history_of_each_group_has_what_was_done(replayed: Replayed) -> None:
+    names = sorted({each["group"] for each in done(replayed)})
+    printed = GroupHistoryPage.decode(history(replayed, *names, more=("--json",)).stdout.encode())
+    assert ([row.group for row in printed.rows], printed.doubts) == (names, [])
+    assert {row.omitted for row in printed.rows} == {0}
+    found = {
+        (row.group, each.topic, each.partition, each.before, each.committed): each.moved
+        for row in printed.rows
+        for each in row.events
+        if each.moved
+    }
+    by_log = {"reset": "consumer"}  # where other logs ended the coordinator's log does not show
+    assert found == {
+        (each["group"], each["topic"], each["partition"], each["before"], each["offset"]): by_log.get(each["kind"], each["kind"])
+        for each in done(replayed)
+    }
+    generations = {row.group: [each.members for each in row.events if each.event == "generation"] for row in printed.rows}
+    assert generations["by-client"] == [1, 0], "of the newer protocol"
+    assert generations["assigned"] == []
+
+
+def test_there_is_no_history_of_a_group_that_is_not_there(replayed: Replayed) -> None:
+    printed = history(replayed, "by-hand", "nobody")
+    assert (printed.returncode, printed.stderr.splitlines()[-1]) == (4, "segtail: no group nobody is known here")

@@ -237,15 +237,15 @@ GOLDEN = [
         "skipped",
         replace(READING, moves=[MOVED, replace(MOVED, from_offset=90, to_offset=100, records=10)]),
         "skipped: the committed offset went from 90 to 100 at 2023-11-14T20:13:20Z (2h ago), the last of 2 such moves, by hand, as "
-        "kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it was. 60 records between "
-        "were not read. Its consumers have to be stopped before an offset is reset",
+        "kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it was. "
+        "Left unread: 60 records. Its consumers have to be stopped before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 40 --execute",
     ),
     (
         "rewound",
         replace(READING, moves=[replace(MOVED, kind="consumer", from_offset=700, to_offset=100, records=-1, offsets=600)]),
         "set back: the committed offset went from 700 to 100 at 2023-11-14T20:13:20Z (2h ago) by one of its own consumers, further than "
-        "they go back to repeat what they had not committed. Up to 600 records between are read again. Its consumers have to be stopped "
+        "they go back to repeat what they had not committed. Between both: up to 600 records. Its consumers have to be stopped "
         "before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 700 --execute",
     ),
@@ -253,7 +253,7 @@ GOLDEN = [
         "rewound",
         replace(READING, moves=[replace(MOVED, kind="reset", from_offset=700, to_offset=100, records=1)]),
         "set back: the committed offset went from 700 to 100 at 2023-11-14T20:13:20Z (2h ago) from beyond the end of the log, as its "
-        "consumers do by auto.offset.reset after records were cut off. 1 record between is read again",
+        "consumers do by auto.offset.reset after records were cut off. Between both: 1 record",
         "",
     ),
     (

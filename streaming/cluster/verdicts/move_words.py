@@ -26,11 +26,11 @@ class MoveWords:
         Args:
             members: the group has some, and Kafka resets no offset of such a group.
         """
-        return f"skipped: {self._moves(moves)}. {_amount(moves, 'was', 'were')} not read{_stop_first(members=members)}"
+        return f"skipped: {self._moves(moves)}. Left unread: {_records(moves)}{_stop_first(members=members)}"
 
     def rewound(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
-        """The group reads records again."""
-        return f"set back: {self._moves(moves)}. {_amount(moves, 'is', 'are')} read again{_stop_first(members=members)}"
+        """The group was set back. What lies between was read before, but for what was skipped meanwhile."""
+        return f"set back: {self._moves(moves)}. Between both: {_records(moves)}{_stop_first(members=members)}"
 
     @staticmethod
     def moved(*, forwards: bool) -> str:
@@ -46,11 +46,10 @@ class MoveWords:
         return f"{went}{more} {how}".rstrip()
 
 
-def _amount(moves: Sequence[MovedOffset], one: str, several: str) -> str:
-    """How many records, and a verb; an offset whose record was not counted may have had none."""
+def _records(moves: Sequence[MovedOffset]) -> str:
+    """How many records; an offset whose record was not counted may have had none."""
     records, offsets = sum(max(each.records, 0) for each in moves), sum(each.offsets for each in moves)
-    count = f"{'Up to ' if offsets else ''}{format_count(records + offsets, 'record')}"
-    return f"{count} between {one if records + offsets == 1 else several}"
+    return f"{'up to ' if offsets else ''}{format_count(records + offsets, 'record')}"
 
 
 def _stop_first(*, members: bool) -> str:

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.groups.followed_groups import GroupLimit
-from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, batch_of
+from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, REMOVED, batch_of
+from streaming.kafka.groups.group_states import GroupColumns
 from streaming.kafka.groups.held_commits import Held, HeldCommits, OpenCommits
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.membership import Membership
-from streaming.kafka.groups.moved_offsets import MovedOffsets
+from streaming.kafka.groups.moved_offsets import MovedOffsets, NotedMove
 from streaming.kafka.groups.numbered_names import NumberedNames, named
 from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, OffsetMove
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
@@ -32,6 +33,23 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         self._members = Membership(self._groups)
         self._moves = MovedOffsets()
         self._present = 0  # rows with a commit
+
+    def members_of(self, group: str) -> GroupColumns | None:
+        """A group as its records have made it by now, None if it has none."""
+        return self._members.summary(group)
+
+    def committed(self, group: str, topic: str, partition: int) -> int:
+        """What counts of a partition now, `REMOVED` if nothing does."""
+        row = self._row_of(group, topic, partition)
+        return self._rows.offset[row] if row >= 0 else REMOVED
+
+    def _row_of(self, group: str, topic: str, partition: int) -> int:
+        group_number, topic_number = self._groups.find(group), self._topics.find(topic)
+        return self._rows.find(group_number, topic_number, partition) if group_number >= 0 and topic_number >= 0 else -1
+
+    def newest_move(self, group: str) -> NotedMove | None:
+        """The last commit of a group that moved an offset, and not by reading."""
+        return self._moves.newest(group)
 
     def _parse(self, batches: Batches, buffer: Bytes) -> GroupRecords:
         return group_records(batches, buffer)
@@ -121,8 +139,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         )
 
     def _tombstone(self, record: Commit, stamp: int) -> bool:
-        group, topic = self._groups.find(record.group), self._topics.find(record.topic)
-        row = self._rows.find(group, topic, record.partition) if group >= 0 and topic >= 0 else -1
+        group, row = self._groups.find(record.group), self._row_of(record.group, record.topic, record.partition)
         if row < 0:
             return False
         dropped = self._open.drop_row(row)
@@ -140,12 +157,10 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         ended = self._open.end(marker.producer_id)
         for row, held in ended.items():
             if marker.committed and held.record_offset > self._rows.record_offset[row]:
-                # an admin client uses no transaction
                 presence, _ = self._members.presence(self._groups.names[self._rows.group[row]])
-                by_producer = (
-                    GroupPresence.NEVER if presence is GroupPresence.NEVER else GroupPresence.THERE
-                )  # an admin client uses no transaction
-                self._put(row, held, marker.record_offset, stamp, by_producer, -1)
+                if presence is GroupPresence.LEFT:  # an admin client uses no transaction
+                    presence = GroupPresence.THERE
+                self._put(row, held, marker.record_offset, stamp, presence, -1)
             elif self._rows.record_offset[row] < 0:
                 self._deleted += 1
             self._groups.let_go(self._rows.group[row])

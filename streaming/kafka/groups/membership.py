@@ -74,6 +74,11 @@ class Membership:
             return GroupPresence.NEVER, -1
         return (GroupPresence.LEFT, stamped.group.epoch) if stamped.left else (GroupPresence.THERE, -1)
 
+    def summary(self, group: str) -> GroupColumns | None:
+        """A group as its records have made it by now, None if it has none."""
+        stamped = self._groups.get(group)
+        return stamped.summary() if stamped is not None and stamped.stored else None
+
     def touch(self, group: str, record_offset: int, stamp: int) -> None:
         """Something else about a group has changed, by this record."""
         stamped = self._groups.get(group)

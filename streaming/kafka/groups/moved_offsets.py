@@ -25,7 +25,9 @@ class _Emptiness:
 
 
 @dataclass(frozen=True, slots=True)
-class _Noted:
+class NotedMove:
+    """A move as it was when it was made, and the group's emptiness at that time."""
+
     move: OffsetMove
     emptiness: _Emptiness | None
 
@@ -40,7 +42,7 @@ class MovedOffsets:
 
     def __init__(self) -> None:
         self.left_out = 0
-        self._of: dict[str, list[_Noted]] = {}
+        self._of: dict[str, list[NotedMove]] = {}
         self._empty: dict[int, _Emptiness] = {}  # by row
         self._count = 0
 
@@ -71,7 +73,7 @@ class MovedOffsets:
             plain = (at for at, each in enumerate(noted) if not is_notable(each.now, kind_of(each.now, from_beyond=False)))
             del noted[next(plain, 0)]
             self._count -= 1
-        noted.append(_Noted(move, emptiness))
+        noted.append(NotedMove(move, emptiness))
         self._count += 1
 
     def end(self, group: str, topic: str, partition: int) -> bool:
@@ -82,6 +84,11 @@ class MovedOffsets:
         self._of[group] = [each for each in before if (each.move.topic, each.move.partition) != (topic, partition)]
         self._count -= len(before) - len(self._of[group])
         return len(self._of[group]) < len(before)
+
+    def newest(self, group: str) -> NotedMove | None:
+        """The last move of a group."""
+        noted = self._of.get(group)
+        return noted[-1] if noted else None
 
     def of(self, group: str) -> list[OffsetMove]:
         """The moves of a group, in the order of the log."""

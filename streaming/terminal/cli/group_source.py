@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 R = TypeVar("R")
 
 _OF_LOG_DIRS = ("server_properties", "group_stopped_after")
+_HISTORY = "Show what the coordinators' logs still have of these groups: commits, generations, and what moved their offsets."
 _HINT = ": names are given as they are, whole, without the quotes and escapes of the table"
 
 
@@ -114,17 +115,26 @@ class GroupSource:
         return list(doubts_of_groups(groups, page))
 
 
-def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R]]:
+History = Callable[[Settings, ListRequest], int]
+"""Prints the history of the groups that are named; returns the exit status."""
+
+
+def with_groups(
+    *, every: bool = True, history: History | None = None
+) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R | int]]:
     """Pass a command the `GroupSource` and the `ListRequest` of its options.
 
     Args:
         every: it can be asked for all groups.
+        history: what ``--history`` does instead, None if there is no such option.
     """
 
-    def decorate(command: Callable[[GroupSource, ListRequest], R]) -> Callable[..., R]:
+    def decorate(command: Callable[[GroupSource, ListRequest], R]) -> Callable[..., R | int]:
         @wraps(command)
-        def run(settings: Settings, wanted: ListRequest, fetch_bytes: int, use: tuple[str, ...]) -> R:
+        def run(settings: Settings, wanted: ListRequest, fetch_bytes: int, use: tuple[str, ...], **more: bool) -> R | int:
             check_source(settings, wanted.job, *_OF_LOG_DIRS)
+            if history is not None and more.get("history"):
+                return history(settings, wanted)
             if not (every or wanted.names or wanted.text or use):
                 raise UsageError("name a group, or give --filter")
             return command(GroupSource(settings, wanted, fetch_bytes, ",".join(use)), wanted)
@@ -132,7 +142,10 @@ def with_groups(*, every: bool = True) -> Callable[[Callable[[GroupSource, ListR
         option = click.option(
             "--fetch-bytes", type=Size(), default="1MiB", show_default=True, help="max.partition.fetch.bytes of the consumers."
         )
-        return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(option(with_use(run)))
+        decorated = option(with_use(run))
+        if history is not None:
+            decorated = click.option("--history", is_flag=True, help=_HISTORY)(decorated)
+        return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(decorated)
 
     return decorate
 

@@ -2,16 +2,39 @@
 
 import click
 
+from streaming.common.settings import Settings
+from streaming.common.short_names import possible_names
+from streaming.errors import UsageError
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
+from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
+def _history(settings: Settings, wanted: ListRequest) -> int:
+    """Print what log dirs have of the groups that are named, record by record."""
+    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.terminal.cli.history_report import histories
+    from streaming.terminal.offline.group_history import read_histories
+
+    if wanted.job is not None:
+        raise UsageError("--history reads the log dirs of a coordinator: give --log-dirs; a job does not have it")
+    if not wanted.names:
+        raise UsageError("name the groups whose --history is wanted")
+    log_once()
+    page = read_histories(open_log_dirs(settings.log_dirs), wanted.names, wanted.at)
+    if wanted.form == "json" or page.rows:
+        click.echo(page.encode_readable() if wanted.form == "json" else "\n".join(histories(page.rows)))
+    there = {row.group for row in page.rows}
+    missing = [name for name in wanted.names if not there.intersection(possible_names(name))]
+    return ended([], page.doubts, missing, total=0)
+
+
 @click.command("groups", epilog=EXIT_STATUS)
-@with_groups()
+@with_groups(history=_history)
 def command(source: GroupSource, wanted: ListRequest) -> int:
     """Show what every consumer group has left to read; with names, every partition of these groups.
 
@@ -19,6 +42,8 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     readable here. Or it asks a running job. Records left are those that a consumer with read_committed will get: markers, aborted records
     and those that compaction has removed are not counted. Offsets are what kafka-consumer-groups calls LAG. The verdict is the worst of
     those that `segtail why GROUP` explains.
+
+    With --history it shows instead what the coordinator's log still has of the groups that are named, and since when that is all.
     """
     from streaming.terminal.cli.group_report import assumed, assumed_groups, away_notes, no_groups, partition_tables, read_between
 

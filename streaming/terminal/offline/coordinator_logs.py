@@ -58,7 +58,7 @@ class CoordinatorLogs:
 
     def read(self, log_dirs: Iterable[LogDir], coordinators: Collection[int] | None) -> None:
         """Read them whole. ``coordinators``: which partitions of `__consumer_offsets`; None for all."""
-        for partition in _logs(log_dirs, coordinators):
+        for partition in coordinators_logs(log_dirs, coordinators):
             for left in reversed(range(_TRIES)):
                 try:
                     self.replayed.append(_replay(partition, self.reading))
@@ -85,7 +85,8 @@ class CoordinatorLogs:
         return read
 
 
-def _logs(log_dirs: Iterable[LogDir], coordinators: Collection[int] | None) -> Iterator[Partition]:
+def coordinators_logs(log_dirs: Iterable[LogDir], coordinators: Collection[int] | None) -> Iterator[Partition]:
+    """The logs of coordinators in some log dirs; those of consumer groups only of these partitions, None for all."""
     for log_dir in log_dirs:
         try:
             partitions = list_partitions(log_dir)
@@ -127,7 +128,7 @@ def _read_on(replayed: Replayed, reading: CoordinatorReading) -> int | None:
 def _take(replayed: Replayed, segments: Sequence[Segment], begin: int, reading: CoordinatorReading) -> int:
     """Replay a log from an offset to its end; returns how many bytes were read."""
     read = 0
-    for batches, buffer in _whole_batches(segments, begin):
+    for batches, buffer in whole_batches(segments, begin):
         upto, size = int(batches.last_offset[-1]) + 1, int(batches.size.sum())
         if isinstance(replayed.replay, ShareLog):
             shared = share_records(batches, buffer)
@@ -157,7 +158,7 @@ def _group_of(record: Commit | GroupRecord) -> str:
     return record.group if isinstance(record, Commit) else getattr(record.key, "group", "")
 
 
-def _whole_batches(segments: Sequence[Segment], begin: int) -> Iterator[tuple[Batches, Bytes]]:
+def whole_batches(segments: Sequence[Segment], begin: int) -> Iterator[tuple[Batches, Bytes]]:
     """The batches of a log from an offset on, some at a time, with the buffer that they are in."""
     buffer = window()
     while True:
