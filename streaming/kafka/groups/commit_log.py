@@ -13,13 +13,15 @@ from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, 
 from streaming.kafka.groups.group_states import GroupColumns
 from streaming.kafka.groups.held_commits import Held, HeldCommits, OpenCommits
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
-from streaming.kafka.groups.membership import Membership
+from streaming.kafka.groups.membership import HAS_MEMBERS, NO_RECORD, Membership
 from streaming.kafka.groups.moved_offsets import MovedOffsets, NotedMove
 from streaming.kafka.groups.numbered_names import NumberedNames, named
 from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, OffsetMove
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
+
+_PRESENCES = {NO_RECORD: GroupPresence.NEVER, HAS_MEMBERS: GroupPresence.THERE}
 
 
 class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
@@ -70,11 +72,11 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         group = self._groups.follow(record.group)
         if group < 0:
             return False
-        self._members.committed(record.group, record.record_offset, stamp)
+        emptied = self._members.committed(record.group, record.record_offset, stamp)
         row = self._rows.find_or_add(group, self._topics.number(record.topic), record.partition)
         held = self._held(record)
         if record.producer_id < 0:
-            self._put(row, held, record.record_offset, stamp, *self._members.presence(record.group))
+            self._put(row, held, record.record_offset, stamp, emptied)
         elif self._open.put(record.producer_id, row, held):
             self._groups.hold(group)
         return True
@@ -87,31 +89,43 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         topic_id = self._topic_ids.number(value.topic_id or "")
         return Held(max(value.offset, -1), topic_id, value.commit_timestamp, value.expire_timestamp, record.record_offset)
 
-    def _put(self, row: int, held: Held, effective_offset: int, stamp: int, presence: GroupPresence, epoch: int) -> None:
-        if self._rows.record_offset[row] < 0:
-            self._groups.hold(self._rows.group[row])
+    def _put(self, row: int, held: Held, effective_offset: int, stamp: int, emptied: int) -> None:
+        rows = self._rows
+        if rows.record_offset[row] < 0:
+            self._groups.hold(rows.group[row])
             self._present += 1
-        self._compare(row, held, effective_offset, stamp, presence, epoch)
+            if emptied >= 0:
+                self._moves.committed(row, emptied)
+        elif emptied >= 0 or held.offset < rows.offset[row] or held.topic_id != rows.topic_id[row]:
+            self._compare(row, held, effective_offset, stamp, emptied)
+        elif held.offset > rows.offset[row]:
+            self._step(row, held.offset)
         if held.commit_ms >= 0:
-            self._members.moved(self._groups.names[self._rows.group[row]], self._rows.commit_ms[row], held.commit_ms, stamp)
-        self._rows.put(row, held, effective_offset, stamp)
+            self._members.moved(self._groups.names[rows.group[row]], rows.commit_ms[row], held.commit_ms, stamp)
+        rows.put(row, held, effective_offset, stamp)
 
-    def _compare(self, row: int, held: Held, effective_offset: int, stamp: int, presence: GroupPresence, epoch: int) -> None:
+    def _step(self, row: int, offset: int) -> None:
+        """A reader has gone on to an offset. From what was not understood on, nobody knows how far."""
+        rows = self._rows
+        if rows.offset[row] >= 0:
+            rows.step[row] = max(offset - rows.offset[row], rows.step[row] - (rows.step[row] >> 3))
+
+    def _compare(self, row: int, held: Held, effective_offset: int, stamp: int, emptied: int) -> None:
         """Compare a commit with the one before of its partition, and note it if it is no step of a reader."""
         rows = self._rows
-        before, known = rows.offset[row], rows.record_offset[row] >= 0
-        commits, changes = self._moves.committed(row, epoch) if presence is GroupPresence.LEFT else (0, False)
-        compared = known and before >= 0 and held.offset >= 0
-        if known and self._is_of_another_topic(row, held):
+        before, group = rows.offset[row], self._groups.names[rows.group[row]]
+        commits, changes = self._moves.committed(row, emptied) if emptied >= 0 else (0, False)
+        both = before >= 0 and held.offset >= 0
+        if self._is_of_another_topic(row, held):
             changes |= self._end_moves(row)
             rows.step[row] = 0
-        elif compared and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
-            self._moves.add(self._groups.names[rows.group[row]], row, self._move(row, held, effective_offset, presence, commits))
+        elif both and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
+            self._moves.add(group, row, self._move(row, held, effective_offset, emptied, commits))
             changes = True
-        elif compared and held.offset > before:
-            rows.step[row] = max(held.offset - before, rows.step[row] - (rows.step[row] >> 3))
+        elif held.offset > before:
+            self._step(row, held.offset)
         if changes:
-            self._members.touch(self._groups.names[rows.group[row]], effective_offset, stamp)
+            self._members.touch(group, effective_offset, stamp)
 
     def _is_of_another_topic(self, row: int, held: Held) -> bool:
         one, other = self._rows.topic_id[row], held.topic_id
@@ -121,7 +135,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         rows = self._rows
         return self._moves.end(self._groups.names[rows.group[row]], self._topics.names[rows.topic[row]], rows.partition[row])
 
-    def _move(self, row: int, held: Held, effective_offset: int, presence: GroupPresence, commits: int) -> OffsetMove:
+    def _move(self, row: int, held: Held, effective_offset: int, emptied: int, commits: int) -> OffsetMove:
         rows = self._rows
         return OffsetMove(
             topic=self._topics.names[rows.topic[row]],
@@ -133,7 +147,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             at_ms=held.commit_ms,
             record_offset=held.record_offset,
             effective_offset=effective_offset,
-            presence=presence,
+            presence=GroupPresence.LEFT if emptied >= 0 else _PRESENCES[emptied],
             commits=commits,
             step=rows.step[row],
         )
@@ -157,10 +171,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         ended = self._open.end(marker.producer_id)
         for row, held in ended.items():
             if marker.committed and held.record_offset > self._rows.record_offset[row]:
-                presence, _ = self._members.presence(self._groups.names[self._rows.group[row]])
-                if presence is GroupPresence.LEFT:  # an admin client uses no transaction
-                    presence = GroupPresence.THERE
-                self._put(row, held, marker.record_offset, stamp, presence, -1)
+                emptied = self._members.emptied(self._groups.names[self._rows.group[row]])
+                by_producer = min(emptied, HAS_MEMBERS)  # an admin client uses no transaction
+                self._put(row, held, marker.record_offset, stamp, by_producer)
             elif self._rows.record_offset[row] < 0:
                 self._deleted += 1
             self._groups.let_go(self._rows.group[row])

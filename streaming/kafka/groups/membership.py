@@ -1,6 +1,6 @@
 """The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -11,21 +11,27 @@ from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
 from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupState, GroupType, NewerGroup, classic_summary
 from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
-from streaming.kafka.groups.offset_moves import GroupPresence
 from streaming.kafka.groups.rhythm import Rhythm
 from streaming.kafka.scan.group_records import GroupRecord
+
+NO_RECORD, HAS_MEMBERS = -2, -1
+"""Used instead of the epoch in which the last member of a group left: it has no record of its own; nothing shows that it has no members."""
 
 _DELETED = GroupColumns(type=SIMPLE.type, protocol="", state=SIMPLE.state, members=REMOVED, epoch=-1)
 
 
 @dataclass(slots=True)
 class _StampedGroup:
-    """A group, or that it is deleted; ``record_offset`` of the last record about it."""
+    """A group, or that it is deleted; ``record_offset`` of the last record about it.
+
+    ``emptied``: in which epoch its last member left, `HAS_MEMBERS`, or `NO_RECORD`.
+    """
 
     group: GroupColumns | NewerGroup
     record_offset: int
     version: int
     rhythm: Rhythm = field(default_factory=Rhythm)
+    emptied: int = NO_RECORD
 
     @property
     def deleted(self) -> bool:
@@ -36,12 +42,15 @@ class _StampedGroup:
         """Whether it has records of its own, and not commits alone."""
         return self.group is not SIMPLE and not self.deleted
 
-    @property
-    def left(self) -> bool:
-        """Whether it had members, and has none."""
-        if isinstance(self.group, NewerGroup):
-            return self.group.epoch > 0 and not self.group.members and self.group.understood
-        return self.group.epoch > 0 and self.group.state is GroupState.EMPTY
+    def see_who_is_there(self) -> None:
+        """Note whether it had members and has none: each commit asks for it."""
+        group = self.group
+        if not self.stored:
+            self.emptied = NO_RECORD
+        elif isinstance(group, NewerGroup):
+            self.emptied = HAS_MEMBERS if group.members or not group.understood or group.epoch <= 0 else group.epoch
+        else:
+            self.emptied = group.epoch if group.epoch > 0 and group.state is GroupState.EMPTY else HAS_MEMBERS
 
     def summary(self) -> GroupColumns:
         return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
@@ -55,11 +64,12 @@ class Membership:
         self._groups: dict[str, _StampedGroup] = {}
         self.deleted = 0  # how many were deleted since that was last forgotten
 
-    def committed(self, group: str, record_offset: int, stamp: int) -> None:
-        """A group commits an offset: if nothing else is known of it, it is one without members."""
+    def committed(self, group: str, record_offset: int, stamp: int) -> int:
+        """A group commits an offset: if nothing else is known of it, it is one without members. Returns its `emptied`."""
         stamped = self._groups.get(group)
         if stamped is None or stamped.deleted:
-            self._groups[group] = _StampedGroup(SIMPLE, record_offset, stamp)
+            stamped = self._groups[group] = _StampedGroup(SIMPLE, record_offset, stamp)
+        return stamped.emptied
 
     def moved(self, group: str, before_ms: int, at_ms: int, stamp: int) -> None:
         """A commit of a group counts, and the one of its partition before was at ``before_ms``, -1 for none."""
@@ -67,12 +77,10 @@ class Membership:
         if stamped is not None and stamped.rhythm.committed(before_ms, at_ms):
             stamped.version = stamp
 
-    def presence(self, group: str) -> tuple[GroupPresence, int]:
-        """Who is in a group now, and its epoch if it is empty, else -1."""
+    def emptied(self, group: str) -> int:
+        """In which epoch the last member of a group left, `HAS_MEMBERS`, or `NO_RECORD`."""
         stamped = self._groups.get(group)
-        if stamped is None or not stamped.stored:
-            return GroupPresence.NEVER, -1
-        return (GroupPresence.LEFT, stamped.group.epoch) if stamped.left else (GroupPresence.THERE, -1)
+        return NO_RECORD if stamped is None else stamped.emptied
 
     def summary(self, group: str) -> GroupColumns | None:
         """A group as its records have made it by now, None if it has none."""
@@ -99,6 +107,7 @@ class Membership:
         if record.value is None and key.key_type in DELETING:
             return self._delete(key.group, record.record_offset, stamp)
         apply(group, key, record.value, record.at_ms)
+        self._groups[key.group].see_who_is_there()
         return True
 
     def batch(self, after: int, coordinator: int, moves: MovedOffsets) -> pa.RecordBatch:
@@ -113,7 +122,7 @@ class Membership:
             coordinator=[coordinator] * len(changed),
             effective_offset=[stamped.record_offset for _, stamped, _ in changed],
             interval_ms=[stamped.rhythm.usual_ms for _, stamped, _ in changed],
-            moves=[[asdict(each) for each in moves.of(name)] for name, _, _ in changed],
+            moves=[moves.rows(name) for name, _, _ in changed],
             **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
         )
 
@@ -154,7 +163,8 @@ class Membership:
         if stamped is None or not stamped.stored:
             self._followed.hold(number)
         rhythm = Rhythm() if stamped is None or stamped.deleted else stamped.rhythm
-        self._groups[name] = _StampedGroup(group, record_offset, stamp, rhythm)
+        stamped = self._groups[name] = _StampedGroup(group, record_offset, stamp, rhythm)
+        stamped.see_who_is_there()
         return True
 
     def _delete(self, name: str, record_offset: int, stamp: int) -> bool:

@@ -94,6 +94,10 @@ class MovedOffsets:
         """The moves of a group, in the order of the log."""
         return [each.now for each in self._of.get(group, ())]
 
+    def rows(self, group: str) -> list[dict[str, object]]:
+        """The same as rows of the column ``moves`` of `GROUPS`."""
+        return [{name: getattr(each, name) for name in OffsetMove.__slots__} for each in self.of(group)]
+
     def keep(self, groups: Collection[str], rows: Mapping[int, int]) -> None:
         """Forget all groups but these; rows have got other numbers, or are gone."""
         self._of = {name: moves for name, moves in self._of.items() if name in groups}
