@@ -119,6 +119,14 @@ def test_a_classic_group_is_reported_by_its_last_generation() -> None:
             "topics": ["a", "b"],
             "interval_ms": -1,
             "assigned": ["0-1,7:a"],
+            "raised": 4,
+            "raised_by_metadata": 0,
+            "raised_unfinished": 0,
+            "rebalance_ms": 99,
+            "rebalance_minutes": [0, 1, 2],
+            "rebalances": [4, 99, 0, 1, 0, 2, -1, -1],
+            "rebalance_clients": [],
+            "rebalance_hosts": [],
         }
     ]
     assert log.add(GroupKey("g"), classic()).state() == ("Empty", 0)

@@ -16,17 +16,18 @@ class GroupVerdict(IntEnum):
     BEYOND_END = 5  # the committed offset is beyond the end of the log
     PENDING = 6  # commits wait for an open transaction
     STOPPED = 7  # it has not moved although a record is readable
-    SLOWER = 8  # more is appended than it reads
-    SKEWED = 9  # one partition has most of the lag
-    NO_MEMBERS = 10  # it had members and has none
-    UNKNOWN = 11  # its lag is not known
-    PERHAPS_LOST = 12  # offsets were deleted that may all have been markers
-    NOT_COMMITTED = 13  # it is assigned and was never committed, and its log has records
-    CATCHING_UP = 14  # it reads more than is appended
-    BETWEEN_RUNS = 15  # nobody is there, as usual at this time
-    ONLY_MARKERS = 16  # only markers or aborted records are left
-    NO_OFFSETS = 17  # nothing is committed, and nobody is there who would
-    FINE = 18  # nothing is left, or it goes on
+    REBALANCING = 8  # it rebalances all the time
+    SLOWER = 9  # more is appended than it reads
+    SKEWED = 10  # one partition has most of the lag
+    NO_MEMBERS = 11  # it had members and has none
+    UNKNOWN = 12  # its lag is not known
+    PERHAPS_LOST = 13  # offsets were deleted that may all have been markers
+    NOT_COMMITTED = 14  # it is assigned and was never committed, and its log has records
+    CATCHING_UP = 15  # it reads more than is appended
+    BETWEEN_RUNS = 16  # nobody is there, as usual at this time
+    ONLY_MARKERS = 17  # only markers or aborted records are left
+    NO_OFFSETS = 18  # nothing is committed, and nobody is there who would
+    FINE = 19  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:

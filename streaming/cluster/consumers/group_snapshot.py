@@ -12,6 +12,7 @@ from streaming.cluster.consumers.group_counting import Counters
 from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
+from streaming.cluster.consumers.group_rebalances import GroupRebalances
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.rows_of_groups import RowsOfGroups
@@ -51,6 +52,7 @@ class GroupSnapshot:
     omitted: int
     appended_rate: NDArray[np.float64]
     throwaway: re.Pattern[str] = _NONE
+    rebalances: GroupRebalances = field(default_factory=GroupRebalances)
     _rows_of: RowsOfGroups = field(init=False)
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ PROBLEMS = {
     GroupVerdict.HELD: kinds.GROUP_HELD,
     GroupVerdict.PENDING: kinds.GROUP_PENDING,
     GroupVerdict.STOPPED: kinds.GROUP_STOPPED,
+    GroupVerdict.REBALANCING: kinds.GROUP_REBALANCING,
 }
 """The problem that a verdict is, where an alert reports it."""
 

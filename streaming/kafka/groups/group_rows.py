@@ -78,6 +78,14 @@ GROUPS = pa.schema(
         ("topics", _TEXTS),  # that it subscribes to, where that is stored
         _later("interval_ms"),  # the usual one between two of its commits
         _later("assigned", _TEXTS),  # the partitions of its members, as `assignments.packed`; null: not known
+        _later("raised"),  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
+        _later("raised_by_metadata"),  # how many of these are known to be so, of the records that are there
+        _later("raised_unfinished"),
+        _later("rebalance_ms"),  # when it last rebalanced
+        _later("rebalance_minutes", _LONGS),  # as `RebalanceLog.minutes`, one after the other
+        _later("rebalances", _LONGS),  # its last ones, and whom they name: as `packed_rebalances`
+        _later("rebalance_clients", _TEXTS),
+        _later("rebalance_hosts", _TEXTS),
     ]
 )
 """One row for each group."""
@@ -131,6 +139,14 @@ class GroupFacts:
     topics: tuple[str, ...]
     interval_ms: int = -1
     assigned: tuple[str, ...] = ()
+    raised: int = -1
+    raised_by_metadata: int = -1
+    raised_unfinished: int = -1
+    rebalance_ms: int = -1
+    rebalance_minutes: tuple[int, ...] = ()
+    rebalances: tuple[int, ...] = ()
+    rebalance_clients: tuple[str, ...] = ()
+    rebalance_hosts: tuple[str, ...] = ()
 
     @property
     def removed(self) -> bool:
@@ -153,11 +169,14 @@ class PendingCommit:
     commit_ms: int = -1
 
 
+_LISTS = tuple(field.name for field in GROUPS if pa.types.is_list(field.type))
+
+
 def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
     """The rows of `GROUPS`."""
     found: list[GroupFacts] = []
     for row in groups.to_pylist():
-        values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in ("clients", "hosts", "topics", "assigned")}
+        values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in _LISTS}
         found.append(GroupFacts(**values))
     return found
 
