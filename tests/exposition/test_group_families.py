@@ -87,6 +87,8 @@ def test_what_alerts_need_of_groups_is_on_the_page_whatever_is_left_out(job: Gro
         "segtail_group_endangered_timestamp_seconds",
         "segtail_group_held_since_timestamp_seconds",
         "segtail_group_last_loss_timestamp_seconds",
+        "segtail_group_last_rebalance_timestamp_seconds",  # its agent says nothing of that
+        "segtail_group_rebalance_ratio",
     }
 
 

@@ -9,7 +9,6 @@ from streaming.kafka.formats.consumer_groups import (
     ConsumerGroup,
     ConsumerGroupKey,
     ConsumerGroupMember,
-    ConsumerGroupMemberKey,
     ConsumerGroupRegexKey,
     KeyType,
     RegexTopics,
@@ -130,7 +129,7 @@ def test_generations_that_were_never_assigned_are_unfinished() -> None:
     assert recent(log)[-1].generations == 3
 
 
-def test_what_was_before_the_first_record_that_is_left_is_not_told_apart() -> None:
+def test_what_was_before_the_first_record_that_is_left_is_of_no_other_kind() -> None:
     log = classic(generation(41, "a", "b"))
     assert counts(log) == (41, 0, 0)
     (only,) = recent(log)
@@ -232,6 +231,17 @@ def test_half_an_hour_is_kept_by_the_minute() -> None:
     minutes = list(zip(row["rebalance_minutes"][0::3], row["rebalance_minutes"][1::3], row["rebalance_minutes"][2::3], strict=True))
     assert minutes == [(minute, 2, 2) for minute in range(20, 50)]
     assert len(recent(log)) == MOST_RECENT
+
+
+def test_a_group_had_as_many_members_as_there_were_before_one_left() -> None:
+    log = classic(generation(1, "a", "b", at_ms=0), generation(2, "a", at_ms=5 * MINUTE), generation(3, at_ms=6 * MINUTE))
+    assert log.rows()[0]["rebalance_minutes"] == [0, 1, 2, 5, 1, 2, 6, 1, 1]
+
+
+def test_what_was_a_day_before_the_last_one_is_forgotten() -> None:
+    day = 24 * 60 * MINUTE
+    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 0), (2, MINUTE), (3, day + MINUTE))))
+    assert [each.raised for each in recent(log)] == [2, 3]
 
 
 def test_a_clock_that_was_set_back_loses_nothing() -> None:

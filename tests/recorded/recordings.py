@@ -27,6 +27,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "groups": BOTH,
     "metadata": NEWEST,
     "min_isr": NEWEST,
+    "rebalances": BOTH,
     "replicated": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,

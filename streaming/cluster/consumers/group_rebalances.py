@@ -88,6 +88,11 @@ class _Counted:
     metadata: int
     unfinished: int
 
+    def is_as(self, facts: GroupFacts) -> bool:
+        """Whether nothing that is shown has changed."""
+        known = self.facts
+        return (self.raised, known.rebalance_ms, known.type) == (facts.raised, facts.rebalance_ms, facts.type)
+
     @property
     def counts(self) -> tuple[int, ...]:
         """In the order of `COUNTED`."""
@@ -105,10 +110,12 @@ class RebalanceMemory:
 
     def update(self, groups: Mapping[str, GroupFacts]) -> GroupRebalances:
         """The groups as they are now; the same mapping holds the same groups."""
-        if groups is not self._groups:
-            counted = ((name, _count(self._counted.get(name), facts)) for name, facts in groups.items())
-            self._counted = {name: each for name, each in counted if each is not None}
-            self._groups, self._found = groups, self._columns()
+        if groups is self._groups:
+            return self._found
+        before, counted = self._counted, ((name, _count(self._counted.get(name), facts)) for name, facts in groups.items())
+        self._groups, self._counted = groups, {name: each for name, each in counted if each is not None}
+        same = len(before) == len(self._counted) and all(before.get(name) is each for name, each in self._counted.items())
+        self._found = self._found if same else self._columns()
         return self._found
 
     def _columns(self) -> GroupRebalances:
@@ -137,6 +144,9 @@ def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
         return before  # its last records are not understood, or not replicated
     if before is not None and _is_older(facts, before.facts):
         return before  # another replica, which is not that far yet
+    if before is not None and before.is_as(facts):
+        before.facts = facts
+        return before
     if before is None or facts.raised < before.raised:
         return _Counted(facts, facts.raised, facts.raised_by_metadata, max(facts.raised_unfinished, 0))
     since = [

@@ -13,6 +13,7 @@ between them that was removed: a difference of their generations is what happene
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from sys import intern
 
 from streaming.common.short_names import short_name
 from streaming.kafka.formats.group_metadata import GroupMetadata
@@ -21,6 +22,7 @@ from streaming.kafka.groups.rebalances import (
     MINUTE_MS,
     MOST_CHANGED,
     MOST_RECENT,
+    RECENT_MS,
     STORM_MINUTES,
     MemberName,
     Rebalance,
@@ -101,7 +103,7 @@ class RebalanceLog:
 
     def generation(self, group: GroupMetadata, at_ms: int) -> None:
         """A record of a classic group; ``at_ms``: when it was written. A generation is as old as its state, where that is stored."""
-        before, self._members = self._members, _members_of(group)
+        before, self._members = self._members, _members_of(group, self._members or {})
         raised, count = group.generation % GENERATIONS, len(group.members)
         by = self._difference(raised)
         if not by:
@@ -206,19 +208,22 @@ class RebalanceLog:
     def _note(self, rebalance: Rebalance) -> None:
         if self.recent is None:
             self.recent = deque(maxlen=MOST_RECENT)
+        while self.recent and rebalance.at_ms - self.recent[0].at_ms > RECENT_MS:
+            self.recent.popleft()
         self.recent.append(rebalance)
 
 
-def _members_of(group: GroupMetadata) -> dict[str, tuple[str, MemberName]] | None:
+def _members_of(group: GroupMetadata, before: Mapping[str, tuple[str, MemberName]]) -> dict[str, tuple[str, MemberName]] | None:
+    """By instance id, else by member id; those that were there before are the same values, so that many generations take little memory."""
     if len(group.members) > MOST_COMPARED:
         return None
-    return {
-        short_name(each.group_instance_id or each.member_id): (
-            short_name(each.member_id),
-            MemberName(short_name(each.client_id), short_name(each.client_host)),
-        )
-        for each in group.members
-    }
+    found = {}
+    for each in group.members:
+        identity, member_id = short_name(each.group_instance_id or each.member_id), short_name(each.member_id)
+        known = before.get(identity)
+        name = MemberName(intern(short_name(each.client_id)), intern(short_name(each.client_host)))
+        found[identity] = known if known is not None and known == (member_id, name) else (member_id, name)
+    return found
 
 
 def _compared(

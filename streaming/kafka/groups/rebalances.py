@@ -20,6 +20,9 @@ COUNTED = (RebalanceKind.MEMBERS, RebalanceKind.METADATA, RebalanceKind.UNFINISH
 MOST_RECENT = 20
 """So many of a group's last rebalances are kept."""
 
+RECENT_MS = 24 * 3_600_000
+"""None is kept that was longer before the last one."""
+
 MOST_CHANGED = 4
 """So many of those that joined, and of those that left, are named of each."""
 
