@@ -213,6 +213,14 @@ def test_a_group_at_rest_has_no_ratio_and_says_when_it_last_rebalanced() -> None
     assert (detail.summary.rebalances_lately, detail.summary.verdict) == (0, "fine")
 
 
+def test_when_one_was_that_is_dated_ahead_is_not_known() -> None:
+    job = job_of(storming(9) | {"rebalance_ms": NOW_MS + 120_000})
+    assert "group_last_rebalance_timestamp_seconds{g}" not in job.page()
+    detail = job.detail()
+    assert detail is not None
+    assert (detail.summary.last_rebalance_ms, detail.summary.verdict) == (-1, "rebalancing")
+
+
 def test_what_a_coordinator_dates_far_ahead_is_none_of_now() -> None:
     at = NOW_MS // MINUTE_MS
     ahead, next_minute = (replace(group(5), rebalance_minutes=(at + minutes, 9, 1)) for minutes in (2, 1))

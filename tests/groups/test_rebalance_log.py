@@ -249,6 +249,11 @@ def test_a_clock_that_was_set_back_loses_nothing() -> None:
     assert log.rows()[0]["rebalance_minutes"] == [9, 3, 1]
 
 
+def test_a_clock_that_was_far_ahead_hides_nothing_that_follows() -> None:
+    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 5 * MINUTE), (2, 2**60), (3, 6 * MINUTE), (4, 6 * MINUTE))))
+    assert log.rows()[0]["rebalance_minutes"] == [6, 2, 1]
+
+
 def test_names_and_members_are_bounded() -> None:
     many = [f"{number:05}" for number in range(MOST_COMPARED)]
     log = classic(generation(1, *many), generation(2, *many, "one more"), generation(3), generation(4, "x" * 5000))

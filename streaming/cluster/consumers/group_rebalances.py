@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from streaming.cluster.consumers.commit_times import AHEAD_MS
+from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.family import TEXT, labels
 from streaming.common.arrays import Flags, Longs
@@ -18,8 +20,7 @@ from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
 from streaming.kafka.groups.rebalances import COUNTED, MINUTE_MS, STORM_MINUTES, RebalanceKind, unpacked_rebalances
 
-_AHEAD_MINUTES = 1
-"""A coordinator's clock may be ahead of ours by so much."""
+_AHEAD_MINUTES = AHEAD_MS // MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,6 +37,10 @@ class GroupRebalances:
     last_ms: Longs = field(default_factory=lambda: np.empty(0, np.int64))
     shown: Longs = field(default_factory=lambda: np.empty(0, np.int64))
     labels: pa.LargeStringArray = field(default_factory=lambda: pa.array([], TEXT))
+
+    def last_by(self, now_ms: int) -> Longs:
+        """``last_ms`` as of a time: one that is dated ahead of it was at a time that is not known."""
+        return np.where(self.last_ms > now_ms + AHEAD_MS, ABSENT, self.last_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +73,7 @@ def lately(facts: GroupFacts, now_ms: int) -> Lately | None:
         generations=sum(count for _, count, _ in some),
         members=max(facts.members, *(members for _, _, members in some)),
         first_ms=some[0][0] * MINUTE_MS,
-        last_ms=facts.rebalance_ms,
+        last_ms=facts.rebalance_ms if facts.rebalance_ms <= now_ms + AHEAD_MS else some[-1][0] * MINUTE_MS,
     )
 
 

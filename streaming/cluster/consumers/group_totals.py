@@ -130,7 +130,7 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
 def _rebalances(snapshot: GroupSnapshot, names: list[str]) -> dict[str, Longs]:
     """When groups last rebalanced, and how often of late."""
     found, of_late = snapshot.rebalances, all_lately(snapshot.rebalances, snapshot.groups, snapshot.at_ms)
-    last_ms = dict(zip(found.names, found.last_ms.tolist(), strict=True))
+    last_ms = dict(zip(found.names, found.last_by(snapshot.at_ms).tolist(), strict=True))
     counts = dict.fromkeys(found.names, 0) | {name: each.generations for name, each in of_late.items()}
     return {
         "last_rebalance_ms": np.array([last_ms.get(name, ABSENT) for name in names], np.int64),

@@ -1,7 +1,7 @@
 """Which groups rebalance all the time: more often than a deployment makes them, and still.
 
 A member that is replaced makes two generations, one when it leaves and one when it comes; with a cooperative assignor three, for members
-give back what it is to get, and join once more. So a deployment is at most `STORM_RATIO` generations for each member, whatever their number.
+give back what it is to get, and join once more. So a deployment of any size has at most `STORM_RATIO` generations for each member.
 """
 
 from collections.abc import Mapping

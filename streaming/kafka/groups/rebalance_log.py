@@ -198,6 +198,8 @@ class RebalanceLog:
 
     def _count_minute(self, at_ms: int, by: int, members: int) -> None:
         minute = at_ms // MINUTE_MS
+        if self.minutes and self.minutes[-1][0] - minute > STORM_MINUTES:  # a clock was far ahead: what it has dated shows nothing
+            self.minutes = [each for each in self.minutes if each[0] <= minute]
         if self.minutes and self.minutes[-1][0] >= minute:
             last = self.minutes[-1]
             last[1], last[2] = last[1] + by, max(last[2], members)
