@@ -142,7 +142,7 @@ def test_a_static_member_that_comes_back_makes_no_generation() -> None:
     assert counts(log) == (2, 0, 0)
     assert changes(log)[1:] == [("rejoined", 1, ["c-b"], []), ("members", 2, [], ["c-a"])]
     (row,) = log.rows()
-    assert row["rebalance_minutes"] == [0, 2, 2]
+    assert row["rebalance_minutes"] == [0, 1, 2]
 
 
 def test_a_group_that_was_made_anew_counts_anew() -> None:
@@ -168,7 +168,7 @@ def test_epochs_of_a_newer_group_that_only_metadata_raised_are_apart() -> None:
         ("metadata", 4, [], []),
         ("members", 5, [], ["c-a"]),
     ]
-    assert log.rows()[0]["rebalance_minutes"] == [0, 3, 2], "metadata is no restlessness"
+    assert log.rows()[0]["rebalance_minutes"] == [0, 2, 2], "metadata is no restlessness"
 
 
 def test_before_kafka_4_1_no_hash_shows_that_metadata_has_changed() -> None:
@@ -235,7 +235,18 @@ def test_half_an_hour_is_kept_by_the_minute() -> None:
 
 def test_a_group_had_as_many_members_as_there_were_before_one_left() -> None:
     log = classic(generation(1, "a", "b", at_ms=0), generation(2, "a", at_ms=5 * MINUTE), generation(3, at_ms=6 * MINUTE))
-    assert log.rows()[0]["rebalance_minutes"] == [0, 1, 2, 5, 1, 2, 6, 1, 1]
+    assert log.rows()[0]["rebalance_minutes"] == [5, 1, 2], "nobody was interrupted by the first and the last one"
+
+
+def test_a_group_that_is_started_after_a_pause_interrupts_nobody() -> None:
+    runs = [
+        (number, *there, at) for number, there, at in zip(range(1, 7), (["a"], [], ["a"], [], ["a"], []), range(0, 60, 10), strict=True)
+    ]
+    log = classic(*(generation(number, *there, at_ms=at * MINUTE) for number, *there, at in runs))
+    assert log.rows()[0]["rebalance_minutes"] == [], "a job that runs every twenty minutes"
+    crashes = [(number, *(["a"] if number % 2 else []), number * MINUTE // 2) for number in range(1, 7)]
+    log = classic(*(generation(number, *there, at_ms=at) for number, *there, at in crashes))
+    assert log.rows()[0]["rebalance_minutes"] == [1, 2, 1, 2, 2, 1], "one that is back within a minute has crashed; it may stay away now"
 
 
 def test_what_was_a_day_before_the_last_one_is_forgotten() -> None:
@@ -245,7 +256,7 @@ def test_what_was_a_day_before_the_last_one_is_forgotten() -> None:
 
 
 def test_a_clock_that_was_set_back_loses_nothing() -> None:
-    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 9 * MINUTE), (2, 2 * MINUTE), (3, 9 * MINUTE + 1))))
+    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 0), (2, 9 * MINUTE), (3, 2 * MINUTE), (4, 9 * MINUTE + 1))))
     assert log.rows()[0]["rebalance_minutes"] == [9, 3, 1]
 
 

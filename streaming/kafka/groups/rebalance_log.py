@@ -32,6 +32,9 @@ from streaming.kafka.groups.rebalances import (
 MOST_COMPARED = 1000
 """Of a group with more members nobody knows who joined and left."""
 
+PAUSE_MS = 60_000
+"""A group that had no member for longer was stopped, and started again. One that crashes is back sooner."""
+
 _FAR = GENERATIONS // 2
 
 _FIRST_EPOCH = 2
@@ -81,10 +84,11 @@ class RebalanceLog:
 
     ``raised``: its generation or epoch without a sign, -1 while none is known. ``metadata``, ``unfinished``: how many of them are known to
     be of that kind. ``last_ms``: when the last one was raised, -1 not known. ``recent``: the last ones. ``minutes``: of each minute of
-    half an hour with some that members made: its number since 1970, how many, and the most members of the group then.
+    half an hour with some by which members have interrupted each other: its number since 1970, how many, and the most members of the group
+    then.
     """
 
-    __slots__ = ("_count", "_gap", "_members", "_stored", "last_ms", "metadata", "minutes", "raised", "recent", "unfinished")
+    __slots__ = ("_count", "_ended", "_gap", "_members", "_stored", "last_ms", "metadata", "minutes", "raised", "recent", "unfinished")
 
     def __init__(self) -> None:
         self.raised = self.last_ms = -1
@@ -93,6 +97,7 @@ class RebalanceLog:
         self.minutes: list[list[int]] = []
         self._members: dict[str, tuple[str, MemberName]] | None = None  # of a classic group, by instance id, else by member id
         self._count = 0
+        self._ended: tuple[int, int, int] | None = None  # when its last members left, with how many generations, and how many there were
         self._gap = False
         self._stored: tuple[int, int] = (0, -1)  # of a newer group: what its last record has besides its epoch
 
@@ -179,7 +184,7 @@ class RebalanceLog:
         if kind is RebalanceKind.METADATA:
             self.metadata += by
         else:
-            self._count_minute(at_ms, by, max(members, self._count))
+            self._count_lately(at_ms, by, members)
         self._count = members
         self._note(
             Rebalance(
@@ -195,6 +200,17 @@ class RebalanceLog:
                 left_names=tuple((left or {}).values())[:MOST_CHANGED],
             )
         )
+
+    def _count_lately(self, at_ms: int, by: int, members: int) -> None:
+        """Nobody is interrupted when a group begins, or ends, or is started again after a pause, as a job that runs now and then is."""
+        ended, self._ended = self._ended, None
+        if not members:
+            self._ended = (at_ms, by, self._count) if self._count or ended is None else (ended[0], ended[1] + by, ended[2])
+        elif self._count:
+            self._count_minute(at_ms, by, max(members, self._count))
+        elif ended is not None and at_ms - ended[0] <= PAUSE_MS:
+            self._count_minute(*ended)
+            self._count_minute(at_ms, by, members)
 
     def _count_minute(self, at_ms: int, by: int, members: int) -> None:
         minute = at_ms // MINUTE_MS
