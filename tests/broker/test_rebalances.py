@@ -19,8 +19,8 @@ from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import lab
 from tests.broker.moving_jobs import WITHOUT_SPARK
-from tests.broker.rebalance_comparing import agree
-from tests.broker.rebalancing import COOPERATIVE, EAGER, NEWER, Members, described_epoch, members
+from tests.broker.rebalance_comparing import ELECTION, agree
+from tests.broker.rebalancing import COOPERATIVE, EAGER, NEWER, Members, Step, described_epoch, members
 from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.limits import SECONDS
@@ -132,7 +132,9 @@ def test_rebalances_are_those_that_members_made_over_elections_and_restarts(kafk
             lead = coordinator(kafka, "eager")
             kafka.kill(lead)
             kafka.until(lambda: coordinator(kafka, "eager") not in (lead, -1), "another broker coordinates the group")
-            groups["eager"].rest()
+            for each in groups.values():
+                each.rest()
+                each.steps.append(Step(ELECTION, (), each.generation()))
             watched.agree(job)
         groups["newer"].leave("c")  # while nobody looks
         with watched.job() as job:

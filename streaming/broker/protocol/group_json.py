@@ -38,8 +38,8 @@ class GroupSummary(PublicMessage):
     committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``isolation``: as in `GroupPartition`.
     ``interval_ms``: its usual interval between two commits. ``use``: a word of `streaming.broker.protocol.group_use.GroupUse`.
     ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`. ``epoch``: of a classic group its
-    generation. ``last_rebalance_ms``: when it last rebalanced; ``rebalances_lately``: how often within half an hour, without those that
-    only metadata made, -1 if that is not known.
+    generation. ``last_rebalance_ms``: when it last rebalanced; ``rebalances_lately``: how often members have interrupted each
+    other by that within half an hour, -1 if that is not known.
     """
 
     group: str

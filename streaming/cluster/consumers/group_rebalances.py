@@ -45,7 +45,7 @@ class GroupRebalances:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lately:
-    """What members have made a group rebalance within the last half an hour.
+    """How members have interrupted each other by rebalances within the last half an hour.
 
     ``generations``: how many. ``members``: the most that it had in that time. ``first_ms``: when the first of them was, to the minute;
     ``last_ms``: when it last rebalanced for whatever reason. Unix milliseconds.

@@ -201,7 +201,7 @@ GROUPS = Listing(
         Field(
             name="rebalances_lately",
             unit=Unit.COUNT,
-            meaning="how often within half an hour, without those that only partitions and topics made that came or went",
+            meaning="how often members have interrupted each other by that within half an hour, see [groups.md](groups.md#rebalances)",
             sort=DESCENDING,
         ),
         Field(
