@@ -9,12 +9,14 @@ from streaming.kafka.formats.consumer_groups import (
     ConsumerGroup,
     ConsumerGroupKey,
     ConsumerGroupMember,
+    ConsumerGroupMemberKey,
     ConsumerGroupRegexKey,
     KeyType,
     RegexTopics,
 )
 from streaming.kafka.formats.consumer_offsets import GroupKey
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
+from streaming.kafka.formats.share_groups import ShareGroup, ShareGroupMember
 from streaming.kafka.formats.streams_groups import StreamsGroup, Topology
 from streaming.kafka.groups.group_rows import GROUPS, group_facts
 from streaming.kafka.groups.rebalance_log import MOST_COMPARED
@@ -205,6 +207,13 @@ def test_what_compaction_has_left_of_a_newer_group_does_not_say_who_joined() -> 
     assert counts(log) == (40, 0, 0)
     assert recent(log)[0].joined == -1
     assert counts(log.leaves("c").epoch(41, 8)) == (41, 0, 0), "one left whose description is gone"
+
+
+def test_partitions_that_are_ready_for_a_share_group_are_metadata_whose_hash_stays() -> None:
+    log = Log().add(ConsumerGroupMemberKey(KeyType.SHARE_GROUP_MEMBER_METADATA, "g", "m"), ShareGroupMember(None, "c", "/h", ("t",)))
+    for epoch in (2, 3):
+        log.add(ConsumerGroupKey(KeyType.SHARE_GROUP_METADATA, "g"), ShareGroup(epoch, 7))
+    assert counts(log) == (3, 1, 0)
 
 
 def test_a_topology_is_no_metadata() -> None:

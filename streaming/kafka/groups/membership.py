@@ -125,7 +125,9 @@ class Membership:
             rebalances.returned(name, record.at_ms, count)
         changes.returned.clear()
         if own and group.understood:
-            rebalances.epoch(group.epoch, group.metadata_hash, group.validated_epoch, record.at_ms, count, changes)
+            # an epoch of a share group is also raised when new partitions are ready, which changes no hash
+            metadata_hash = 0 if group.type is GroupType.SHARE else group.metadata_hash
+            rebalances.epoch(group.epoch, metadata_hash, group.validated_epoch, record.at_ms, count, changes)
         elif own:
             changes.subscribed = True
 

@@ -132,7 +132,7 @@ class RebalanceLog:
         """A newer group's own record.
 
         Args:
-            metadata_hash: of its topics, 0 where it stores none (before Kafka 4.1).
+            metadata_hash: of its topics, 0 where none shows what metadata has raised (before Kafka 4.1).
             topology: of a streams group the epoch of the topology that is validated, -1 of others.
             members: how many there are.
             changes: what members have done since the record before. They are taken over.
