@@ -15,7 +15,7 @@ def storm_text(of_late: Lately, rebalances: Sequence[GroupRebalance], now_ms: in
     """What is said of a group that rebalances all the time. ``rebalances``: its last ones, the newest first."""
     lasted_ms = max(of_late.last_ms - of_late.first_ms, MINUTE_MS)
     often = f"it has rebalanced {format_count(of_late.generations, 'time')} within {format_duration(lasted_ms / 1000)}"
-    members = f"with {format_count(of_late.members, 'member')} at most" if of_late.members else "without a member that stayed"
+    members = f"with {format_count(of_late.members, 'member')} at most"
     last = f"last {_age(of_late.last_ms, now_ms)}"
     return f"{often}, {members}, {last}{_restless([each for each in rebalances if now_ms - each.at_ms < STORM_MINUTES * MINUTE_MS])}"
 
