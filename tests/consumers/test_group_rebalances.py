@@ -38,7 +38,7 @@ def group(raised: int, metadata: int = 0, unfinished: int = 0, *, offset: int = 
         raised_by_metadata=metadata,
         raised_unfinished=unfinished,
         rebalance_ms=NOW_MS,
-        rebalances=tuple(numbers),
+        rebalances=numbers,
         rebalance_clients=tuple(clients),
         rebalance_hosts=tuple(hosts),
     )

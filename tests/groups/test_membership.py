@@ -1,5 +1,6 @@
 """Groups and their states, as the records about them say."""
 
+import struct
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ def test_a_classic_group_is_reported_by_its_last_generation() -> None:
             "raised_unfinished": 0,
             "rebalance_ms": 99,
             "rebalance_minutes": [],
-            "rebalances": [4, 99, 0, 1, 0, 2, -1, -1],
+            "rebalances": struct.pack("<8q", 4, 99, 0, 1, 0, 2, -1, -1),
             "rebalance_clients": [],
             "rebalance_hosts": [],
         }

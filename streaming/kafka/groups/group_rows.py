@@ -3,10 +3,14 @@
 Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _TEXT, _INT, _LONG, _TEXTS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
 _LONGS = pa.list_(_LONG)
@@ -83,7 +87,7 @@ GROUPS = pa.schema(
         _later("raised_unfinished"),
         _later("rebalance_ms"),  # when it last rebalanced
         _later("rebalance_minutes", _LONGS),  # as `RebalanceLog.minutes`, one after the other
-        _later("rebalances", _LONGS),  # its last ones, and whom they name: as `packed_rebalances`
+        _later("rebalances", pa.binary()),  # its last ones, and whom they name: as `packed_rebalances`
         _later("rebalance_clients", _TEXTS),
         _later("rebalance_hosts", _TEXTS),
     ]
@@ -144,7 +148,7 @@ class GroupFacts:
     raised_unfinished: int = -1
     rebalance_ms: int = -1
     rebalance_minutes: tuple[int, ...] = ()
-    rebalances: tuple[int, ...] = ()
+    rebalances: bytes = b""
     rebalance_clients: tuple[str, ...] = ()
     rebalance_hosts: tuple[str, ...] = ()
 
@@ -169,15 +173,21 @@ class PendingCommit:
     commit_ms: int = -1
 
 
-_LISTS = tuple(field.name for field in GROUPS if pa.types.is_list(field.type))
-
-
 def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
     """The rows of `GROUPS`."""
-    found: list[GroupFacts] = []
-    for row in groups.to_pylist():
-        values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in _LISTS}
-        found.append(GroupFacts(**values))
+    columns = [_values(groups[name]) for name in GROUPS.names]
+    return [GroupFacts(**dict(zip(GROUPS.names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.Array) -> Sequence[Any]:
+    """The values of a column; of lists tuples, of a list or bytes that are not known empty ones."""
+    if pa.types.is_list(column.type):
+        values, ends = (
+            column.flatten().to_pylist(),
+            np.cumsum(pc.fill_null(column.value_lengths(), 0).to_numpy(zero_copy_only=False)).tolist(),
+        )
+        return [tuple(values[begin:end]) for begin, end in pairwise([0, *ends])]
+    found: list[Any] = (pc.fill_null(column, b"") if pa.types.is_binary(column.type) else column).to_pylist()
     return found
 
 

@@ -238,9 +238,10 @@ def _members_of(group: GroupMetadata, before: Mapping[str, tuple[str, MemberName
     found = {}
     for each in group.members:
         identity, member_id = short_name(each.group_instance_id or each.member_id), short_name(each.member_id)
-        known = before.get(identity)
-        name = MemberName(intern(short_name(each.client_id)), intern(short_name(each.client_host)))
-        found[identity] = known if known is not None and known == (member_id, name) else (member_id, name)
+        client, host, known = short_name(each.client_id), short_name(each.client_host), before.get(identity)
+        if known is None or (known[0], known[1].client, known[1].host) != (member_id, client, host):
+            known = member_id, MemberName(intern(client), intern(host))
+        found[identity] = known
     return found
 
 

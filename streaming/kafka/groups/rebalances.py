@@ -1,6 +1,7 @@
 """Rebalances of a group as values, and as the columns in which they go from an agent to the job: `GROUPS` in `group_rows`."""
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,7 +37,7 @@ GENERATIONS = 1 << 32
 
 _NOT_KNOWN = -1
 _KINDS = tuple(RebalanceKind)
-_NUMBERS = 8  # of a rebalance in its column
+_ENTRY = struct.Struct("<8q")  # of a rebalance in its column
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +69,25 @@ class Rebalance:
     left_names: tuple[MemberName, ...] = ()
 
 
-def packed_rebalances(rebalances: Sequence[Rebalance]) -> tuple[list[int], list[str], list[str]]:
-    """Their numbers, and the client ids and the hosts of those that are named, in their order."""
-    numbers: list[int] = []
+def packed_rebalances(rebalances: Iterable[Rebalance]) -> tuple[bytes, list[str], list[str]]:
+    """Their numbers, which nobody reads before somebody looks at the group, and the client ids and hosts of those that are named."""
+    numbers: list[bytes] = []
     names: list[MemberName] = []
     for each in rebalances:
-        kind = _KINDS.index(each.kind)
-        numbers += (each.raised, each.at_ms, kind, each.generations, each.unfinished, each.members, each.joined, each.left)
+        counts = each.generations, each.unfinished, each.members, each.joined, each.left
+        numbers.append(_ENTRY.pack(each.raised, each.at_ms, _KINDS.index(each.kind), *counts))
         names += (*each.joined_names, *each.left_names)
-    return numbers, [each.client for each in names], [each.host for each in names]
+    return b"".join(numbers), [each.client for each in names], [each.host for each in names]
 
 
-def unpacked_rebalances(numbers: Sequence[int], clients: Sequence[str], hosts: Sequence[str]) -> tuple[Rebalance, ...]:
+def unpacked_rebalances(numbers: bytes, clients: Sequence[str], hosts: Sequence[str]) -> tuple[Rebalance, ...]:
     """The rebalances of these columns; those of a kind that is not known here, and what is behind, are left out."""
     return tuple(_unpacked(numbers, [MemberName(*each) for each in zip(clients, hosts, strict=False)]))
 
 
-def _unpacked(numbers: Sequence[int], names: Sequence[MemberName]) -> Iterator[Rebalance]:
-    for first in range(0, len(numbers) - _NUMBERS + 1, _NUMBERS):
-        raised, at_ms, kind, generations, unfinished, members, joined, left = numbers[first : first + _NUMBERS]
+def _unpacked(numbers: bytes, names: Sequence[MemberName]) -> Iterator[Rebalance]:
+    whole = len(numbers) - len(numbers) % _ENTRY.size
+    for raised, at_ms, kind, generations, unfinished, members, joined, left in _ENTRY.iter_unpack(numbers[:whole]):
         if not 0 <= kind < len(_KINDS):
             return
         come, gone = (min(max(count, 0), MOST_CHANGED) for count in (joined, left))
