@@ -13,6 +13,7 @@ from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_past import AppendedNext
+from streaming.cluster.consumers.group_rebalances import RebalanceMemory
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
@@ -63,6 +64,18 @@ def _moved(row: int, of: GroupPartition, moved: MovedOffset) -> FoundMove:
         presence=GroupPresence.LEFT if kind is MoveKind.ADMIN else GroupPresence.THERE,
     )
     return FoundMove(row=row, move=move, kind=kind, amount=Amount(records=max(moved.records, 0), offsets=moved.offsets))
+
+
+def storming(now_ms: int, generations: int, members: int = 2, ago_ms: int = 0) -> dict[str, object]:
+    """What a coordinator knows of a group that has rebalanced so often within a minute."""
+    at_ms = now_ms - ago_ms
+    return {
+        "raised": 100,
+        "raised_by_metadata": 0,
+        "raised_unfinished": 0,
+        "rebalance_ms": at_ms,
+        "rebalance_minutes": (at_ms // 60_000, generations, members),
+    }
 
 
 def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
@@ -134,6 +147,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
     by_log = {(of.topic, of.partition): of for of in parts}
     group_logs = _logs(logs, by_log, np.array([logs.index((of.topic, of.partition)) for of in parts], np.int64))
     sums = pair_sums(commits, found)
+    facts = {each.name: GroupFacts(group=each.name, **FACTS | each.facts) for each in groups if each.facts is not None}  # type: ignore[arg-type]
     return GroupSnapshot(
         at_ms=now_ms,
         moved=Moved(shown=tuple(moved)),
@@ -160,7 +174,8 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         coordinators=(),
         labels=LabelMaker(EVERYTHING).of(commits, group_logs, sums),
         counters=Counters(**{name: np.zeros(len(pairs), np.int64) for name in Counters.__slots__}),
-        groups={each.name: GroupFacts(group=each.name, **FACTS | each.facts) for each in groups if each.facts is not None},  # type: ignore[arg-type]
+        groups=facts,
+        rebalances=RebalanceMemory(EVERYTHING).update(facts),
         pending=tuple(_pending(groups)),
         uncommitted=_uncommitted(groups),
         unread={},

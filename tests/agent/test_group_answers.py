@@ -64,13 +64,17 @@ def test_names_of_groups_do_not_leave_the_host_if_they_may_not(tmp_path: Path) -
 
 def test_clients_and_hosts_of_a_group_do_not_leave_the_host_either(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), OFFSETS)
-    log.append(Batch(records=(classic_group_record("secret", 4, "orders", [SimulatedMember("m1", "client-1", (0,))], NOW),)))
+    members = [SimulatedMember("m1", "client-1", (0,)), SimulatedMember("m2", "client-2", (1,))]
+    for generation, there in ((4, members[:1]), (5, members), (6, members[:1])):
+        log.append(Batch(records=(classic_group_record("secret", generation, "orders", there, NOW + generation),)))
     agent = Agent(log.directory.parent, journal=tmp_path / "journal", redact=lambda name: redacted(name, CLUSTER_ID))
     Reader(agent).begin()
     agent.follow_groups()
     (row,) = asked(agent).changes[0].groups.to_pylist()
     assert (row["clients"], row["hosts"]) == ([redacted("client-1", CLUSTER_ID)], [redacted("/127.0.0.1", CLUSTER_ID)])
     assert (row["type"], row["members"]) == ("Classic", 1)
+    assert row["rebalance_clients"] == 2 * [redacted("client-2", CLUSTER_ID)], "who has joined, and left"
+    assert row["rebalance_hosts"] == 2 * [redacted("/127.0.0.1", CLUSTER_ID)]
     agent.close()
 
 

@@ -41,6 +41,7 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.GROUP_PENDING: ("group", "topic", "waits"),
     kinds.GROUPS_ABANDONED: (),
     kinds.GROUP_STOPPED: ("group", "topic"),
+    kinds.GROUP_REBALANCING: ("group",),
     kinds.STALLED: ("topic",),
     kinds.RETENTION_OVERDUE: ("broker", "topic"),
     kinds.RETENTION_BLOCKED: ("broker", "topic", "reason"),

@@ -140,7 +140,20 @@ class _Groups:
 
     def _members(self) -> dict[str, Any]:
         interval = {"interval_ms": 1000 * self.random.choice((-1, MINUTE, 2 * MINUTE, HOUR, DAY))}
-        return interval | ({"members": 0, "state": "Empty"} if self.chance(0.4) else {"members": self.random.choice((2, -2))})
+        return (
+            interval
+            | self._rebalances()
+            | ({"members": 0, "state": "Empty"} if self.chance(0.4) else {"members": self.random.choice((2, -2))})
+        )
+
+    def _rebalances(self) -> dict[str, Any]:
+        """Some rebalance much, and some have done so."""
+        if self.chance(0.5):
+            return {}
+        ago, count = self.random.choice((0, 599, 600, 20 * MINUTE)), self.random.choice((1, 3, 6, 7, 20))
+        last_ms = 1000 * (NOW - ago)
+        minutes = [last_ms // 60_000, count, self.random.choice((1, 2))]
+        return {"raised": 40, "raised_by_metadata": 3, "raised_unfinished": 0, "rebalance_ms": last_ms, "rebalance_minutes": minutes}
 
     def _moves(self) -> list[dict[str, Any]]:
         """Of one partition: by hand, by programs, by members; some of just now, or of days ago, and some are taken back."""

@@ -18,6 +18,7 @@ from tests.broker.install import BROKER_VERSION, KAFKA_VERSION, compiled, java_c
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.broker.lab import Lab, lab
+from tests.broker.rebalancing import described_epoch
 from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.limits import SECONDS
@@ -128,3 +129,9 @@ def test_a_streams_group_is_what_its_coordinator_and_kafkas_tool_say(kafka: Kafk
         assert sorted(lag for _, lag in left(kafka).values()) == [5, 6, 7]
         streams.do("close")
         agree(kafka, clients, "Empty", 0)
+        found = shown(kafka)
+        assert found is not None
+        assert found.summary.epoch == described_epoch(kafka.bootstrap, GROUP, "streams-groups")
+        changes = [(each.joined_members, each.left_members) for each in found.rebalances[::-1] if each.kind == "members"]
+        assert (changes[0], changes[-1]) == ((1, 0), (0, 1)), "it has joined first, and left last"
+        assert sum(map(sum, changes)) == 2, changes

@@ -46,6 +46,14 @@ GROUP = {
     "interval_ms": -1,
     "assigned": None,
     "moves": None,
+    "raised": -1,
+    "raised_by_metadata": -1,
+    "raised_unfinished": -1,
+    "rebalance_ms": -1,
+    "rebalance_minutes": None,
+    "rebalances": None,
+    "rebalance_clients": None,
+    "rebalance_hosts": None,
 }
 
 WAITING = {name: COMMIT[name] for name in ("group", "topic", "topic_id", "partition", "coordinator", "record_offset", "commit_ms")} | {

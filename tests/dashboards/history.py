@@ -304,6 +304,10 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
             page.add("segtail_group_members", partitions, group=group)
             page.add("segtail_group_info", 1, group=group, type="Classic" if place % 2 else "Consumer", protocol="consumer")
             page.add("segtail_group_state", 1, group=group, state="Stable" if place % 3 else "Empty")
+            deployed = 2 * partitions * np.floor((times - times[0]) / 3600 + 0.1 * place)  # once an hour
+            for kind, count in (("members", deployed), ("metadata" if place % 2 == 0 else "unfinished", 3)):
+                page.add("segtail_group_rebalances_total", count, group=group, kind=kind)
+            page.add("segtail_group_last_rebalance_timestamp_seconds", times - np.mod(times, 3600), group=group)
         page.add("segtail_group_use", 1, group=group, use="abandoned" if group == "click-archive" else "in_use")
         if late.any():
             _late_partition(page, seconds, rate, **of, partition=partitions - 1)

@@ -74,8 +74,18 @@ def golden_groups() -> GroupBoard:
     agent.commit(-2, group="later")
     agent.commit(5, group="shared", share=True, delivered=2, topic="", topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
     agent.groups_ = [
-        GROUP | {"group": "g"},
-        GROUP | {"group": "shared", "type": "Share", "protocol": "share", "members": 0, "state": "Empty"},
+        GROUP
+        | {
+            "group": "g",
+            "raised": 57,
+            "raised_by_metadata": 5,
+            "raised_unfinished": 0,
+            "rebalance_ms": 1_700_000_050_000,
+            "rebalance_minutes": [28_333_320, 4, 3, 28_333_334, 1, 2],
+        },
+        GROUP
+        | {"group": "shared", "type": "Share", "protocol": "share", "members": 0, "state": "Empty"}
+        | {"raised": 4, "raised_by_metadata": 0, "raised_unfinished": 0, "rebalance_ms": 1_699_990_000_000},
     ]
     agent.upto = 900
     agent.pending = [{name: COMMIT[name] for name in PENDING.names if name in COMMIT} | {"producer_id": 7, "offset": 5}]

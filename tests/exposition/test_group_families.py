@@ -90,6 +90,8 @@ def test_what_alerts_need_of_groups_is_on_the_page_whatever_is_left_out(job: Gro
         "segtail_group_last_skip_timestamp_seconds",
         "segtail_group_skipped_offsets_total",
         "segtail_group_skipped_records_total",
+        "segtail_group_last_rebalance_timestamp_seconds",  # its agent says nothing of that
+        "segtail_group_rebalance_ratio",
     }
 
 

@@ -1,5 +1,6 @@
 """Groups and their states, as the records about them say."""
 
+import struct
 from typing import Any
 
 import pytest
@@ -121,6 +122,14 @@ def test_a_classic_group_is_reported_by_its_last_generation() -> None:
             "interval_ms": -1,
             "assigned": ["0-1,7:a"],
             "moves": [],
+            "raised": 4,
+            "raised_by_metadata": 0,
+            "raised_unfinished": 0,
+            "rebalance_ms": 99,
+            "rebalance_minutes": [],
+            "rebalances": struct.pack("<8q", 4, 99, 0, 1, 0, 2, -1, -1),
+            "rebalance_clients": [],
+            "rebalance_hosts": [],
         }
     ]
     assert log.add(GroupKey("g"), classic()).state() == ("Empty", 0)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from streaming.kafka.groups.rebalance_log import MemberChanges, RebalanceLog
 from streaming.kafka.groups.rhythm import SHORT_MS, Rhythm
 from tests.consumers.group_agents import GROUP
 from tests.month.streams import Stream, unix_ms
@@ -32,10 +33,13 @@ class Reader:
     lived_s: float = 0.0
     rhythm: Rhythm = field(default_factory=Rhythm)
     interval_ms: int = SHORT_MS
+    rebalances: RebalanceLog = field(default_factory=RebalanceLog)
     _lost: bool = False
+    _were: int = 0  # its members in the step before
 
     def step(self, before_s: float, now_s: float) -> bool:
         """Go on to a time; returns whether it commits then. What retention has deleted before it was read is skipped in the next step."""
+        self._rebalance(now_s)
         if not self.commits:
             return False
         self.lived_s = now_s
@@ -49,6 +53,13 @@ class Reader:
                 self.position_s = min(now_s - BEHIND_S, self.position_s + self.speed * (now_s - before_s))
         return True
 
+    def _rebalance(self, now_s: float) -> None:
+        """Once for a member that has left, and twice for one that has come, as with a cooperative assignor."""
+        for _ in range((self.members != self._were) + (self.members > self._were > 0)):
+            epoch = max(self.rebalances.raised, 0) + 1
+            self.rebalances.epoch(epoch, epoch, -1, unix_ms(now_s), self.members, MemberChanges(subscribed=True))
+        self._were = self.members
+
     def offset(self, stream: Stream) -> int:
         """What it has committed of a log."""
         return stream.offset_at(self.position_s)
@@ -57,7 +68,15 @@ class Reader:
         """Its group, as an agent has it from its coordinator's log."""
         alive = {"state": "Stable", "state_ms": -1} if self.members else {"state": "Empty", "state_ms": unix_ms(self.lived_s)}
         topics = [self.streams[0].topic]
-        return GROUP | alive | {"group": self.name, "members": self.members, "topics": topics, "interval_ms": self.interval_ms}
+        of = {"group": self.name, "members": self.members, "topics": topics, "interval_ms": self.interval_ms}
+        rebalanced = {
+            "raised": self.rebalances.raised,
+            "raised_by_metadata": 0 if self.rebalances.raised >= 0 else -1,
+            "raised_unfinished": 0,
+            "rebalance_ms": self.rebalances.last_ms,
+            "rebalance_minutes": self.rebalances.flat_minutes,
+        }
+        return GROUP | alive | of | rebalanced
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,16 @@ from tests.month.judging import Verdict, judge
 from tests.month.rule_run import alerts
 from tests.month.running import run
 from tests.month.usual_cluster import cluster
-from tests.month.usual_month import agents_die, consumers_deployed, exactly_once_dies, host_dies, month, poison_pill, segtail_deployed
+from tests.month.usual_month import (
+    agents_die,
+    consumers_deployed,
+    crash_loop,
+    exactly_once_dies,
+    host_dies,
+    month,
+    poison_pill,
+    segtail_deployed,
+)
 
 pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("month/test_month")]
 
@@ -22,6 +31,7 @@ def happenings() -> list[Happening]:
     return [
         consumers_deployed(HOUR, week=0, in_use=IN_USE),
         poison_pill(HOUR, "app-012"),
+        crash_loop(4 * HOUR, "app-021"),
         segtail_deployed(2 * HOUR, times=1),
         exactly_once_dies(2 * HOUR, "app-020", "topic-04"),
         host_dies(3 * HOUR),

@@ -51,6 +51,7 @@ def _noise(random: Random) -> Iterator[Happening]:
 
 def _deserving() -> Iterator[Happening]:
     yield poison_pill(2 * DAY + 15 * HOUR, "app-012")
+    yield crash_loop(3 * DAY + 15 * HOUR, "app-021")
     yield slow_consumer(5 * DAY + 6 * HOUR, "app-002", topic_of(2))
     yield hourly_job_fails(8 * DAY + 1 * HOUR, "hourly-014")
     yield exactly_once_dies(11 * DAY + 3 * HOUR, "app-020", topic_of(4))
@@ -214,6 +215,17 @@ def poison_pill(at_s: float, name: str) -> Happening:
         changes=[(at_s, partial(_set, name=name, moves=False)), (at_s + 3 * HOUR, partial(_set, name=name, moves=True))],
         due=[Due(alert="GroupStopped", severity=WARNING, labels=(("group", name),), within_s=SOON_S)],
     )
+
+
+def crash_loop(at_s: float, name: str) -> Happening:
+    """One of its members ends every few minutes, and is started again."""
+    changes: list[tuple[float, Change]] = []
+    for again in range(15):
+        begins = at_s + again * 4 * MINUTE
+        changes.append((begins, partial(_set, name=name, members=1)))
+        changes.append((begins + 2 * MINUTE, partial(_set, name=name, members=2)))
+    due = [Due(alert="GroupRebalanceStorm", severity=WARNING, labels=(("group", name),), within_s=HOUR // 2)]
+    return Happening(name="a crash loop", at_s=at_s, lasts_s=2 * HOUR, close_s=HOUR, changes=changes, due=due)
 
 
 def slow_consumer(at_s: float, name: str, topic: str) -> Happening:

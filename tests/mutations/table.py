@@ -373,6 +373,22 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/consumers/test_group_details.py",),
     ),
     Mutation(
+        name="rebalances-behind",
+        file="streaming/cluster/consumers/group_rebalances.py",
+        before="if before is not None and _is_older(facts, before.facts):",
+        after="if before is not None and False:",
+        why="With an election to a replica that is behind, counters would fall, and rise again by all that a group has ever rebalanced.",
+        tests=("tests/consumers/test_group_rebalances.py",),
+    ),
+    Mutation(
+        name="rebalances-members",
+        file="streaming/kafka/groups/rebalance_log.py",
+        before="self._count_minute(at_ms, by, max(members, self._count))",
+        after="self._count_minute(at_ms, by, members)",
+        why="A group whose members leave one after the other would seem to have had few, and a deployment would be a storm.",
+        tests=("tests/groups/test_rebalance_log.py",),
+    ),
+    Mutation(
         name="groups-left-out-changes",
         file="streaming/kafka/groups/commit_log.py",
         under="if group < 0:",

@@ -28,6 +28,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "metadata": NEWEST,
     "min_isr": NEWEST,
     "moves": NEWEST,
+    "rebalances": BOTH,
     "replicated": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,

@@ -23,7 +23,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Replica, Table
 from streaming.cluster.view.view import view
 from streaming.kafka.formats.metadata_brokers import Phase
-from tests.group_snapshots import Group, snapshot_of
+from tests.group_snapshots import Group, snapshot_of, storming
 from tests.tables import each_row
 from tests.view.rows import log, new_table
 from tests.view.test_host_families import broker, log_dir
@@ -146,6 +146,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         groups=group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW_MS - 11 * MINUTE)], stopped_since_ms=OLD),
     ),
     "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
+    "group_rebalancing": lambda: around(agent(well()), groups=rebalancing(7)),
     "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),
     "group_skipped": lambda: around(agent(well()), groups=group(moves=[SKIP])),
     "groups_abandoned": lambda: around(agent(well()), groups=abandoned()),
@@ -167,6 +168,13 @@ def abandoned() -> JudgedGroups:
     )
     facts = {"members": 0, "state": "Empty", "epoch": 0}
     return judge_groups(snapshot_of(Group(name="billing", partitions=[partition], facts=facts), now_ms=NOW_MS), NOW_MS)
+
+
+def rebalancing(generations: int, ago_ms: int = 0) -> JudgedGroups:
+    """A group of two members that has rebalanced so often within a minute, and has nothing left to read."""
+    partition = GroupPartition(topic="orders", partition=3, broker=1, committed=5, lag_offsets=0, lag_records_read_committed=0)
+    of = Group(name="billing", partitions=[partition], facts=storming(NOW_MS, generations, ago_ms=ago_ms))
+    return judge_groups(snapshot_of(of, now_ms=NOW_MS), NOW_MS)
 
 
 def group(*others: dict[str, Any], name: str = "billing", **values: Any) -> JudgedGroups:

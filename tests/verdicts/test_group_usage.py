@@ -18,7 +18,7 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.kafka.groups.commit_table import CoordinatorLog
 from tests.builders import NOW
-from tests.group_snapshots import Group, snapshot_of
+from tests.group_snapshots import Group, snapshot_of, storming
 from tests.tables import each_row
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -176,7 +176,10 @@ THINGS: dict[GroupVerdict, GroupPartition] = {
 
 TABLE = {
     GroupVerdict.WILL_LOSE: ("critical", "warning", "info", "", "critical"),
-    **dict.fromkeys((each for each in THINGS if each is not GroupVerdict.WILL_LOSE), ("warning", "warning", "info", "", "warning")),
+    **dict.fromkeys(
+        (*(each for each in THINGS if each is not GroupVerdict.WILL_LOSE), GroupVerdict.REBALANCING),
+        ("warning", "warning", "info", "", "warning"),
+    ),
 }
 """The severities for the uses, in their order."""
 
@@ -188,11 +191,19 @@ def judged(partition: GroupPartition, use: str) -> JudgedGroups:
 
 @each_row(
     ("verdict", "use", "severity"),
-    [(verdict, use, severity) for verdict, each in TABLE.items() for use, severity in zip(USES, each, strict=True)],
+    [(verdict, use, severity) for verdict, each in TABLE.items() if verdict in THINGS for use, severity in zip(USES, each, strict=True)],
 )
 def test_how_severe_it_is_for_whom(verdict: GroupVerdict, use: str, severity: str) -> None:
     found = judged(THINGS[verdict], use)
     assert found.judgement(verdict, 0).word == severity
+
+
+@each_row(("use", "severity"), list(zip(USES, TABLE[GroupVerdict.REBALANCING], strict=True)))
+def test_how_severe_it_is_that_a_group_rebalances_all_the_time(use: str, severity: str) -> None:
+    name, facts, ago = USES[use]
+    of = Group(name=name, partitions=[replace(READING, commit_ms=NOW - ago)], facts=facts | storming(NOW, 9))
+    found = [each.word for each in judge_groups(snapshot_of(of, now_ms=NOW), NOW).about(name) if each.verdict is GroupVerdict.REBALANCING]
+    assert found == [severity]
 
 
 @each_row(("interval_ms", "ago_ms", "severity"), [(-1, 5, "warning"), (MINUTE, HOUR, "warning"), (MINUTE, MINUTE, "critical")])

@@ -73,7 +73,7 @@ class GroupAnswers:
             each,
             commits=_replaced(each.commits, self.redact, "group"),
             pending=_replaced(each.pending, self.redact, "group"),
-            groups=_replaced(each.groups, self.redact, "group", "clients", "hosts"),
+            groups=_replaced(each.groups, self.redact, "group", "clients", "hosts", "rebalance_clients", "rebalance_hosts"),
         )
 
     def positions(self, request: PositionsRequest) -> Iterator[bytes | pa.Buffer]:

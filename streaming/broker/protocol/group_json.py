@@ -38,7 +38,9 @@ class GroupSummary(PublicMessage):
     ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
     committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``isolation``: as in `GroupPartition`.
     ``interval_ms``: its usual interval between two commits. ``use``: a word of `streaming.broker.protocol.group_use.GroupUse`.
-    ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`.
+    ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`. ``epoch``: of a classic group its
+    generation. ``last_rebalance_ms``: when it last rebalanced; ``rebalances_lately``: how often members have interrupted each
+    other by that within half an hour, -1 if that is not known.
     """
 
     group: str
@@ -71,6 +73,8 @@ class GroupSummary(PublicMessage):
     last_commit_ms: int = -1
     interval_ms: int = -1
     expiration_ms: int = -1
+    last_rebalance_ms: int = -1
+    rebalances_lately: int = -1
     use: str = ""
     verdict: str = ""
     severity: str = ""
@@ -315,11 +319,41 @@ class GroupFinding(PublicMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RebalancedMember(PublicMessage):
+    """A member that joined or left: its client id and its host."""
+
+    client: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRebalance(PublicMessage):
+    """A rebalance of a group.
+
+    ``kind``: a word of `streaming.kafka.groups.rebalances.RebalanceKind`. ``generation``: to which it came, of a newer group its epoch;
+    ``generations``: by how much that was raised, ``unfinished`` of them without an assignment. ``members``: how many there were then.
+    ``joined_members``, ``left_members``: how many, -1 if that is not on disk; ``joined``, ``left``: the first of them.
+    """
+
+    at_ms: int = -1
+    kind: str = ""
+    generation: int = -1
+    generations: int = 0
+    unfinished: int = 0
+    members: int = 0
+    joined_members: int = -1
+    left_members: int = -1
+    joined: list[RebalancedMember] = field(default_factory=list)
+    left: list[RebalancedMember] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetail(PublicMessage):
     """One group. ``at_ms``: as of when. ``unread``, ``data_age_ms``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
 
     ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``findings``: what is to
-    be said of them and of the group, the worst first. Every partition that is there has at least one.
+    be said of them and of the group, the worst first. Every partition that is there has at least one. ``rebalances``: its last ones that
+    are still on disk, the newest first.
     """
 
     at_ms: int
@@ -331,6 +365,7 @@ class GroupDetail(PublicMessage):
     data_age_ms: int = 0
     clients: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    rebalances: list[GroupRebalance] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,18 +17,19 @@ class GroupVerdict(IntEnum):
     PENDING = 6  # commits wait for an open transaction
     STOPPED = 7  # it has not moved although a record is readable
     SKIPPED = 8  # its offset was moved by hand over records that it had not read
-    SLOWER = 9  # more is appended than it reads
-    REWOUND = 10  # its offset was moved back, so that it reads records again
-    SKEWED = 11  # one partition has most of the lag
-    NO_MEMBERS = 12  # it had members and has none
-    UNKNOWN = 13  # its lag is not known
-    PERHAPS_LOST = 14  # offsets were deleted that may all have been markers
-    NOT_COMMITTED = 15  # it is assigned and was never committed, and its log has records
-    CATCHING_UP = 16  # it reads more than is appended
-    BETWEEN_RUNS = 17  # nobody is there, as usual at this time
-    ONLY_MARKERS = 18  # only markers or aborted records are left
-    NO_OFFSETS = 19  # nothing is committed, and nobody is there who would
-    FINE = 20  # nothing is left, or it goes on
+    REBALANCING = 9  # it rebalances all the time
+    SLOWER = 10  # more is appended than it reads
+    REWOUND = 11  # its offset was moved back, so that it reads records again
+    SKEWED = 12  # one partition has most of the lag
+    NO_MEMBERS = 13  # it had members and has none
+    UNKNOWN = 14  # its lag is not known
+    PERHAPS_LOST = 15  # offsets were deleted that may all have been markers
+    NOT_COMMITTED = 16  # it is assigned and was never committed, and its log has records
+    CATCHING_UP = 17  # it reads more than is appended
+    BETWEEN_RUNS = 18  # nobody is there, as usual at this time
+    ONLY_MARKERS = 19  # only markers or aborted records are left
+    NO_OFFSETS = 20  # nothing is committed, and nobody is there who would
+    FINE = 21  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:

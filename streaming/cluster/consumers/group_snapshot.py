@@ -12,6 +12,7 @@ from streaming.cluster.consumers.group_counting import Counters
 from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
+from streaming.cluster.consumers.group_rebalances import GroupRebalances
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Moved
@@ -54,6 +55,7 @@ class GroupSnapshot:
     appended_rate: NDArray[np.float64]
     throwaway: re.Pattern[str] = _NONE
     moved: Moved = NOTHING_MOVED
+    rebalances: GroupRebalances = field(default_factory=GroupRebalances)
     _rows_of: RowsOfGroups = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupSummary
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import pending_by_group
+from streaming.cluster.consumers.group_rebalances import all_lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.common.arrays import Longs
 
@@ -122,7 +123,19 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
     }
     for name in ("members", "epoch", "state_ms", "interval_ms"):
         columns[name] = np.array([ABSENT if each is None else max(getattr(each, name), ABSENT) for each in facts], np.int64)
+    columns |= _rebalances(snapshot, names)
     return GroupTotals(snapshot=snapshot, names=names, number=number, columns=columns)
+
+
+def _rebalances(snapshot: GroupSnapshot, names: list[str]) -> dict[str, Longs]:
+    """When groups last rebalanced, and how often of late."""
+    found, of_late = snapshot.rebalances, all_lately(snapshot.rebalances, snapshot.groups, snapshot.at_ms)
+    last_ms = dict(zip(found.names, found.last_by(snapshot.at_ms).tolist(), strict=True))
+    counts = dict.fromkeys(found.names, 0) | {name: each.generations for name, each in of_late.items()}
+    return {
+        "last_rebalance_ms": np.array([last_ms.get(name, ABSENT) for name in names], np.int64),
+        "rebalances_lately": np.array([counts.get(name, ABSENT) for name in names], np.int64),
+    }
 
 
 def _known_sum(numbers: list[int]) -> int:

@@ -30,6 +30,7 @@ from streaming.cluster.consumers.group_newer import NewerCommits
 from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
+from streaming.cluster.consumers.group_rebalances import RebalanceMemory
 from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_shares import done_between, first_undone, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
@@ -130,6 +131,7 @@ class GroupTracker:
         self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
         self._isolations, self._moved = Isolations(), MoveCounting(watches=past is None)
         self._unread: dict[LogName, _Unread] = {}
+        self._rebalances = RebalanceMemory(export)
         self._uncommitted, self._pending = UncommittedFinder(), PendingTimes(watches=past is None)
 
     def begin(self, view: RoundView) -> list[Question]:
@@ -316,6 +318,7 @@ class GroupTracker:
             appended_rate=self._ends.rates(view.steady_ms),
             throwaway=self._throwaway,
             moved=self._moved.finish(rows, logs, beyond, view.now_ms, view.steady_ms),
+            rebalances=self._rebalances.update(commits.groups),
         )
 
 

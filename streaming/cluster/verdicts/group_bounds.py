@@ -22,6 +22,7 @@ PROBLEMS = {
     GroupVerdict.PENDING: kinds.GROUP_PENDING,
     GroupVerdict.STOPPED: kinds.GROUP_STOPPED,
     GroupVerdict.SKIPPED: kinds.GROUP_SKIPPED,
+    GroupVerdict.REBALANCING: kinds.GROUP_REBALANCING,
 }
 """The problem that a verdict is, where an alert reports it."""
 

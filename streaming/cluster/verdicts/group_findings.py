@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupRebalance, GroupSummary
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
+from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.commands import Command, GroupCommands
 from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
 from streaming.cluster.verdicts.group_causes import causes_first
@@ -14,6 +15,7 @@ from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.move_words import MoveWords
+from streaming.cluster.verdicts.rebalance_words import storm_text
 from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
@@ -50,6 +52,7 @@ class GroupFindings:
         commands: for its cluster, and for the group.
         whole: its lag, of which partitions have a part.
         shares_unread: some log that may have the offsets of share groups is not read.
+        rebalances: its last ones, the newest first; ``storm``: what it has of late, if it rebalances all the time.
     """
 
     summary: GroupSummary
@@ -58,6 +61,8 @@ class GroupFindings:
     now_ms: int
     whole: WholeLag = UNKNOWN_LAG
     shares_unread: bool = False
+    rebalances: Sequence[GroupRebalance] = ()
+    storm: Lately | None = None
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -80,6 +85,8 @@ class GroupFindings:
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
+        if judgement.verdict is GroupVerdict.REBALANCING and self.storm is not None:
+            return _finding(judgement, text=storm_text(self.storm, self.rebalances, self.now_ms), lag=self.summary.lag)
         return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.summary.lag)
 
     def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:

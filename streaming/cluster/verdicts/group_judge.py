@@ -11,11 +11,13 @@ from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.verdicts.commit_verdicts import CommitVerdicts, FirstPending, commit_verdicts, waits_longer
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds
 from streaming.cluster.verdicts.group_usage import Usage, usages
+from streaming.cluster.verdicts.rebalance_storms import rebalance_storms
 from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -63,7 +65,8 @@ class JudgedGroups:
 
     ``usage``: who uses each group, by its name. ``worst``: the worst judgement of each group's commits, by the group's number among the
     names of the snapshot. ``uncommitted``: the judgements of partitions without a commit, by group. ``deserted``: the groups that had
-    members and have none, though something is left, and that are not between their runs.
+    members and have none, though something is left, and that are not between their runs. ``storms``: the groups that rebalance all the
+    time.
     """
 
     snapshot: GroupSnapshot
@@ -73,6 +76,7 @@ class JudgedGroups:
     commits: CommitVerdicts
     worst: Worst
     deserted: frozenset[str]
+    storms: Mapping[str, Lately]
     uncommitted: dict[str, dict[tuple[str, int], Judgement]]
 
     def of_row(self, row: int) -> list[Judgement]:
@@ -99,6 +103,9 @@ class JudgedGroups:
         if name in self.deserted and facts is not None:
             severity = _for_use(SEVERITY[GroupVerdict.NO_MEMBERS], self.usage[name].use)
             yield Judgement(severity, GroupVerdict.NO_MEMBERS, facts.state_ms)
+        if name in self.storms:
+            severity = _for_use(SEVERITY[GroupVerdict.REBALANCING], self.usage[name].use)
+            yield Judgement(severity, GroupVerdict.REBALANCING, self.storms[name].first_ms)
 
 
 def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEFAULT_BOUNDS) -> JudgedGroups:
@@ -116,6 +123,7 @@ def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEF
         commits=commits,
         worst=_worst(snapshot, commits),
         deserted=deserted & with_lag,
+        storms=rebalance_storms(snapshot, now_ms),
         uncommitted=_uncommitted(snapshot, now_ms, bounds, usage, pending),
     )
 

@@ -19,6 +19,8 @@ from streaming.cluster.verdicts.group_danger import certain_losses
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.links import NO_PRODUCER, LinkedProblem, Links, TopicPartition, partitions_of
+from streaming.cluster.verdicts.listed_rebalances import listed_rebalances
+from streaming.cluster.verdicts.rebalance_words import storm_text
 from streaming.cluster.verdicts.transaction_causes import TransactionCauses, transaction_causes
 from streaming.cluster.view.export import Export
 from streaming.common.formatting import format_be, format_count, format_list, format_name
@@ -93,6 +95,7 @@ def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
     yield from _abandoned(judged, circumstances.export)
+    yield from _storms(judged, circumstances)
     for each in chosen:
         yield _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
 
@@ -102,6 +105,22 @@ def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
     names = sorted(name for name in judged.usage if _is_abandoned(judged, name) and export.has_consumer(name))
     if names:
         yield found(kinds.GROUPS_ABANDONED, format_list([format_name(each) for each in names], _MOST_NAMED), value=len(names))
+
+
+def _storms(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[LinkedProblem]:
+    """Groups that rebalance all the time."""
+    for name, storm in judged.storms.items():
+        (judgement,) = (each for each in judged.about(name) if each.verdict is GroupVerdict.REBALANCING)
+        if judgement.severity < CALM and circumstances.export.has_consumer(name) and not _is_abandoned(judged, name):
+            text = storm_text(storm, listed_rebalances(judged.snapshot.groups[name]), judged.now_ms)
+            yield found(
+                kinds.GROUP_REBALANCING,
+                text,
+                severity=judgement.word,
+                group=name,
+                since_ms=judgement.since_ms,
+                command=circumstances.commands.why(name),
+            )
 
 
 def _is_abandoned(judged: JudgedGroups, group: str) -> bool:

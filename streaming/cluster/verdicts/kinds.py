@@ -151,6 +151,13 @@ GROUP_PENDING = _kind(
     "Until they end, consumers of these partitions get no offset to begin at.",
 )
 GROUP_STOPPED = _kind("group_stopped", WARNING, "GroupStopped", "Group {group} has stopped in topic {topic}")
+GROUP_REBALANCING = _kind(
+    "group_rebalancing",
+    WARNING,
+    "GroupRebalanceStorm",
+    "Group {group} rebalances again and again",
+    "With each rebalance consumers stop, or read what they had read before their last commit once more.",
+)
 STALLED = _kind(
     "last_stable_offset_stalled",
     WARNING,

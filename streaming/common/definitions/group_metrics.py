@@ -140,8 +140,27 @@ MEMBERS = Metric("segtail_group_members", "Members of the group.", ("group",))
 INFO = Metric("segtail_group_info", "1 for every group, with its type and protocol as in kafka-groups.", ("group", "type", "protocol"))
 STATE = Metric(
     "segtail_group_state",
-    "1 for the group's state. Of a classic group it is the state of its last generation, because rebalances are not on disk.",
+    "1 for the group's state. Of a classic group it is the state of its last generation: a rebalance is on disk once it has finished.",
     ("group", "state"),
+)
+REBALANCES = Metric(
+    "segtail_group_rebalances_total",
+    "Generations of a classic group, epochs of the others, since the group was made: all kinds together are the one that Kafka reports. "
+    "kind: metadata where only partitions or topics came or went, which a classic group does not store; unfinished where members came or "
+    "went before an assignment was made; else members. Kinds are known of the records that are still on disk, the rest are members.",
+    ("group", "kind"),
+)
+LAST_REBALANCE = Metric(
+    "segtail_group_last_rebalance_timestamp_seconds",
+    "When the group last rebalanced, by its coordinator: of a classic group when all members had joined, of others when the epoch began.",
+    ("group",),
+)
+REBALANCE_RATIO = Metric(
+    "segtail_group_rebalance_ratio",
+    "Rebalances within the last 30 minutes by which members interrupted each other, for each member, of the most that the group had then; "
+    "absent if there was none. Those of metadata alone do not count, nor the first member and the last one, unless the group is back "
+    "within a minute.",
+    ("group",),
 )
 USE = Metric(
     "segtail_group_use",

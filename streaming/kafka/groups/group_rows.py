@@ -3,10 +3,14 @@
 Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.kafka.groups.offset_moves import OffsetMove
 
@@ -83,6 +87,14 @@ GROUPS = pa.schema(
         _later("interval_ms"),  # the usual one between two of its commits
         _later("assigned", _TEXTS),  # the partitions of its members, as `assignments.packed`; null: not known
         _later("moves", _MOVES),  # of its committed offsets within a day, as `OffsetMove`, in the order of the log; null: not known
+        _later("raised"),  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
+        _later("raised_by_metadata"),  # how many of these are known to be so, of the records that are there
+        _later("raised_unfinished"),
+        _later("rebalance_ms"),  # when it last rebalanced
+        _later("rebalance_minutes", _LONGS),  # as `RebalanceLog.minutes`, one after the other
+        _later("rebalances", pa.binary()),  # its last ones, and whom they name: as `packed_rebalances`
+        _later("rebalance_clients", _TEXTS),
+        _later("rebalance_hosts", _TEXTS),
     ]
 )
 """One row for each group."""
@@ -137,6 +149,14 @@ class GroupFacts:
     interval_ms: int = -1
     assigned: tuple[str, ...] = ()
     moves: tuple[OffsetMove, ...] | None = None
+    raised: int = -1
+    raised_by_metadata: int = -1
+    raised_unfinished: int = -1
+    rebalance_ms: int = -1
+    rebalance_minutes: tuple[int, ...] = ()
+    rebalances: bytes = b""
+    rebalance_clients: tuple[str, ...] = ()
+    rebalance_hosts: tuple[str, ...] = ()
 
     @property
     def removed(self) -> bool:
@@ -161,11 +181,24 @@ class PendingCommit:
 
 def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:
     """The rows of `GROUPS`."""
-    found: list[GroupFacts] = []
-    for row in groups.to_pylist():
-        values: dict[str, Any] = row | {name: tuple(row[name] or ()) for name in ("clients", "hosts", "topics", "assigned")}
-        values["moves"] = None if row["moves"] is None else tuple(OffsetMove(**move) for move in row["moves"])
-        found.append(GroupFacts(**values))
+    columns = [_moves(groups[name]) if name == "moves" else _values(groups[name]) for name in GROUPS.names]
+    return [GroupFacts(**dict(zip(GROUPS.names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _moves(column: pa.Array) -> Sequence[tuple[OffsetMove, ...] | None]:
+    """The moves of each group; None where they are not known."""
+    return [None if moves is None else tuple(OffsetMove(**move) for move in moves) for moves in column.to_pylist()]
+
+
+def _values(column: pa.Array) -> Sequence[Any]:
+    """The values of a column; of lists tuples, of a list or bytes that are not known empty ones."""
+    if pa.types.is_list(column.type):
+        values, ends = (
+            column.flatten().to_pylist(),
+            np.cumsum(pc.fill_null(column.value_lengths(), 0).to_numpy(zero_copy_only=False)).tolist(),
+        )
+        return [tuple(values[begin:end]) for begin, end in pairwise([0, *ends])]
+    found: list[Any] = (pc.fill_null(column, b"") if pa.types.is_binary(column.type) else column).to_pylist()
     return found
 
 

@@ -1,9 +1,10 @@
 """The state of one group, by the rules of its kind (`ClassicGroup`, `ConsumerGroup`, `ShareGroup`, `StreamsGroup`).
 
-The words are those of `kafka-groups.sh`. Of a classic group only whole generations are stored, so that it is never seen to rebalance.
+The words are those of `kafka-groups.sh`. Of a classic group only whole generations are stored: that it is in a rebalance is not seen before
+that has finished. Which ones have is in `rebalance_log`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
@@ -13,6 +14,8 @@ from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.kafka.formats.wire import PlainReader
 from streaming.kafka.groups.assignments import Assigned, of_record, packed
 from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD, GroupFacts
+from streaming.kafka.groups.rebalance_log import MemberChanges
+from streaming.kafka.groups.rebalances import MemberName
 
 MOST_NAMED = 10
 """So many of a group's members are named."""
@@ -101,14 +104,25 @@ def subscribed_topics(subscription: bytes) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Member:
-    """A member of a newer group; its ``state`` is None where it was not understood. A streams group has tasks, and nothing ``assigned``."""
+    """A member of a newer group; its ``state`` is None where it was not understood. A streams group has tasks, and nothing ``assigned``.
+
+    ``described``: its own record was there. ``subscribed``: what of that raises an epoch of its group when it changes.
+    """
 
     client_id: str = ""
     client_host: str = ""
     topics: tuple[str, ...] = ()
     epoch: int = 0
     state: int | None = 0
+    instance_id: str = ""
+    described: bool = False
+    subscribed: Hashable = None
     assigned: tuple[Assigned, ...] = ()
+
+    @property
+    def name(self) -> MemberName:
+        """Who it is."""
+        return MemberName(self.client_id, self.client_host)
 
 
 @dataclass(slots=True)
@@ -127,6 +141,8 @@ class NewerGroup:
     found_topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by regular expression, or "" for those of a topology
     topology_epoch: int = -1
     validated_epoch: int = -1
+    metadata_hash: int = 0
+    changes: MemberChanges = field(default_factory=MemberChanges)
 
     def joined(self, member_id: str) -> Member:
         """A member, which is there from now on if it was not before."""

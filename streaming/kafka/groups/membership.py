@@ -1,6 +1,7 @@
 """The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,6 +12,8 @@ from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
 from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupState, GroupType, NewerGroup, classic_summary
 from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.newer_groups import APPLIED, DELETING
+from streaming.kafka.groups.rebalance_log import RebalanceLog
+from streaming.kafka.groups.rebalances import packed_rebalances
 from streaming.kafka.groups.rhythm import Rhythm
 from streaming.kafka.scan.group_records import GroupRecord
 
@@ -32,6 +35,7 @@ class _StampedGroup:
     version: int
     rhythm: Rhythm = field(default_factory=Rhythm)
     emptied: int = NO_RECORD
+    rebalances: RebalanceLog = field(default_factory=RebalanceLog)
 
     @property
     def deleted(self) -> bool:
@@ -108,6 +112,7 @@ class Membership:
             return self._delete(key.group, record.record_offset, stamp)
         apply(group, key, record.value, record.at_ms)
         self._groups[key.group].see_who_is_there()
+        self._rebalance(self._groups[key.group].rebalances, group, record, own=key.key_type in DELETING)
         return True
 
     def batch(self, after: int, coordinator: int, moves: MovedOffsets) -> pa.RecordBatch:
@@ -123,6 +128,7 @@ class Membership:
             effective_offset=[stamped.record_offset for _, stamped, _ in changed],
             interval_ms=[stamped.rhythm.usual_ms for _, stamped, _ in changed],
             moves=[moves.rows(name) for name, _, _ in changed],
+            **_rebalance_columns([stamped.rebalances for _, stamped, _ in changed]),
             **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
         )
 
@@ -140,7 +146,27 @@ class Membership:
             deletes = stamped is not None and not isinstance(stamped.group, NewerGroup)
             return deletes and self._delete(name, record.record_offset, stamp)
         summary = classic_summary(value) if isinstance(value, GroupMetadata) else UNREADABLE
-        return self._put(name, summary, record.record_offset, stamp)
+        if not self._put(name, summary, record.record_offset, stamp):
+            return False
+        rebalances = self._groups[name].rebalances
+        if isinstance(value, GroupMetadata):
+            rebalances.generation(value, record.at_ms)
+        else:
+            rebalances.not_understood()
+        return True
+
+    def _rebalance(self, rebalances: RebalanceLog, group: NewerGroup, record: GroupRecord, *, own: bool) -> None:
+        """Note what a record says of a newer group's rebalances; ``own``: it is the group's own, which has its epoch."""
+        changes, count = group.changes, len(group.members)
+        for name in changes.returned.values():
+            rebalances.returned(name, record.at_ms, count)
+        changes.returned.clear()
+        if own and group.understood:
+            # an epoch of a share group is also raised when new partitions are ready, which changes no hash
+            metadata_hash = 0 if group.type is GroupType.SHARE else group.metadata_hash
+            rebalances.epoch(group.epoch, metadata_hash, group.validated_epoch, record.at_ms, count, changes)
+        elif own:
+            changes.subscribed = True
 
     def _newer(self, name: str, kind: GroupType, record: GroupRecord, stamp: int) -> NewerGroup | None:
         """The group that a record is about, which is changed by it; None if it is not to be made by it, or left out."""
@@ -162,8 +188,8 @@ class Membership:
         stamped = self._groups.get(name)
         if stamped is None or not stamped.stored:
             self._followed.hold(number)
-        rhythm = Rhythm() if stamped is None or stamped.deleted else stamped.rhythm
-        stamped = self._groups[name] = _StampedGroup(group, record_offset, stamp, rhythm)
+        before = _StampedGroup(SIMPLE, -1, -1) if stamped is None or stamped.deleted else stamped
+        stamped = self._groups[name] = _StampedGroup(group, record_offset, stamp, before.rhythm, rebalances=before.rebalances)
         stamped.see_who_is_there()
         return True
 
@@ -176,3 +202,19 @@ class Membership:
         self._groups[name] = _StampedGroup(_DELETED, record_offset, stamp)
         self.deleted += 1
         return True
+
+
+def _rebalance_columns(logs: list[RebalanceLog]) -> dict[str, list[Any]]:
+    """The columns of `GROUPS` about rebalances."""
+    packed = [packed_rebalances(log.recent or ()) for log in logs]
+    known = [log.raised >= 0 for log in logs]
+    return {
+        "raised": [log.raised for log in logs],
+        "raised_by_metadata": [log.metadata if some else -1 for log, some in zip(logs, known, strict=True)],
+        "raised_unfinished": [log.unfinished if some else -1 for log, some in zip(logs, known, strict=True)],
+        "rebalance_ms": [log.last_ms for log in logs],
+        "rebalance_minutes": [log.flat_minutes for log in logs],
+        "rebalances": [numbers for numbers, _, _ in packed],
+        "rebalance_clients": [clients for _, clients, _ in packed],
+        "rebalance_hosts": [hosts for _, _, hosts in packed],
+    }

@@ -7,8 +7,11 @@ from streaming.common.short_names import short_name
 from streaming.kafka.formats.consumer_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, KeyType
 from streaming.kafka.formats.consumer_offsets import OffsetsKey
 from streaming.kafka.groups.assignments import of_record
-from streaming.kafka.groups.group_states import GroupType, NewerGroup
+from streaming.kafka.groups.group_states import GroupType, Member, NewerGroup
 from streaming.kafka.scan.group_records import NotUnderstood
+
+_SUBSCRIBES = ("topics", "topic_regex", "topology_epoch", "process_id", "client_tags", "user_endpoint")
+"""What a member describes of itself, besides who it is."""
 
 _Apply = Callable[[NewerGroup, Any, Any, int], None]
 """Applies a value by its key to a group; the last argument is when it was written, Unix milliseconds."""
@@ -19,19 +22,33 @@ def _group(group: NewerGroup, _key: OffsetsKey, value: Any, at_ms: int) -> None:
         group.empty_ms = at_ms
     group.understood = not isinstance(value, NotUnderstood)
     if group.understood:
-        group.epoch = value.epoch
+        group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
         group.validated_epoch = getattr(value, "validated_topology_epoch", -1)
 
 
 def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, at_ms: int) -> None:
     if value is None:
-        group.members.pop(key.member_id, None)
+        _left(group, key.member_id, group.members.pop(key.member_id, None))
         group.empty_ms = -1 if group.members else at_ms
         return
     member = group.joined(key.member_id)
-    if not isinstance(value, NotUnderstood):
-        member.client_id, member.client_host = short_name(value.client_id), short_name(value.client_host)
-        member.topics = _short(getattr(value, "topics", ()))
+    if isinstance(value, NotUnderstood):
+        group.changes.subscribed = True
+        return
+    subscribed, joins = tuple(getattr(value, name, None) for name in _SUBSCRIBES), not member.described
+    group.changes.subscribed |= not joins and member.subscribed != subscribed
+    member.client_id, member.client_host = short_name(value.client_id), short_name(value.client_host)
+    member.topics, member.subscribed, member.described = _short(getattr(value, "topics", ())), subscribed, True
+    if joins:
+        member.instance_id = short_name(getattr(value, "instance_id", None) or "")
+        group.changes.join(member.instance_id or key.member_id, member.name)
+
+
+def _left(group: NewerGroup, member_id: str, member: Member | None) -> None:
+    if member is None or not member.described:
+        group.changes.subscribed = True  # nothing shows who it was
+    else:
+        group.changes.leave(member.instance_id or member_id, member.name)
 
 
 def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, _at_ms: int) -> None:
@@ -55,14 +72,15 @@ def _target(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> Non
 
 
 def _regex(group: NewerGroup, key: ConsumerGroupRegexKey, value: Any, _at_ms: int) -> None:
-    group.found_topics.pop(key.regular_expression, None)
+    before = group.found_topics.pop(key.regular_expression, None)
+    group.changes.subscribed |= value is None or before is None  # else it is resolved again, by newer metadata
     if value is not None and not isinstance(value, NotUnderstood):
         group.found_topics[key.regular_expression] = _short(value.topics)
 
 
 def _topology(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> None:
     group.found_topics.pop("", None)
-    group.topology_epoch = -1
+    group.topology_epoch, group.changes.subscribed = -1, True
     if value is not None and not isinstance(value, NotUnderstood):
         group.topology_epoch = value.epoch
         group.found_topics[""] = _short(topic for part in value.subtopologies for topic in part.source_topics)

@@ -279,8 +279,21 @@ class CoordinatorReplica:
     def _mark(self, group: GroupFacts) -> None:
         """A group of which nothing is known but records that wait."""
         if group.group not in self.groups:
-            self.groups[group.group] = replace(
-                group, state=GroupState.UNKNOWN, members=NOT_REPLICATED, epoch=-1, state_ms=-1, clients=(), hosts=(), topics=()
+            self.groups[group.group] = GroupFacts(
+                group=group.group,
+                coordinator=group.coordinator,
+                effective_offset=group.effective_offset,
+                type=group.type,
+                protocol=group.protocol,
+                state=GroupState.UNKNOWN,
+                members=NOT_REPLICATED,
+                epoch=-1,
+                state_ms=-1,
+                clients=(),
+                hosts=(),
+                topics=(),
+                interval_ms=group.interval_ms,
+                assigned=group.assigned,
             )
             self.groups_changed += 1
 

@@ -20,6 +20,7 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
+from streaming.cluster.verdicts.listed_rebalances import listed_rebalances
 from streaming.common.arrays import Longs
 from streaming.common.short_names import possible_names
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
@@ -30,7 +31,7 @@ MOST_PARTITIONS = 10_000
 
 _NUMBERS = (
     "members", "partitions", "unknown", "stopped", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
-    "oldest_ms", "loss_ms", "last_commit_ms", "interval_ms",
+    "oldest_ms", "loss_ms", "last_commit_ms", "interval_ms", "last_rebalance_ms", "rebalances_lately",
 )  # fmt: skip
 
 JUDGED_BY = ("at_ms", "fetch_bytes")
@@ -199,6 +200,7 @@ class ListedGroups:
             data_age_ms=int(snapshot.found.data_age_ms[snapshot.rows_of(name)].max(initial=0)),
             clients=[] if facts is None else list(facts.clients),
             hosts=[] if facts is None else list(facts.hosts),
+            rebalances=listed_rebalances(facts),
         )
 
     def findings(self, summary: GroupSummary, number: int) -> GroupFindings:
@@ -211,6 +213,8 @@ class ListedGroups:
             now_ms=self.judged.now_ms,
             whole=self.judged.commits.shares.of(number),
             shares_unread=self._shares_unread,
+            rebalances=listed_rebalances(self.snapshot.groups.get(summary.group)),
+            storm=self.judged.storms.get(summary.group),
         )
 
     @property

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
+from streaming.cluster.consumers.group_rebalances import all_lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of, latest_of
 from streaming.cluster.consumers.move_counting import pair_values
@@ -23,9 +24,13 @@ from streaming.common.arrays import Flags, Longs
 from streaming.common.definitions import group_metrics
 from streaming.common.definitions.metric import Metric
 from streaming.common.short_names import is_short_form
+from streaming.kafka.groups.rebalances import COUNTED
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 APPEND, RECORD = "append", "record"
+
+MILLIONTHS = 1_000_000
+"""The unit of a ratio."""
 
 Labelled = Sequence[tuple[str, Longs, Flags]]
 """Values by a label's value; which of them there are."""
@@ -101,10 +106,22 @@ def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Ite
     yield family_of(group_metrics.MEMBERS, [(labels(group=name), count) for name, count in members.items()])
     yield family_of(group_metrics.INFO, [(label, 1) for label in infos.values()])
     yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
+    yield from _rebalances(snapshot, is_exported)
     yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
     yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
     yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
     yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])
+
+
+def _rebalances(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Iterator[Family]:
+    """How often each group has rebalanced, when last, and whether it does so all the time."""
+    found = snapshot.rebalances
+    counts, possible = found.counts[:, found.shown], found.possible[:, found.shown]
+    yield _labelled(group_metrics.REBALANCES, found.labels, "kind", list(zip(map(str, COUNTED), counts, possible, strict=True)))
+    yield _family(group_metrics.LAST_REBALANCE, found.labels, found.last_by(snapshot.at_ms)[found.shown])
+    of_late = all_lately(found, snapshot.groups, snapshot.at_ms)
+    ratios = [(labels(group=name), round(each.per_member * MILLIONTHS)) for name, each in of_late.items() if is_exported(name)]
+    yield family_of(group_metrics.REBALANCE_RATIO, ratios)
 
 
 def _uses(usage: Mapping[str, Usage], is_exported: Callable[[str], bool]) -> Family:

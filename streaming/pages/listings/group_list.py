@@ -197,6 +197,13 @@ GROUPS = Listing(
             sort=DESCENDING,
         ),
         Field(name="expiration_ms", unit=Unit.MOMENT, meaning="when its coordinator may first delete an offset"),
+        Field(name="last_rebalance_ms", unit=Unit.MOMENT, meaning="when it last rebalanced", sort=DESCENDING),
+        Field(
+            name="rebalances_lately",
+            unit=Unit.COUNT,
+            meaning="how often members have interrupted each other by that within half an hour, see [groups.md](groups.md#rebalances)",
+            sort=DESCENDING,
+        ),
         Field(
             name="use",
             unit=Unit.WORD,

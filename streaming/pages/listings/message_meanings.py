@@ -11,10 +11,12 @@ from streaming.broker.protocol.group_json import (
     GroupDetail,
     GroupFinding,
     GroupPage,
+    GroupRebalance,
     HoldingTransaction,
     MovedOffset,
     PendingOffset,
     ReadMoments,
+    RebalancedMember,
 )
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
@@ -114,7 +116,21 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("findings",), "list of `GroupFinding`, the worst first; every partition that is there has at least one"),
         (("unread", "data_age_ms"), "as in `GroupPage`; the age is of this group"),
         (("clients", "hosts"), "of its first members"),
+        (("rebalances",), "list of `GroupRebalance`, the newest first, 20 at most: those that are still on disk"),
     ),
+    GroupRebalance: (
+        (("at_ms",), "when, by its coordinator"),
+        (
+            ("kind",),
+            "`members`, `metadata` where only partitions or topics came or went, or `rejoined`: a static member came back, no rebalance",
+        ),
+        (("generation",), "to which it came; of consumer, share and streams groups the group epoch"),
+        (("generations", "unfinished"), "by how much that was raised, and how many of those had no assignment"),
+        (("members",), "how many there were then"),
+        (("joined_members", "left_members"), "how many joined and left; `null` where that is not on disk"),
+        (("joined", "left"), "lists of `RebalancedMember`, four at most"),
+    ),
+    RebalancedMember: ((("client", "host"), "its client id and its host; hashes where `redact_ids` is set"),),
     GroupFinding: (
         (("verdict", "severity", "since_ms"), "as in `GroupPartition`"),
         (("topic", "partition"), "which; `null` for what is said of the group"),

@@ -1,0 +1,228 @@
+"""Rebalances are counted once, whoever says so, and however often."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streaming.cluster.consumers.group_rebalances import GroupRebalances, RebalanceMemory, lately
+from streaming.cluster.verdicts.rebalance_storms import rebalance_storms
+from streaming.cluster.view.export import EVERYTHING
+from streaming.kafka.groups.group_rows import GroupFacts
+from streaming.kafka.groups.group_states import simple_group
+from streaming.kafka.groups.rebalances import COUNTED, MINUTE_MS, MemberName, Rebalance, RebalanceKind, packed_rebalances
+from tests.consumers.group_agents import GROUP, FakeAgent
+from tests.consumers.group_world import GroupJob, world
+
+NOW_MS = 1_000_000 * MINUTE_MS
+MEMBERS, METADATA, UNFINISHED = COUNTED
+
+Counts = tuple[int, int, int]
+
+
+def group(raised: int, metadata: int = 0, unfinished: int = 0, *, offset: int = -1, seen: Sequence[Rebalance] = ()) -> GroupFacts:
+    """What an agent knows of a group by its records up to ``offset``; of a later generation they go further."""
+    numbers, clients, hosts = packed_rebalances(seen)
+    return GroupFacts(
+        group="g",
+        coordinator=0,
+        effective_offset=raised if offset < 0 else offset,
+        type="Consumer",
+        protocol="consumer",
+        state="Stable",
+        members=2,
+        epoch=raised,
+        state_ms=-1,
+        clients=(),
+        hosts=(),
+        topics=(),
+        raised=raised,
+        raised_by_metadata=metadata,
+        raised_unfinished=unfinished,
+        rebalance_ms=NOW_MS,
+        rebalances=numbers,
+        rebalance_clients=tuple(clients),
+        rebalance_hosts=tuple(hosts),
+    )
+
+
+def one(raised: int, kind: RebalanceKind = MEMBERS, generations: int = 1, unfinished: int = 0) -> Rebalance:
+    return Rebalance(raised=raised, at_ms=NOW_MS, kind=kind, generations=generations, unfinished=unfinished)
+
+
+def counted(*seen: GroupFacts) -> list[Counts]:
+    """What a job counts after each of these."""
+    memory, found = RebalanceMemory(EVERYTHING), []
+    for facts in seen:
+        found.append(of(memory.update({"g": facts})))
+    return found
+
+
+def of(found: GroupRebalances) -> Counts:
+    members, metadata, unfinished = found.counts[:, found.names.index("g")].tolist()
+    return members, metadata, unfinished
+
+
+def test_all_kinds_together_are_the_generation_from_the_first_sight_on() -> None:
+    assert counted(group(57, 5, 2)) == [(50, 5, 2)]
+    later = group(60, 6, 2, seen=[one(58), one(59, METADATA), one(60)])
+    assert counted(group(57, 5, 2), later) == [(50, 5, 2), (52, 6, 2)]
+
+
+def test_a_job_that_is_started_again_counts_on_where_it_was() -> None:
+    before, after = group(57, 5, 2, seen=[one(57)]), group(60, 6, 2, seen=[one(57), one(58), one(59, METADATA), one(60)])
+    assert counted(before, after)[-1] == counted(after)[0], "what happened while it was away is in"
+
+
+def test_a_replica_of_which_compaction_has_left_less_changes_no_kind() -> None:
+    lead = group(57, 5, 2)
+    follower = group(58, 0, 0, seen=[one(58)])
+    assert counted(lead, follower, group(59, 1, 0, seen=[one(58), one(59, METADATA)])) == [(50, 5, 2), (51, 5, 2), (51, 6, 2)]
+
+
+def test_a_replica_that_is_behind_takes_nothing_back() -> None:
+    assert counted(group(57, offset=900), group(55, offset=800), group(57, offset=900), group(58, offset=950)) == [
+        (57, 0, 0),
+        (57, 0, 0),
+        (57, 0, 0),
+        (58, 0, 0),
+    ]
+
+
+def test_generations_between_two_looks_that_were_never_assigned() -> None:
+    assert counted(group(5), group(9, 0, 3, seen=[one(9, generations=4, unfinished=3)])) == [(5, 0, 0), (6, 0, 3)]
+
+
+def test_a_group_that_was_made_anew_begins_anew_as_a_counter_does() -> None:
+    assert counted(group(57, 5, offset=900), group(1, offset=950, seen=[one(1)])) == [(52, 5, 0), (1, 0, 0)]
+    memory = RebalanceMemory(EVERYTHING)
+    memory.update({"g": group(57, offset=900)})
+    assert memory.update({}).names == (), "it is deleted"
+    assert of(memory.update({"g": group(3, offset=10)})) == (3, 0, 0)
+
+
+def test_what_is_not_known_for_a_moment_counts_on() -> None:
+    waiting = group(-1, -1, -1, offset=901)
+    assert counted(group(57, 5, offset=900), waiting, group(58, 5, offset=901, seen=[one(58)])) == [(52, 5, 0), (52, 5, 0), (53, 5, 0)]
+
+
+def test_groups_of_which_nothing_is_known_have_no_counters() -> None:
+    memory = RebalanceMemory(EVERYTHING)
+    assert memory.update({"s": simple_group("s", 0), "old": group(57, -1, -1)}).names == ()
+
+
+def test_the_same_groups_are_looked_at_once() -> None:
+    memory, groups = RebalanceMemory(EVERYTHING), {"g": group(57)}
+    first = memory.update(groups)
+    assert memory.update(groups) is first
+    assert memory.update({"g": group(57, offset=58)}) is first, "other records of it are no rebalance"
+    assert memory.update({"g": group(58)}).labels is first.labels, "labels are those of the names"
+
+
+def storming(*minutes: int, members: int = 2, last_ms: int = NOW_MS) -> dict[str, object]:
+    """A row of a group with that many rebalances in each of the last minutes, the last number is of now."""
+    flat = [number for ago, count in enumerate(reversed(minutes)) for number in (NOW_MS // MINUTE_MS - ago, count, members) if count]
+    ordered = [number for at in range(len(flat) - 3, -1, -3) for number in flat[at : at + 3]]
+    names = [MemberName("app-2", "/10.0.0.7")]
+    seen = [
+        Rebalance(raised=100 + number, at_ms=NOW_MS - 1000 * (10 - number), kind=MEMBERS, members=members, joined=number % 2,
+                  left=1 - number % 2, joined_names=tuple(names[: number % 2]), left_names=tuple(names[: 1 - number % 2]))
+        for number in range(10)
+    ]  # fmt: skip
+    numbers, clients, hosts = packed_rebalances(seen)
+    return GROUP | {
+        "raised": 109,
+        "raised_by_metadata": 0,
+        "raised_unfinished": 0,
+        "rebalance_ms": last_ms,
+        "rebalance_minutes": ordered,
+        "rebalances": numbers,
+        "rebalance_clients": clients,
+        "rebalance_hosts": hosts,
+        "members": members,
+    }
+
+
+def job_of(row: dict[str, object]) -> GroupJob:
+    job = world()
+    job.now = NOW_MS / 1000
+    agent: FakeAgent = job.agents["a1"]
+    agent.groups_ = [row]
+    agent.commit(10, commit_ms=NOW_MS - 1000)
+    job.reach()
+    job.round()
+    return job
+
+
+def storms(row: dict[str, object], ago_ms: int = 0) -> list[str]:
+    job = job_of(row)
+    snapshot = job.board.latest(NOW_MS)
+    assert snapshot is not None
+    return list(rebalance_storms(snapshot, NOW_MS + ago_ms))
+
+
+def test_more_than_three_generations_a_member_within_half_an_hour_are_a_storm() -> None:
+    assert storms(storming(3, 2, 1)) == []
+    assert storms(storming(3, 2, 2)) == ["g"]
+    assert storms(storming(7, *([0] * 29))) == ["g"]
+    assert storms(storming(7, *([0] * 30))) == [], "half an hour ago"
+
+
+def test_a_rolling_deployment_of_any_size_is_no_storm() -> None:
+    for members in (1, 2, 20, 300):
+        assert storms(storming(*[3 * members // 3] * 3, members=members)) == [], "a cooperative one takes three generations each"
+    crashes = 20
+    assert storms(storming(crashes, crashes, members=20)) == [], "two each"
+    assert storms(storming(3 * 20 + 1, members=20)) == ["g"]
+
+
+def test_a_storm_ends_ten_minutes_after_the_last_rebalance() -> None:
+    assert storms(storming(9), ago_ms=599_999) == ["g"]
+    assert storms(storming(9), ago_ms=600_000) == []
+
+
+def test_one_that_has_no_member_left_is_one_too() -> None:
+    assert storms(storming(4, members=1) | {"members": 0, "state": "Empty"}) == ["g"]
+    assert storms(storming(4, members=0) | {"members": 0, "state": "Empty"}) == ["g"]
+
+
+def test_every_face_says_the_same_of_a_storm() -> None:
+    job = job_of(storming(4, 5))
+    page = job.page()
+    assert page["group_rebalances_total{g,members}"] == 109
+    assert page["group_rebalances_total{g,metadata}"] == 0
+    assert "group_rebalances_total{g,unfinished}" not in page, "only a classic group has them"
+    assert page["group_last_rebalance_timestamp_seconds{g}"] == NOW_MS / 1000
+    assert page["group_rebalance_ratio{g}"] == 4.5
+    assert not any("app-2" in key or "10.0.0.7" in key for key in page), "who it is is no label"
+    detail = job.detail()
+    assert detail is not None
+    assert (detail.summary.verdict, detail.summary.severity) == ("rebalancing", "warning")
+    assert (detail.summary.rebalances_lately, detail.summary.last_rebalance_ms) == (9, NOW_MS)
+    assert detail.findings[0].text == (
+        "it has rebalanced 9 times within 1m, with 2 members at most, last 0s ago; in the last 10 rebalances app-2 (/10.0.0.7) left "
+        "5 times and joined 5 times"
+    )
+    assert [(each.generation, each.joined_members, each.left_members) for each in detail.rebalances[:2]] == [(109, 1, 0), (108, 0, 1)]
+    assert [(each.client, each.host) for each in detail.rebalances[0].joined] == [("app-2", "/10.0.0.7")]
+
+
+def test_a_group_at_rest_has_no_ratio_and_says_when_it_last_rebalanced() -> None:
+    job = job_of(storming() | {"rebalance_ms": NOW_MS - 3_600_000})
+    assert "group_rebalance_ratio{g}" not in job.page()
+    detail = job.detail()
+    assert detail is not None
+    assert (detail.summary.rebalances_lately, detail.summary.verdict) == (0, "fine")
+
+
+def test_when_one_was_that_is_dated_ahead_is_not_known() -> None:
+    job = job_of(storming(9) | {"rebalance_ms": NOW_MS + 120_000})
+    assert "group_last_rebalance_timestamp_seconds{g}" not in job.page()
+    detail = job.detail()
+    assert detail is not None
+    assert (detail.summary.last_rebalance_ms, detail.summary.verdict) == (-1, "rebalancing")
+
+
+def test_what_a_coordinator_dates_far_ahead_is_none_of_now() -> None:
+    at = NOW_MS // MINUTE_MS
+    ahead, next_minute = (replace(group(5), rebalance_minutes=(at + minutes, 9, 1)) for minutes in (2, 1))
+    assert lately(ahead, NOW_MS) is None
+    assert lately(next_minute, NOW_MS) is not None, "a coordinator's clock may be some seconds ahead"
