@@ -16,6 +16,7 @@ from streaming.broker.protocol.segment_list import Log, Logs
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, Status
 from streaming.broker.protocol.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
+from streaming.rules.broker_process import LockState
 from tests.protocol.built import JSON, built
 from tests.tables import each_row
 
@@ -124,3 +125,20 @@ def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
 def test_a_broken_list_of_logs_is_an_error() -> None:
     with pytest.raises(AgentError, match="not a message of kind Logs"):
         Logs.decode(b'{"logs": [{"broker": 1}]}')
+
+
+def test_an_earlier_agent_does_not_know_whether_a_broker_runs() -> None:
+    """What it does not send is not known, and nothing that it does send is refused."""
+    broker = {
+        "broker": 1,
+        "readable": True,
+        "metadata_offset": 5,
+        "registered": [],
+        "controller": 1,
+        "led": [],
+        "transaction_partitions": 0,
+    }
+    sizes = dict.fromkeys(("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), 0)
+    log_dir = {"broker": 1, "log_dir": "/d0", "up": True, "registered": True} | sizes
+    assert BrokerStatus.decode(json.dumps(broker).encode()).process is None
+    assert LogDirStatus.decode(json.dumps(log_dir).encode()).lock == LockState.UNKNOWN

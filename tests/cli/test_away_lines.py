@@ -1,0 +1,78 @@
+"""What commands add about log dirs that nobody holds: as of when they are, and what a start would do."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from streaming.broker.protocol.away_json import AwayBroker
+from streaming.simulator.log_dir import LogDir
+from streaming.terminal.cli import away_lines
+from tests.builders import batch, log_dir, partition
+from tests.commands import run_command
+
+AT = 1_700_003_600_000
+NOBODY = "Broker 1 is stopped, or this is a copy: nobody holds the locks of the log dirs."
+
+
+def line(*away: AwayBroker) -> str:
+    (found,) = away_lines.lines(away, AT, away_lines.RETENTION)
+    return found
+
+
+def test_both_times_are_named() -> None:
+    assert line(AwayBroker(broker=1, last_ms=AT - 3_600_000)) == (
+        f"{NOBODY} The files are as of the last write, 2023-11-14T22:13:20Z (1h ago). "
+        "A start at 2023-11-14T23:13:20Z would delete what is reclaimable"
+    )
+    assert "(" not in line(AwayBroker(broker=1, last_ms=AT + 1))
+    assert "last write" not in line(AwayBroker(broker=1))
+
+
+def test_several_are_named_together_and_nobody_is_not() -> None:
+    ended = AwayBroker(broker=2, last_ms=AT - 5_000, ended_ms=AT - 1_000)
+    assert line(ended).startswith("Broker 2 is not running. The files are as of the last write, ")
+    assert line(AwayBroker(broker=1, last_ms=5), ended).startswith("Brokers 1, 2 are stopped, or this is a copy")
+    assert list(away_lines.lines((), AT, away_lines.DISK)) == []
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> LogDir:
+    """As it is left by a broker that was killed an hour ago."""
+    made = log_dir(tmp_path)
+    partition(made, "orders").append(batch(3))
+    made.write_high_watermarks()
+    made.release()
+    hour_ago = time.time() - 3600
+    for path in made.path.rglob("*"):
+        os.utime(path, (hour_ago, hour_ago))
+    return made
+
+
+COMMANDS = {
+    "retention": away_lines.RETENTION,
+    "transactions": away_lines.TRANSACTIONS,
+    "count": away_lines.COUNTS,
+    "disk": away_lines.DISK,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_on_log_dirs_say_it_in_text_and_json(command: str, disk: LogDir) -> None:
+    text = run_command(command, "--log-dirs", disk.path).stdout
+    (found,) = (each for each in text.splitlines() if each.startswith("Broker 1 is"))
+    assert found.startswith(NOBODY)
+    assert found.endswith(f" {COMMANDS[command]}")
+    page = json.loads(run_command(command, "--log-dirs", disk.path, "--json").stdout)
+    assert [(each["broker"], each["ended_ms"]) for each in page["away"]] == [(1, None)]
+    assert 3_500_000 < page["at_ms"] - page["away"][0]["last_ms"] < 3_700_000
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_of_a_broker_that_runs_they_say_nothing(command: str, tmp_path: Path) -> None:
+    running = log_dir(tmp_path)
+    partition(running, "orders").append(batch(3))
+    assert "Broker 1 is" not in run_command(command, "--log-dirs", running.path).stdout
+    assert json.loads(run_command(command, "--log-dirs", running.path, "--json").stdout)["away"] == []

@@ -1,0 +1,53 @@
+"""What the doctor says of brokers by the locks in their log dirs."""
+
+import os
+from pathlib import Path
+
+from streaming.simulator.log_dir import LogDir
+from streaming.terminal.doctor import brokers_check
+from tests.builders import log_dir
+from tests.doctor.examined import FINE, NOW, UNKNOWN, WARNING, examined, only
+
+
+def rest(disk: LogDir, seconds: float) -> None:
+    """Nobody holds it, and its files were written so long ago."""
+    disk.release()
+    for path in disk.path.rglob("*"):
+        os.utime(path, (NOW - seconds, NOW - seconds))
+
+
+def test_one_that_runs_is_named_with_its_log_dirs(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    found = only(brokers_check.check, disk.path)
+    assert (found.state, found.what) == (FINE, f"broker 1 runs: it holds the lock of {disk.path}")
+
+
+def test_a_log_dir_that_it_does_not_hold_is_a_warning(tmp_path: Path) -> None:
+    held, other = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    other.release()
+    first, second = examined(brokers_check.check, held.path, other.path)
+    assert (first.state, second.state) == (FINE, WARNING)
+    assert f"does not hold the lock of {other.path}" in second.what
+
+
+def test_one_that_is_stopped_looks_like_a_copy(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    rest(disk, 3600)
+    found = only(brokers_check.check, disk.path)
+    assert found.state is FINE
+    assert found.what == (
+        "broker 1 does not run, or its log dirs are a copy, as of the last write 2023-11-14T21:13:20Z (1h ago): nobody holds their locks"
+    )
+
+
+def test_what_cannot_be_known_has_its_reason(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    rest(disk, 10)
+    found = only(brokers_check.check, disk.path)
+    assert (found.state, "within the last minute" in found.what) == (UNKNOWN, True)
+    (disk.path / ".lock").unlink()
+    assert only(brokers_check.check, disk.path).what == f"whether broker 1 runs is not known: {disk.path}/.lock does not exist"
+
+
+def test_without_log_dirs_nothing_is_asked() -> None:
+    assert examined(brokers_check.check) == []
