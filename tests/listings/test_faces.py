@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.cost_json import Cost
-from streaming.broker.protocol.group_json import BatchCheck, GroupPage, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_json import BatchCheck, GroupPage, HoldingTransaction, MovedOffset, PendingOffset
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
 from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Consequence
@@ -85,6 +85,7 @@ VALUES: Mapping[object, Sequence[object]] = {
     HoldingTransaction | None: (None, HoldingTransaction(producer_id=1, producer_epoch=2, first_offset=3, start_ms=4, last_append_ms=5)),
     list[Consequence]: ([], [Consequence(text="group g: held up", severity=WARNING)] * 3),
     list[PendingOffset]: ([], [PendingOffset(producer_id=1, offset=2, coordinator=3)]),
+    list[MovedOffset]: ([], [MovedOffset(kind="admin", from_offset=1, to_offset=2)]),
     BatchCheck | None: (None, BatchCheck(sound=True)),
 }
 
