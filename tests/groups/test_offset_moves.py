@@ -1,6 +1,6 @@
 """Which commits move an offset, by whom, and which of them somebody should know; and how a replay finds them."""
 
-from typing import Any
+from typing import Any, Self
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit
@@ -98,20 +98,20 @@ class Log:
         self.offset = -1
         self.at_ms = 0
 
-    def add(self, make: Any) -> "Log":
+    def add(self, make: Any) -> Self:
         self.offset += 1
         self.at_ms += 1000
         self.replay.replay(GroupRecords((make(self.offset),), 0), self.offset + 1)
         return self
 
-    def commit(self, offset: int | None, *, producer: int = -1, partition: int = 0, topic_id: str | None = None) -> "Log":
+    def commit(self, offset: int | None, *, producer: int = -1, partition: int = 0, topic_id: str | None = None) -> Self:
         value = None if offset is None else OffsetCommit(offset=offset, metadata="", commit_timestamp=self.at_ms, topic_id=topic_id)
         return self.add(lambda at: Commit(at, producer, "g", "t", partition, value))
 
-    def marker(self, *, producer: int, committed: bool) -> "Log":
+    def marker(self, *, producer: int, committed: bool) -> Self:
         return self.add(lambda at: EndMarker(at, producer, committed))
 
-    def generation(self, number: int, *, members: int) -> "Log":
+    def generation(self, number: int, *, members: int) -> Self:
         member = GroupMember(member_id="m", client_id="c", client_host="/h", session_timeout_ms=1, subscription=b"", assignment=b"")
         value = GroupMetadata(
             protocol_type="consumer",

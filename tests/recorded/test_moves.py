@@ -53,7 +53,7 @@ def direction(move: Mapping[str, Any]) -> str:
     return "skipped" if move["offset"] > move["before"] else "rewound"
 
 
-NOTABLE = {
+NOTABLE: Mapping[tuple[str, int], tuple[str, Sequence[tuple[int, int | None]]]] = {
     ("by-hand", 0): ("skipped", [(20, None)]),
     ("by-hand", 1): ("rewound", [(10, 3)]),
     ("by-hand", 2): ("rewound", [(40, 12)]),

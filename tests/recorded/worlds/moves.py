@@ -52,10 +52,12 @@ class Moving:
         """What was done to an offset, with what a consumer gets between."""
         end = self._clients.ends()[topic, partition].high_watermark
         first, last = sorted((min(before, end), min(offset, end)))
-        counts = [
-            self._clients.consume("read_committed", [(topic, partition, each)])[0].records if each < end else 0 for each in (first, last)
-        ]
-        self.done.append(Done(group, topic, partition, before, offset, kind, counts[0] - counts[1]))
+        left, right = (self._count(topic, partition, each) if each < end else 0 for each in (first, last))
+        self.done.append(Done(group, topic, partition, before, offset, kind, left - right))
+
+    def _count(self, topic: str, partition: int, offset: int) -> int:
+        """What a consumer of committed data gets from an offset on."""
+        return self._clients.consume("read_committed", [(topic, partition, offset)])[0].records
 
     def by_tool(self, group: str, partition: int, *to: str) -> None:
         """Kafka's own tool."""
@@ -81,7 +83,7 @@ class Moving:
         record = None
         while record is None or record.error() or (topic == ORDERS and record.partition() != 1):
             record = consumer.poll(0.2)
-        consumer.commit(record, asynchronous=False)
+        consumer.commit(message=record, asynchronous=False)
         consumer.close()
 
     def delete_records(self, topic: str, before: int) -> None:
