@@ -2,6 +2,9 @@
 
 from typing import Any, Self
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
@@ -236,3 +239,66 @@ def test_moves_of_days_ago_go() -> None:
     log = worked().commit(700)
     log.at_ms += 26 * HOUR_MS
     assert log.commit(10).moves == [(700, 10, ADMIN)]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), st.integers(0, 2), st.integers(0, 9)),
+        st.tuples(st.just("delete"), st.integers(0, 2), st.just(0)),
+        st.tuples(st.just("generation"), st.integers(0, 1), st.just(0)),
+    ),
+    max_size=30,
+)
+"""Commits and tombstones of three partitions, and generations with and without members."""
+
+
+def _key(record: Record) -> object:
+    return (record.group, record.partition) if isinstance(record, Commit) else "group"
+
+
+def _records(steps: list[tuple[str, int, int]]) -> list[Record]:
+    log, found = Log(), list[Record]()
+    log.replay.replay = lambda records, _: found.extend(records.records)  # type: ignore[assignment,method-assign]
+    for number, (what, one, other) in enumerate(steps):
+        if what == "generation":
+            log.generation(number + 1, members=one)
+        else:
+            log.commit(other if what == "commit" else None, partition=one)
+    return found
+
+
+def _moves(records: list[Record], pieces: int) -> set[tuple[int, int, int, int]]:
+    """Of a log that is replayed so many records at a time: record, from, to, who was there."""
+    log = CommitLog(LogKey(1, "__consumer_offsets", 3, "id"), "e1", GroupLimit(100))
+    for begin in range(0, len(records), pieces):
+        some = records[begin : begin + pieces]
+        log.replay(GroupRecords(tuple(some), 0), some[-1].record_offset + 1)
+    groups = group_facts(log.changes(0).groups)
+    return {(each.record_offset, each.before, each.offset, each.presence) for group in groups for each in group.moves or ()}
+
+
+@given(STEPS, st.integers(0, 30), st.integers(1, 5))
+def test_what_compaction_leaves_shows_nothing_that_was_not_so(steps: list[tuple[str, int, int]], cleaned: int, pieces: int) -> None:
+    """Of what is cleaned, the last record of each key stays: whatever two commits are there have followed each other."""
+    records = _records(steps)
+    whole = _moves(records, len(records) + 1)
+    assert _moves(records, pieces) == whole, "in whatever pieces it is read"
+    last = {_key(record): record for record in records[:cleaned]}
+    left = [record for record in records if record.record_offset >= cleaned or last[_key(record)] is record]
+    compacted = _moves(left, pieces)
+    assert {move for move in whole if move[0] >= cleaned} <= compacted, "what is not cleaned is compared with what was left"
+    assert {move for move in compacted if move[2] < move[1]} <= whole
+    assert {(move[0], move[1], move[2]) for move in compacted} <= _pairs(records), "a program may look like a hand, but both commits were"
+
+
+def _pairs(records: list[Record]) -> set[tuple[int, int, int]]:
+    """Each commit with the one before of its partition: its record, from, to."""
+    offsets, found = dict[int, int](), set[tuple[int, int, int]]()
+    for record in records:
+        if isinstance(record, Commit) and isinstance(record.value, OffsetCommit):
+            if record.partition in offsets:
+                found.add((record.record_offset, offsets[record.partition], record.value.offset))
+            offsets[record.partition] = record.value.offset
+        elif isinstance(record, Commit):
+            offsets.pop(record.partition, None)
+    return found
