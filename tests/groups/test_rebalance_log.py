@@ -20,6 +20,7 @@ from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
 from streaming.kafka.formats.share_groups import ShareGroup, ShareGroupMember
 from streaming.kafka.formats.streams_groups import StreamsGroup, Topology
 from streaming.kafka.groups.group_rows import GROUPS, group_facts
+from streaming.kafka.groups.moved_offsets import MovedOffsets
 from streaming.kafka.groups.rebalance_log import MOST_COMPARED
 from streaming.kafka.groups.rebalances import MOST_CHANGED, MOST_RECENT, Rebalance, packed_rebalances, unpacked_rebalances
 from streaming.kafka.scan.group_records import NOT_UNDERSTOOD
@@ -95,7 +96,7 @@ def counts(log: Log) -> tuple[int, int, int]:
 
 
 def recent(log: Log) -> tuple[Rebalance, ...]:
-    (facts,) = group_facts(log.members.batch(0, 7))
+    (facts,) = group_facts(log.members.batch(0, 7, MovedOffsets()))
     return unpacked_rebalances(facts.rebalances, facts.rebalance_clients, facts.rebalance_hosts)
 
 
