@@ -27,7 +27,7 @@ class Observed:
         dirs = open_log_dirs(log_dirs or node.log_dirs)
         self._now = 0
         self._cluster = ClusterView(dirs)
-        self._summary = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now, ProcessWatch(dirs, clock_ms))
+        self._summary = HostStatus(dirs, self._cluster, lambda: (), lambda: self._now, processes=ProcessWatch(dirs, clock_ms))
 
     def look(self) -> tuple[BrokerStatus, list[LogDirStatus]]:
         self._now += CHECK_EVERY_MS

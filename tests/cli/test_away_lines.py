@@ -12,6 +12,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.terminal.cli import away_lines
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
+from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 
 AT = 1_700_003_600_000
 NOBODY = "Broker 1 is stopped, or this is a copy: nobody holds the locks of the log dirs."
@@ -76,3 +77,17 @@ def test_of_a_broker_that_runs_they_say_nothing(command: str, tmp_path: Path) ->
     partition(running, "orders").append(batch(3))
     assert "Broker 1 is" not in run_command(command, "--log-dirs", running.path).stdout
     assert json.loads(run_command(command, "--log-dirs", running.path, "--json").stdout)["away"] == []
+
+
+@pytest.mark.parametrize("command", [("groups",), ("groups", "billing"), ("why", "billing")])
+def test_groups_of_a_stopped_broker_say_it_too(command: tuple[str, ...], tmp_path: Path) -> None:
+    world = ShownBroker(tmp_path)
+    log_dirs = ",".join(str(tmp_path / each) for each in LOG_DIRS)
+    assert "Broker 1 is" not in run_command(*command, "--log-dirs", log_dirs).stdout
+    assert json.loads(run_command(*command, "--log-dirs", log_dirs, "--json").stdout)["away"] == []
+    world.stop()
+    last = run_command(*command, "--log-dirs", log_dirs).stdout.splitlines()[-1]
+    assert last.startswith(NOBODY)
+    assert last.endswith(away_lines.GROUPS)
+    (away,) = json.loads(run_command(*command, "--log-dirs", log_dirs, "--json").stdout)["away"]
+    assert (away["broker"], away["last_ms"]) == (1, NOW)

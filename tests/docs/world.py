@@ -228,6 +228,11 @@ class ShownBroker:
         )
         self._coordinator_log("__transaction_state", transactional_id).append(Batch(records=(transaction_record(of),)))
 
+    def stop(self) -> None:
+        """Let go of its locks, as one that was killed."""
+        for log_dir in self._dirs:
+            log_dir.release()
+
     def _close(self) -> None:
         self._decide(no_op_record(), at=NOW)
         self._metadata_log.close()
