@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupRebalance, GroupSummary
 from streaming.broker.protocol.problem_json import WARNING
 from streaming.broker.protocol.status_json import Status
 from streaming.pages.listings.group_list import GROUPS
@@ -14,10 +14,12 @@ NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
 
 
-def viewed(*, summary: dict[str, Any] | None = None, findings: Sequence[GroupFinding] = ()) -> GroupView:
+def viewed(
+    *, summary: dict[str, Any] | None = None, findings: Sequence[GroupFinding] = (), rebalances: Sequence[GroupRebalance] = ()
+) -> GroupView:
     found = GroupPartition(topic="t", partition=0, committed=5)
     group = GroupSummary(group="g", partitions=1, members=1, **summary or {})
-    detail = GroupDetail(at_ms=NOW_MS, summary=group, partitions=[found], findings=[*findings])
+    detail = GroupDetail(at_ms=NOW_MS, summary=group, partitions=[found], findings=[*findings], rebalances=[*rebalances])
     return group_view(detail, Query(), Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness=""))
 
 
@@ -30,10 +32,17 @@ def test_times_of_a_group_are_each_its_own() -> None:
 def test_the_facts_of_a_group_are_the_cells_of_its_row() -> None:
     row = {"lag_records_read_committed": 12_000, "unknown": 1, "verdict": "held", "severity": WARNING, "state": "Stable"}
     facts = {each.name: each.value for each in viewed(summary=row).facts}
-    assert [*facts] == [*(each.heading for each in GROUPS.columns if each.name != "group"), "Clients"]
+    assert [*facts] == [*(each.heading for each in GROUPS.columns if each.name != "group"), "Clients", "Last rebalances"]
     assert facts["Records left"].text == "12,000+"
     assert (facts["State"].text, facts["Members"].text) == ("Stable", "1")
     assert (facts["Verdict"].text, facts["Verdict"].tone) == ("held", WARNING)
+
+
+def test_the_last_three_rebalances_are_among_the_facts() -> None:
+    some = [GroupRebalance(at_ms=NOW_MS - HOUR, generation=9 - number, members=2, joined_members=0, left_members=0) for number in range(5)]
+    facts = {each.name: each.value.text for each in viewed(rebalances=some).facts}
+    assert [f"generation {number}" in facts["Last rebalances"] for number in (9, 8, 7, 6)] == [True, True, True, False]
+    assert {each.name: each.value.text for each in viewed().facts}["Last rebalances"] == facts["Clients"], "nothing is known of either"
 
 
 def test_findings_are_shown_as_severe_as_they_are_and_what_needs_nothing_is_not() -> None:
