@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from streaming.broker.protocol.group_json import GroupFinding, MovedOffset
+from streaming.cluster.consumers import move_counting
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import GROUP
@@ -236,3 +239,14 @@ def test_a_log_that_has_lost_its_end_says_anew_what_comes_after() -> None:
     job.round(15)
     job.round(200)
     assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18 + 5}
+
+
+def test_what_is_remembered_of_groups_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(move_counting, "MOST_GROUPS", 0)
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(15)
+    job.agents["a1"].edition = "c2"
+    job.round(200)
+    job.round(300)
+    assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18}

@@ -269,6 +269,22 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/verdicts/test_group_findings.py",),
     ),
     Mutation(
+        name="moves-programs",
+        file="streaming/kafka/groups/offset_moves.py",
+        before="if move.presence == GroupPresence.NEVER or (move.presence == GroupPresence.LEFT and move.commits > MOST_BY_HAND):",
+        after="if move.presence == GroupPresence.NEVER:",
+        why="A mirror that syncs offsets would be taken for somebody who skips records.",
+        tests=("tests/groups/test_offset_moves.py",),
+    ),
+    Mutation(
+        name="moves-count-once",
+        file="streaming/cluster/consumers/move_counting.py",
+        before="return move.effective_offset >= upto",
+        after="return True",
+        why="After a restart of a job all that was moved before would count again.",
+        tests=("tests/consumers/test_moved_offsets.py",),
+    ),
+    Mutation(
         name="judge-skewed-units",
         file="streaming/cluster/verdicts/group_skew.py",
         before="part = np.where(there, np.where(in_offsets[rows.group], lags.offsets, lags.left), ABSENT)",

@@ -31,6 +31,9 @@ CERTAIN_MS = 30_000
 COUNTED_WITHIN_MS = 600_000
 """If an agent has not counted the records of a move within this time, its offsets count instead."""
 
+MOST_GROUPS = 10_000
+"""Of so many groups of one coordinator it is remembered apart up to where their moves are known."""
+
 _Place = tuple[str, str, int]
 """Group, topic and partition."""
 
@@ -98,6 +101,9 @@ class _Seen:
         """These moves of a group are known."""
         groups = self.of_group.setdefault(coordinator, {})
         groups[group] = max([groups.get(group, 0), *(move.effective_offset + 1 for move in moves)])
+        if len(groups) > MOST_GROUPS:  # names may be made up anew all the time
+            self.first[coordinator] = max(groups.values())
+            groups.clear()
 
 
 class MoveCounting:
