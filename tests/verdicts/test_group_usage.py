@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
+from streaming.broker.protocol.group_json import GroupPartition, MovedOffset, PendingOffset
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
@@ -172,6 +172,7 @@ THINGS: dict[GroupVerdict, GroupPartition] = {
     ),
     GroupVerdict.TOO_LARGE: replace(READING, next_batch_bytes=3 << 20),
     GroupVerdict.BEYOND_END: GroupPartition(topic="orders", partition=7, committed=200, high_watermark=150, unknown="beyond_end"),
+    GroupVerdict.SKIPPED: replace(READING, moves=[MovedOffset(kind="admin", from_offset=40, to_offset=90, at_ms=NOW - HOUR, records=50)]),
 }
 
 TABLE = {
