@@ -416,8 +416,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="groups-first-record",
         file="streaming/kafka/groups/commit_log.py",
-        before="if self._rows.record_offset[row] < 0:",
-        after="if self._rows.record_offset[row] <= 0:",
+        before="if rows.record_offset[row] < 0:",
+        after="if rows.record_offset[row] <= 0:",
         why="A group with the first commit of a log would take room twice and never give it back.",
         tests=("tests/groups/test_commit_log.py",),
     ),

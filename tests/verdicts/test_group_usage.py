@@ -165,6 +165,7 @@ USES: dict[str, tuple[str, Facts, int]] = {
 THINGS: dict[GroupVerdict, GroupPartition] = {
     GroupVerdict.LOST: replace(READING, committed=30, lost_offsets=10, lost_records=5),
     GroupVerdict.WILL_LOSE: replace(READING, loss_ms=NOW + HOUR, next_timestamp_ms=NOW - 9 * HOUR),
+    GroupVerdict.SKIPPED: replace(READING, moves=[MovedOffset(kind="admin", from_offset=3, to_offset=8, at_ms=NOW - HOUR, records=5)]),
     GroupVerdict.STOPPED: replace(READING, stopped_since_ms=NOW - HOUR),
     GroupVerdict.HELD: replace(READING, held=True, lag_records_read_committed=0, next_timestamp_ms=NOW - HOUR),
     GroupVerdict.PENDING: replace(
