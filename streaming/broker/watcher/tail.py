@@ -363,8 +363,10 @@ class Tail:
     def appended(self, base_offset: int, now_ms: int) -> Appended | None:
         """When batches from an offset on were appended that are read now; None if it is not known.
 
-        They came after the last poll that found everything read before them. What grew while no agent watched came after its segment was
-        begun, which was after the last write to the one before. Of a first backlog it is not known: its files may be copies. Raises OSError.
+        They came after the last poll that found all read before them. What grew while no agent watched came after its segment was
+        begun, which was after the last write to the one before. Of a first backlog nothing is known: its files may be copies.
+
+        Raises OSError.
         """
         if 0 <= self.looked_offset <= base_offset and self.looked_ms <= now_ms:
             return Appended(self.looked_ms, now_ms)

@@ -65,8 +65,8 @@ TOPIC_OVERDUE = Metric(
 TOPIC_ARRIVES_EXPIRED = Metric(
     "segtail_topic_arrives_expired_records",
     "Records that were past retention.ms when they were appended, one after the other within the last hour, in partitions this broker "
-    "leads where the next check of retention deletes the last of them or has deleted it; at least. looks: what they look like (no_time, seconds, "
-    "replay, clock, old). A replay is left out while it goes on. Only topics that have any, regardless of series_limit.",
+    "leads where the next check of retention deletes the last of them or has deleted it; at least. looks: what they look like (no_time, "
+    "seconds, replay, clock, old). A replay is left out while it goes on. Only topics that have any, regardless of series_limit.",
     ("broker", "topic", "looks"),
 )
 TOPIC_ARRIVES_EXPIRED_DELAY = Metric(

@@ -22,8 +22,9 @@ APPENDED_RECORDS = Metric(
 )
 _EXPIRED = (
     "whose newest record was past retention.ms when they were appended to this replica as the leader, so that Kafka deletes them as soon "
-    "as all of their segment and those before it is past it. Counted where cleanup.policy has delete, the limit is known and the append was "
-    "seen, or its time is bounded by the files; not what a follower copies, nor a first backlog. Absent where no limit in time is known."
+    "as all of their segment and those before it is past it. Counted where cleanup.policy has delete, the limit is known and the append "
+    "was seen, or its time is bounded by the files; not what a follower copies, nor a first backlog. Absent where no limit in time is "
+    "known."
 )
 EXPIRED_BATCHES = Metric(
     "segtail_partition_appended_expired_batches_total",
