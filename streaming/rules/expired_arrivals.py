@@ -25,7 +25,7 @@ _SECONDS = 10**9, 4 * 10**9  # of the years 2001 to 2096, if they are taken for 
 _LEAST_CHANGE_MS = 60_000
 
 
-class Looks(StrEnum):
+class LateLooks(StrEnum):
     """What records look like that were past their retention when they were appended."""
 
     NO_TIME = "no_time"
@@ -40,16 +40,16 @@ class Looks(StrEnum):
     """Neither: so far one of them, or times in no order."""
 
 
-def looks_of(first: tuple[int, int], last: tuple[int, int]) -> Looks:
+def looks_of(first: tuple[int, int], last: tuple[int, int]) -> LateLooks:
     """What a run looks like, by the append and the timestamp of its first and its last batch, all Unix milliseconds."""
     (began_ms, first_timestamp), (ended_ms, last_timestamp) = first, last
     if last_timestamp < _YEAR_MS:
-        return Looks.SECONDS if _SECONDS[0] <= last_timestamp <= _SECONDS[1] else Looks.NO_TIME
+        return LateLooks.SECONDS if _SECONDS[0] <= last_timestamp <= _SECONDS[1] else LateLooks.NO_TIME
     took_ms = max(ended_ms - began_ms, 0)
     change_ms = last_timestamp - first_timestamp - took_ms
     if change_ms > max(_LEAST_CHANGE_MS, took_ms // 2):
-        return Looks.REPLAY
-    return Looks.CLOCK if took_ms and abs(change_ms) <= max(_LEAST_CHANGE_MS, took_ms // 10) else Looks.OLD
+        return LateLooks.REPLAY
+    return LateLooks.CLOCK if took_ms and abs(change_ms) <= max(_LEAST_CHANGE_MS, took_ms // 10) else LateLooks.OLD
 
 
 def counted(state: LogState, row: EventRow) -> LogState:

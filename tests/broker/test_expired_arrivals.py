@@ -13,7 +13,7 @@ from streaming.broker.journal.journal import Journal
 from streaming.broker.watcher.watcher import Watcher
 from streaming.common.event_row import EVENT, EventRow
 from streaming.common.rows import Kind
-from streaming.rules.expired_arrivals import DAY_MS, Looks, looks_of
+from streaming.rules.expired_arrivals import DAY_MS, LateLooks, looks_of
 from streaming.rules.log_state import LogState
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
@@ -109,7 +109,7 @@ def expired(states: Mapping[str, LogState]) -> dict[str, int]:
     return {topic: state.share_expired_records for topic, state in states.items() if state.share_expired_records}
 
 
-def looks(state: LogState) -> Looks:
+def looks(state: LogState) -> LateLooks:
     return looks_of((state.expired_since_ms, state.expired_since_timestamp), (state.expired_ms, state.expired_timestamp))
 
 
@@ -146,11 +146,11 @@ def test_what_is_past_its_retention_when_it_is_written_is_counted_and_nothing_el
     }
     assert of_replay == BATCH * sum(30.5 - each > 7 for each in range(30))
     assert {topic: looks(states[topic]) for topic in ("unset", "in-seconds", "replayed")} == {
-        "unset": Looks.NO_TIME,
-        "in-seconds": Looks.SECONDS,
-        "replayed": Looks.REPLAY,
+        "unset": LateLooks.NO_TIME,
+        "in-seconds": LateLooks.SECONDS,
+        "replayed": LateLooks.REPLAY,
     }
-    assert looks(states["back"]) in (Looks.CLOCK, Looks.OLD)
+    assert looks(states["back"]) in (LateLooks.CLOCK, LateLooks.OLD)
     for topic, count in expired(states).items():
         if topic == "compact-too":  # the cleaner has deleted them by now
             continue

@@ -3,7 +3,7 @@
 import numpy as np
 
 from streaming.common.rows import EXPIRED
-from streaming.rules.expired_arrivals import DAY_MS, RUN_MS, Looks, looks_of
+from streaming.rules.expired_arrivals import DAY_MS, RUN_MS, LateLooks, looks_of
 from streaming.rules.log_state import LogState
 from tests.events import Shard, appended
 from tests.tables import each_row
@@ -53,15 +53,15 @@ def test_the_same_range_again_counts_once() -> None:
 @each_row(
     ("first", "last", "looks"),
     [
-        ((NOW, 0), (NOW, 0), Looks.NO_TIME),
-        ((NOW, 5), (NOW + MINUTE, 999_999_999), Looks.NO_TIME),
-        ((NOW, 5), (NOW + MINUTE, 1_700_000_000), Looks.SECONDS),
-        ((NOW, NOW - 30 * DAY_MS), (NOW + MINUTE, NOW - 30 * DAY_MS + MINUTE), Looks.CLOCK),
-        ((NOW, NOW - 30 * DAY_MS), (NOW + MINUTE, NOW - 29 * DAY_MS), Looks.REPLAY),
-        ((NOW, NOW - 30 * DAY_MS), (NOW, NOW - 29 * DAY_MS), Looks.REPLAY),
-        ((NOW, NOW - 30 * DAY_MS), (NOW, NOW - 30 * DAY_MS), Looks.OLD),
-        ((NOW, NOW - 30 * DAY_MS), (NOW + MINUTE, NOW - 40 * DAY_MS), Looks.OLD),
+        ((NOW, 0), (NOW, 0), LateLooks.NO_TIME),
+        ((NOW, 5), (NOW + MINUTE, 999_999_999), LateLooks.NO_TIME),
+        ((NOW, 5), (NOW + MINUTE, 1_700_000_000), LateLooks.SECONDS),
+        ((NOW, NOW - 30 * DAY_MS), (NOW + MINUTE, NOW - 30 * DAY_MS + MINUTE), LateLooks.CLOCK),
+        ((NOW, NOW - 30 * DAY_MS), (NOW + MINUTE, NOW - 29 * DAY_MS), LateLooks.REPLAY),
+        ((NOW, NOW - 30 * DAY_MS), (NOW, NOW - 29 * DAY_MS), LateLooks.REPLAY),
+        ((NOW, NOW - 30 * DAY_MS), (NOW, NOW - 30 * DAY_MS), LateLooks.OLD),
+        ((NOW, NOW - 30 * DAY_MS), (NOW + MINUTE, NOW - 40 * DAY_MS), LateLooks.OLD),
     ],
 )
-def test_what_a_run_looks_like(first: tuple[int, int], last: tuple[int, int], looks: Looks) -> None:
+def test_what_a_run_looks_like(first: tuple[int, int], last: tuple[int, int], looks: LateLooks) -> None:
     assert looks_of(first, last) is looks

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, EXPIRED
-from streaming.kafka.scan.arrivals import AHEAD_MS, NO_ARRIVALS, Appended, Arrivals, arrivals, merged_expired
+from streaming.kafka.scan.arrivals import AHEAD_MS, NO_ARRIVALS, AppendDelays, Appended, arrivals, merged_expired
 from streaming.kafka.scan.sums import sum_ranges
 from tests.events import Item, batches_of
 from tests.tables import each_row
@@ -30,13 +30,13 @@ def written(*batches: tuple[int, int, bool]) -> list[Item]:
     ]
 
 
-def found(batches: list[Item], retention_ms: int, appended: Appended = SEEN) -> Arrivals:
+def found(batches: list[Item], retention_ms: int, appended: Appended = SEEN) -> AppendDelays:
     columns = batches_of(batches)
     (sums,) = sum_ranges(columns, np.zeros(1, np.intp))
     return arrivals(columns, sums, appended, retention_ms)
 
 
-def plain(batches: list[Item], retention_ms: int) -> Arrivals:
+def plain(batches: list[Item], retention_ms: int) -> AppendDelays:
     buckets, total, ahead, late = [0] * (len(BOUNDS_MS) + 1), 0, 0, []
     for each in batches:
         if each.control or each.timestamp < 0:
@@ -54,7 +54,7 @@ def plain(batches: list[Item], retention_ms: int) -> Arrivals:
         sums = len(late), sum(each.records for each in late), sum(each.size for each in late)
         times = SEEN.earliest_ms, late[0].timestamp, late[-1].timestamp, late[-1].next_offset - 1
         expired = np.array([(*sums, *times)], EXPIRED).tobytes()
-    return Arrivals(tuple(buckets), total, ahead, expired)
+    return AppendDelays(tuple(buckets), total, ahead, expired)
 
 
 @given(items, st.sampled_from([-1, 0, 1, 7 * DAY, 30_000, 2**63 - 1]))

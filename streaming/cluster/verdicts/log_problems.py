@@ -14,7 +14,7 @@ from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.late_arrivals import worst
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_age, format_count, format_duration, format_size, format_time
-from streaming.rules.expired_arrivals import Looks
+from streaming.rules.expired_arrivals import LateLooks
 
 WHY_BLOCKED = {
     "future_timestamp": "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",
@@ -131,11 +131,11 @@ _WAYS_OUT = (
 )
 
 LOOKS_LIKE = {
-    Looks.NO_TIME: "They are dated near 1970: it looks as if no time was set.",
-    Looks.SECONDS: "They are dated in early 1970: it looks as if seconds were taken for milliseconds.",
-    Looks.REPLAY: "They get less late: it looks like a replay or a mirror that catches up.",
-    Looks.CLOCK: "They stay as late as they are: it looks like a wrong clock.",
-    Looks.OLD: "They are in no order that shows why: old data, or single events.",
+    LateLooks.NO_TIME: "They are dated near 1970: it looks as if no time was set.",
+    LateLooks.SECONDS: "They are dated in early 1970: it looks as if seconds were taken for milliseconds.",
+    LateLooks.REPLAY: "They get less late: it looks like a replay or a mirror that catches up.",
+    LateLooks.CLOCK: "They stay as late as they are: it looks like a wrong clock.",
+    LateLooks.OLD: "They are in no order that shows why: old data, or single events.",
 }
 
 

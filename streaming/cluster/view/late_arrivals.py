@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.cluster.view.exported import Observed, RetentionResults
-from streaming.rules.expired_arrivals import RUN_MS, Looks, looks_of
+from streaming.rules.expired_arrivals import RUN_MS, LateLooks, looks_of
 
 CATCHES_UP_MS = 60_000
 """If the last of records that get less late came so long ago, nothing newer follows."""
@@ -31,7 +31,7 @@ class LateArrivals:
     delay_ms: int
     limit_ms: int
     records: int
-    looks: Looks
+    looks: LateLooks
     deleted: bool
 
 
@@ -66,9 +66,9 @@ def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArri
 
 
 def _passes_by(late: LateArrivals, now_ms: int) -> bool:
-    return late.looks is Looks.REPLAY and now_ms - late.last_ms < CATCHES_UP_MS
+    return late.looks is LateLooks.REPLAY and now_ms - late.last_ms < CATCHES_UP_MS
 
 
-def worst(found: Sequence[LateArrivals]) -> LateArrivals:
+def worst(logs: Sequence[LateArrivals]) -> LateArrivals:
     """The one that is furthest past its limit; what it looks like is said of all."""
-    return max(found, key=lambda late: late.delay_ms - late.limit_ms)
+    return max(logs, key=lambda late: late.delay_ms - late.limit_ms)

@@ -31,7 +31,7 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class AppendDelays:
     """The columns of an event with the same names. ``expired``: an item of `streaming.common.rows.EXPIRED`, None for none."""
 
     append_delay_buckets: Counts = (0,) * _BUCKETS
@@ -40,11 +40,11 @@ class Arrivals:
     expired: bytes | None = None
 
 
-NO_ARRIVALS = Arrivals()
+NO_ARRIVALS = AppendDelays()
 """Of a range whose time of append is not known, or that a follower copied."""
 
 
-def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int) -> Arrivals:
+def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int) -> AppendDelays:
     """How late the batches of a range arrived.
 
     Args:
@@ -52,13 +52,13 @@ def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int
         retention_ms: how long a record is kept by its timestamp; -1 for ever, or not known.
     """
     if sums.least_timestamp >= appended.earliest_ms and sums.max_timestamp <= appended.latest_ms + AHEAD_MS:
-        return Arrivals((sums.batches, *NO_ARRIVALS.append_delay_buckets[1:]))  # as ever: nothing is late
+        return AppendDelays((sums.batches, *NO_ARRIVALS.append_delay_buckets[1:]))  # as ever: nothing is late
     timed = ~batches.control & (batches.max_timestamp >= 0)
     ahead = timed & (batches.max_timestamp > appended.latest_ms + AHEAD_MS)
     delays = np.maximum(appended.earliest_ms - batches.max_timestamp[timed & ~ahead], 0)
     buckets = np.bincount(np.searchsorted(_BOUNDS_MS, delays), minlength=_BUCKETS)
     late = retention_ms >= 0 and bool(len(delays)) and int(delays.max()) > retention_ms
-    return Arrivals(
+    return AppendDelays(
         append_delay_buckets=tuple(buckets.tolist()),
         append_delay_ms=int(delays.sum()),
         ahead_batches=int(ahead.sum()),
