@@ -78,7 +78,8 @@ class Observer:
         while self._watcher.poll(directories):
             pass
         found = [(seq, each) for seq, each in events_of(self._journal, self._seen, 1 << 60) if each.kind is not Kind.CENSUS_END]
-        self._shard.fold(*(EventRow(*(getattr(each, name) for name in EVENT.names), "a", "j", seq) for seq, each in found))
+        columns = ((seq, {name: getattr(each, name) for name in EVENT.names}) for seq, each in found)
+        self._shard.fold(*(EventRow(agent="a", journal="j", seq=seq, **values) for seq, values in columns))
         self._seen = found[-1][0] if found else self._seen
         return {key.topic: state for key, state in self._shard.states.items() if key.topic in TOPICS}
 
