@@ -87,7 +87,7 @@ def range_of(seq: int, items: Sequence[Item], *, detailed: bool = False, **value
     """The range that these batches make, with their sums as the agent works them out; ``detailed`` as one that is published again."""
     batches = batches_of(items)
     (sums,) = sum_ranges(batches, np.zeros(1, np.intp))
-    found = {field.name: getattr(sums, field.name) for field in fields(sums) if field.name != "leader_epoch"}
+    found = {field.name: getattr(sums, field.name) for field in fields(sums) if field.name not in ("leader_epoch", "least_timestamp")}
     detail = pack(batches) if detailed else None
     return row(Kind.APPENDED, seq, **{**found, "log_epoch": sums.leader_epoch, "detail": detail, **values})
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import pyarrow as pa
 
 from streaming.common.codecs import CODECS
-from streaming.common.column_types import Blob, Count, Counts, Flag, Int, Long, Text, columns_of, later_of
+from streaming.common.column_types import LATER, Blob, Count, Counts, Flag, Int, Long, Text, columns_of, later_of
 from streaming.common.log_key import LogKey, key_of
-from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, Kind
+from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,12 @@ class Event:
     reason: Text = ""
     follows: Long = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
     topics: Blob = None  # of a census: which topics there are; null: not known (streaming.rules.whereabouts)
+    # how late data batches arrived (streaming.kafka.scan.arrivals), of those whose time of append is known: none of a follower's
+    append_delay_buckets: Annotated[Counts, LATER] = (0,) * (len(APPEND_DELAY_SECONDS_BOUNDS) + 1)
+    append_delay_ms: Annotated[Count, LATER] = 0  # sum of the delays in those buckets
+    ahead_batches: Annotated[Count, LATER] = 0  # data batches that are dated after their append
+    expired: Annotated[Blob, LATER] = None  # the batches past their retention when they were appended (rows.EXPIRED); null for none
+    judges_expiry: Annotated[Flag, LATER] = False  # a limit in time is known, so ``expired`` has what is past it
 
     @property
     def log(self) -> LogKey:

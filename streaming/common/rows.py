@@ -21,6 +21,9 @@ BATCH_RECORDS_BOUNDS = tuple(4**n for n in range(8))
 TRANSACTION_SECONDS_BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 21600.0, 86400.0)
 """Upper bounds (inclusive) of the histogram of transactions' durations: 10 ms to 24 h; one more bucket takes the rest."""
 
+APPEND_DELAY_SECONDS_BOUNDS = (30, 300, 3_600, 21_600, 86_400, 604_800, 2_592_000)
+"""Upper bounds (inclusive) of the histogram of how late batches arrive: 30 s to 30 days; one more bucket takes the rest."""
+
 SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")
 """The reasons why log bytes never reached the counters, in the order of the ``skipped_bytes`` list."""
 
@@ -100,6 +103,19 @@ TRANSACTIONS = np.dtype(
     ]
 )
 """The transactions of one log that are open, or closed by a marker that may not be replicated yet; sorted by ``first_offset``."""
+
+EXPIRED = np.dtype(
+    [
+        ("batches", "<i8"),
+        ("records", "<i8"),
+        ("bytes", "<i8"),
+        ("appended_ms", "<i8"),  # when the last of them was appended, at the earliest
+        ("first_timestamp", "<i8"),  # largest record timestamp of the first of them
+        ("last_timestamp", "<i8"),  # of the last of them
+        ("last_offset", "<i8"),  # of the last of them
+    ]
+)
+"""One item: the data batches of a range that were past the retention of their topic when they were appended to its leader."""
 
 TIME_UNKNOWN = -2
 """``largest_timestamp`` of a segment that was not scanned for it yet: values that depend on it are not known either."""

@@ -226,6 +226,11 @@ class Settings(BaseModel):
         validation_alias="export.exclude",
         description="A regular expression; topics whose whole name matches are not.",
     )
+    export_append_delays: Flag = Field(
+        default=True,
+        validation_alias="export.append_delays",
+        description="Export how late records arrive, by topic: ten series of a histogram, and a counter of what is dated ahead.",
+    )
     export_groups: Annotated[
         tuple[MetricGroup, ...],
         several_of(MetricGroup),

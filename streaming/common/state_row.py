@@ -10,7 +10,13 @@ import pyarrow as pa
 from streaming.common.codecs import CODECS
 from streaming.common.column_types import Blob, Count, Counts, Flag, Int, Long, Text, columns_of
 from streaming.common.log_key import LogKey, key_of
-from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, SKIP_REASONS, TRANSACTION_SECONDS_BOUNDS
+from streaming.common.rows import (
+    APPEND_DELAY_SECONDS_BOUNDS,
+    BATCH_BYTES_BOUNDS,
+    BATCH_RECORDS_BOUNDS,
+    SKIP_REASONS,
+    TRANSACTION_SECONDS_BOUNDS,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,19 @@ class StateRow:
     active_first_timestamp: Long = -1
     active_created_ms: Long = -1
     coordinator_upto: Long = -1  # offset up to which `coordinator` holds all entries from the first byte on, -1 not known
+    share_append_delay_buckets: Counts = (0,) * (len(APPEND_DELAY_SECONDS_BOUNDS) + 1)
+    share_append_delay_ms: Count = 0
+    share_ahead_batches: Count = 0
+    judges_expiry: Flag = False  # batches past their retention when they were appended are counted, in the next columns
+    share_expired_batches: Count = 0
+    share_expired_records: Count = 0
+    share_expired_bytes: Count = 0
+    expired_since_ms: Long = -1  # when the first of those was appended that came one after the other (rules.expired_arrivals); -1 none
+    expired_since_timestamp: Long = -1  # its largest record timestamp
+    expired_before: Long = -1  # share_expired_records before it
+    expired_ms: Long = -1  # when the last of them was appended
+    expired_timestamp: Long = -1  # its largest record timestamp
+    expired_offset: Long = -1  # its last offset
 
     @property
     def key(self) -> LogKey:

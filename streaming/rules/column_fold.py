@@ -136,6 +136,7 @@ def _found(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
         "high_watermark": _chosen(rows, "high_watermark", rows.last(found | (rows["high_watermark"] != _NONE)), states, "high_watermark"),
         "active_producers": rows["active_producers"][rows.last(every)],
         "settled": ints(states["settled"]) | rows.any(rows["settled"]),
+        "judges_expiry": ints(states["judges_expiry"]) | rows.any(rows["judges_expiry"]),
     }
 
 

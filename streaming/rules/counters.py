@@ -14,5 +14,8 @@ SHARED = {
     "share_batch_bytes_buckets": "batch_bytes_buckets",
     "share_batch_records_buckets": "batch_records_buckets",
     "share_records": "records",
+    "share_append_delay_buckets": "append_delay_buckets",
+    "share_append_delay_ms": "append_delay_ms",
+    "share_ahead_batches": "ahead_batches",
 }
 """The counters of a log's topic to which each append adds a column, if its replica led."""

@@ -23,6 +23,9 @@ class Limits:
     ``retention_ms`` and ``retention_bytes`` are the limits that delete from the broker's disk, `UNLIMITED` for none. If segments are copied
     to remote storage (``remote_copy``), they are the ``local.`` ones.
 
+    ``record_retention_ms`` is ``retention.ms`` itself: how long a record is kept by its timestamp, on the disk or in remote storage;
+    `UNLIMITED` where the topic does not delete.
+
     ``source`` is the level of the retention limit. If a time and a size both limit, it is the stronger level. If neither does, it is the
     level that removes the limit in time. If the limit in time is assumed, it is `ValueSource.ASSUMED`. If the topic does not delete, it is
     the level of its policy.
@@ -37,6 +40,7 @@ class Limits:
     compacts: bool
     retention_ms: int
     retention_bytes: int
+    record_retention_ms: int
     segment_ms: int
     segment_bytes: int
     min_compaction_lag_ms: int
@@ -58,6 +62,11 @@ class Limits:
     def assumed(self) -> bool:
         """Whether the limits that delete are Kafka's defaults, because the real ones are not known."""
         return self.source is ValueSource.ASSUMED
+
+    @property
+    def expires_ms(self) -> int:
+        """How long a record is kept by its timestamp at most; `UNLIMITED` where it is kept for ever, or where that is not known."""
+        return UNLIMITED if self.assumed or not self.deletes else self.record_retention_ms
 
     @property
     def roll_ms(self) -> int:
@@ -121,6 +130,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         compacts=compacts,
         retention_ms=_retention(values, "retention.ms", copies),
         retention_bytes=_retention(values, "retention.bytes", copies),
+        record_retention_ms=_retention(values, "retention.ms", local=False) if deletes else UNLIMITED,
         # The metadata log has none of the options that other logs have (`KafkaMetadataLog.apply`).
         segment_ms=values.number("metadata.log.segment.ms" if metadata else "segment.ms"),
         segment_bytes=values.number("metadata.log.segment.bytes" if metadata else "segment.bytes"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from streaming.common.column_types import plus
 from streaming.common.event_row import EventRow
-from streaming.rules import coordinator_state, inventory_changes, log_transactions, unclean_losses, whereabouts
+from streaming.rules import coordinator_state, expired_arrivals, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log
 from streaming.rules.sharing import Cut, begins, share_of
@@ -74,7 +74,7 @@ def counted(state: LogState, row: EventRow, share_begins: int, cut: Cut) -> LogS
     after = log_transactions.drop_replicated(with_transactions)
     if share is None:
         return after
-    return replace(after, **_added(SHARED, state, share))
+    return expired_arrivals.counted(replace(after, **_added(SHARED, state, share)), share)
 
 
 def _added(counters: Mapping[str, str], state: LogState, row: EventRow) -> dict[str, Any]:
@@ -139,6 +139,8 @@ def _seen(state: LogState, row: EventRow) -> LogState:
 
 def _noted(state: LogState, row: EventRow) -> LogState:
     noted = whereabouts.seen_at(state, row)
+    if row.judges_expiry and not state.judges_expiry:
+        noted = replace(noted, judges_expiry=True)
     return replace(noted, settled=True) if row.settled and not state.settled else noted
 
 

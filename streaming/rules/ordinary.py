@@ -82,6 +82,7 @@ def _counts(rows: pa.RecordBatch, states: pa.Table) -> Flags:
     base = ints(rows["base_offset"])
     counts: Flags = (ints(rows["leads"]) >= 0) & (ints(rows["next_offset"]) > base) & (ints(states["shared_upto"]) <= base)
     counts &= _is_null(rows["transactions"]) & _is_null(rows["coordinator"]) & (ints(states["coordinator_upto"]) < 0)
+    counts &= _is_null(rows["expired"])
     counts &= (ints(states["cut_end"]) < 0) | (ints(states["cut_next_epoch"]) >= 0)
     for kept, name in _LISTS.items():
         counts &= _same(pc.list_value_length(rows[name]), pc.list_value_length(states[kept]))

@@ -31,11 +31,13 @@ class Retention:
 
     A field is `ABSENT` if it has no value, or if it depends on the time of a segment that is not known yet.
 
-    ``deletable`` is the number of segments that a check would delete now. ``blocked`` is an index in `BLOCKED`. ``next_by_size``:
-    ``retention.bytes`` makes the next deletion, and not ``retention.ms``. The other fields have the names and meaning of the metrics.
+    ``deletable`` is the number of segments that a check would delete now, and ``due_upto`` the offset before which they end. ``blocked``
+    is an index in `BLOCKED`. ``next_by_size``: ``retention.bytes`` makes the next deletion, and not ``retention.ms``. The other fields have
+    the names and meaning of the metrics.
     """
 
     deletable: Longs
+    due_upto: Longs
     retention_lag: Longs
     overdue: Longs
     reclaimable: Longs
@@ -94,6 +96,7 @@ class RetentionRule:
         known = self._all_known & self._replication_known
         return Retention(
             deletable=np.where(open_end, ABSENT, gone - first),
+            due_upto=np.where(open_end | ~deletable, ABSENT, logs.following[np.maximum(gone - 1, first)]),
             retention_lag=lag,
             overdue=np.where(limited & first_known, overdue, ABSENT),
             reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),

@@ -49,7 +49,7 @@ def share_of(row: EventRow, begin: int, cut: Cut) -> EventRow | None:
     if listed is not None:
         return listed
     part, whole = row.next_offset - begin, row.next_offset - row.base_offset
-    return replace(row, **{name: _divided(getattr(row, name), part, whole) for name in SHARED.values()})
+    return replace(row, expired=None, **{name: _divided(getattr(row, name), part, whole) for name in SHARED.values()})
 
 
 def _divided(values: Any, part: int, whole: int) -> Any:

@@ -23,7 +23,7 @@ class _Dashboard:
 
 _VIEWS = (
     (re.compile("Transaction|LastStableOffset"), "/transactions"),
-    (re.compile("Retention|TimestampsInFuture|CompactionStalled"), "/retention"),
+    (re.compile("Retention|ArrivesExpired|TimestampsInFuture|CompactionStalled"), "/retention"),
 )
 """The view of the page that lists what an alert about a topic is about, by its name; the others are about partitions."""
 

@@ -98,13 +98,13 @@ def test_configurations_of_a_topic_are_reported_with_those_of_its_broker_and_of_
         ("min.insync.replicas", "1", ValueSource.DYNAMIC),
         ("segment.bytes", "30000", ValueSource.TOPIC),
     ]
-    assert (view.compacts(LogKey(1, "pay", 0, "")), view.compacts(LogKey(1, "__transaction_state", 0, ""))) == (False, True)
+    assert (view.limits(LogKey(1, "pay", 0, "")).compacts, view.limits(LogKey(1, "__transaction_state", 0, "")).compacts) == (False, True)
 
 
 def test_without_metadata_no_configuration_is_known(tmp_path: Path) -> None:
     view = view_of(log_dir(tmp_path))
     assert read_configs(view.configs(LogKey(1, "pay", 0, ""))).settings == ()
-    assert not view.compacts(LogKey(1, "pay", 0, ""))
+    assert not view.limits(LogKey(1, "pay", 0, "")).compacts
 
 
 def test_a_broker_that_has_stopped_is_given_what_the_others_know(tmp_path: Path) -> None:

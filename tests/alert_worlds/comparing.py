@@ -46,6 +46,7 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.RETENTION_OVERDUE: ("broker", "topic"),
     kinds.RETENTION_BLOCKED: ("broker", "topic", "reason"),
     kinds.IN_FUTURE: ("topic",),
+    kinds.ARRIVES_EXPIRED: ("topic",),
     kinds.COMPACTION_STALLED: ("broker", "topic"),
     kinds.UNDER_REPLICATED: ("topic",),
     kinds.BROKER_STARTING: ("broker",),

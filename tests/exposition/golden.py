@@ -40,6 +40,13 @@ def golden_table() -> Table:
         "share_batch_bytes_buckets": [1, 2, 3, 4, 5, 6, 7, 8, 9],
         "share_batch_records_buckets": [9, 8, 7, 6, 5, 4, 3, 2, 1],
         "share_records": 4321,
+        "share_append_delay_buckets": [300, 10, 5, 3, 2, 1, 0, 0],
+        "share_append_delay_ms": 123_456,
+        "share_ahead_batches": 2,
+        "judges_expiry": True,
+        "share_expired_batches": 1,
+        "share_expired_records": 55,
+        "share_expired_bytes": 1234,
     }
     unclean = {
         "truncated_committed": 3,

@@ -105,6 +105,7 @@ def sums_of(content: Content, first: int = 0, last: int | None = None) -> dict[s
         "records": sum(entry.records for entry, _ in data),
         "old_format_batches": sum(entry.magic < 2 for entry in entries),
         "max_timestamp": max(entry.max_timestamp for entry in entries),
+        "least_timestamp": min(entry.max_timestamp for entry in entries),
         "codec_bytes": tuple(sum(entry.size for entry, one in data if one == codec) for codec in range(5)),
         "batch_bytes_buckets": buckets([entry.size for entry, _ in data], BATCH_BYTES_BOUNDS),
         "batch_records_buckets": buckets([entry.records for entry, _ in data], BATCH_RECORDS_BOUNDS),

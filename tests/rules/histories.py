@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from streaming.common.event_row import EventRow
-from streaming.common.rows import COORDINATOR, SEGMENTS, TRANSACTION_STEPS, Kind, Step, pack_rows
+from streaming.common.rows import COORDINATOR, EXPIRED, SEGMENTS, TRANSACTION_STEPS, Kind, Step, pack_rows
 from tests.events import Item, appended, batch_of, census_end, range_of, row
 
 
@@ -155,6 +155,11 @@ class FoundPublisher:
             "seen_at": random.randrange(99),
             "settled": random.random() < 0.3,
             "sequence_gaps": random.randrange(3),
+            "append_delay_buckets": tuple(random.randrange(3) for _ in range(8)),
+            "append_delay_ms": random.randrange(99),
+            "ahead_batches": random.randrange(3),
+            "judges_expiry": random.random() < 0.3,
+            "expired": random.choice([None, None, None, np.array([(1, 2, 3, random.randrange(99), 4, 5, end)], EXPIRED).tobytes()]),
         }
         if what == "overlap" and size % 2:
             return range_of(detailed=True, items=[Item(offset, offset + 1, 62, 1, 4) for offset in range(base, base + size)], **values)

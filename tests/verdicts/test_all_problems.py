@@ -93,6 +93,17 @@ ROLLED = '{"static":{},"topic":{"segment.ms":"3600000","retention.ms":"999999999
 SKIP = MovedOffset(kind="admin", from_offset=3, to_offset=8, at_ms=OLD, records=5)
 COMPACT = '{"static":{},"topic":{"cleanup.policy":"compact"}}'
 
+LATE = {
+    "expired_since_ms": NOW_MS - MINUTE,
+    "expired_since_timestamp": NOW_MS - 9_660_000,
+    "expired_before": 0,
+    "expired_ms": NOW_MS - 1000,
+    "expired_timestamp": NOW_MS - 9_601_000,
+    "expired_offset": 20,
+    "share_expired_records": 7,
+}
+"""Records that were 9,600 s old when they were appended, one after the other for a minute, as late as ever."""
+
 CASES: dict[str, Callable[[], Circumstances]] = {
     "quorum_lost": lambda: around(agent(well(appended_ms=NOW_MS - 40_000), log_dirs=(log_dir(checkpoint_ms=NOW_MS - 3000),))),
     "partition_offline": lambda: around(agent(well(counts=counted(offline=1)))),
@@ -135,6 +146,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         agent(well()), table=new_table(orders(facts((0, 500, -7200), (50, 300, 9600), configs=BELOW, oldest_timestamp=NOW_MS - 9_600_000)))
     ),
     "timestamps_in_future": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, -7200), (50, 300, 10), configs=BELOW)))),
+    "arrives_expired": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 9600), configs=BELOW), **LATE))),
     "retention_overdue": lambda: around(agent(well()), table=new_table(orders(facts((0, 500, 9600), (50, 300, 10), configs=BELOW)))),
     "compaction_stalled": lambda: around(
         agent(well()), table=new_table(orders(facts((0, 500, 14_400), (50, 300, 10), configs=COMPACT, cleaner_checkpoint=0)))

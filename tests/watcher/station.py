@@ -19,17 +19,20 @@ from streaming.common.rows import Kind
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.scan.detail import first_offset_above, sums_from
 from streaming.kafka.scan.sums import Sums
+from streaming.rules.limits import Limits, limits_of
 from tests.builders import CLUSTER_ID, NOW
 from tests.clocks import Clock
 from tests.watcher.journalled import events_of
 
-SUMMED = tuple(field.name for field in fields(Sums) if field.name != "leader_epoch")
+SUMMED = tuple(field.name for field in fields(Sums) if field.name not in ("leader_epoch", "least_timestamp"))
 PRODUCERS_LIMIT = 100
 MOST_TURNS = 200
 """A watcher that still has more to do after so many turns never rests."""
 
 
-@dataclass
+COMPACTED = '{"topic":{"cleanup.policy":"compact"}}'
+
+
 @dataclass
 class Leaders:
     """What the metadata log would say."""
@@ -85,8 +88,8 @@ class Leaders:
         taken, self.elections = self.elections, []
         return taken
 
-    def compacts(self, log: LogKey) -> bool:
-        return log.topic in self.compacted
+    def limits(self, log: LogKey) -> Limits:
+        return limits_of(log.topic, COMPACTED if log.topic in self.compacted else self.configs(log))
 
 
 @dataclass

@@ -22,7 +22,7 @@ from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.rules.config_levels import Configs
-from streaming.rules.limits import limits_of
+from streaming.rules.limits import Limits, limits_of
 
 log = logging.getLogger(__name__)
 
@@ -163,9 +163,9 @@ class ClusterView:
         """The settings for the topic of a log, from all levels that its broker's files contain, packed as text (`Configs.text`)."""
         return self._followers[key.broker].configs.text(key.topic)
 
-    def compacts(self, key: LogKey) -> bool:
-        """Whether a log is compacted, as far as that is known."""
-        return limits_of(key.topic, self.configs(key)).compacts
+    def limits(self, key: LogKey) -> Limits:
+        """The limits of a log, as far as they are known."""
+        return limits_of(key.topic, self.configs(key))
 
     def version(self) -> int:
         """A number that changes whenever the known partitions or configurations may have changed."""

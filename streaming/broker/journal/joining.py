@@ -15,6 +15,7 @@ from streaming.broker.journal.stored_blocks import kinds, rows, waiting_since
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
+from streaming.kafka.scan.arrivals import merged_expired
 from streaming.kafka.scan.sums import joined
 
 MERGED_BYTES_MAX = 16 << 20
@@ -132,6 +133,7 @@ def merged(before: Event, later: Event) -> Event | None:
         follows=before.follows,
         transactions=merged_steps(before.transactions, later.transactions, before.bytes),
         coordinator=merged_entries(before.coordinator, later.coordinator),
+        expired=merged_expired(before.expired, later.expired),
     )
 
 

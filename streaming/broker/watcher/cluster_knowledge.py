@@ -6,6 +6,7 @@ from typing import Protocol
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
+from streaming.rules.limits import Limits
 
 LEADER_UNKNOWN = (-2, -1)
 """(leader, leader epoch) if they are not known."""
@@ -57,5 +58,5 @@ class Cluster(Protocol):
     def configs(self, log: LogKey) -> str:
         """The configuration of the topic (`streaming.rules.config_levels.Configs.text`)."""
 
-    def compacts(self, log: LogKey) -> bool:
-        """Whether the log is compacted, as far as that is known."""
+    def limits(self, log: LogKey) -> Limits:
+        """The limits of the log, as far as they are known."""

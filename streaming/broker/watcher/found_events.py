@@ -182,11 +182,12 @@ class FoundPublisher:
         return starts != (last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint)
 
     def _is_changed(self, tail: Tail, last: LastFound) -> bool:
-        """Whether the metadata log has another leader, or a configuration that changes how the log start is determined."""
+        """Whether the metadata log has another leader, or a configuration that changes how the log start or what expires is determined."""
         state = self._cluster.partition(tail.cursor.log)
         if (LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)) != (last.leader, last.leader_epoch):
             return True
-        return limits_of(tail.cursor.log.topic, self._cluster.configs(tail.cursor.log)).remote_storage != last.remote
+        limits = limits_of(tail.cursor.log.topic, self._cluster.configs(tail.cursor.log))
+        return (limits.remote_storage, limits.expires_ms >= 0) != (last.remote, last.judges_expiry)
 
     def _look_safely(self, tail: Tail) -> Event | None:
         try:
@@ -228,6 +229,7 @@ class FoundPublisher:
         return LastFound(
             inventory=inventory,
             remote=remote,
+            judges_expiry=limits.expires_ms >= 0,
             log_start_offset=inventory.log_start_offset(remote_storage=remote),
             local_log_start_offset=inventory.own_start_offset if remote else -1,
             high_watermark=tail.high_watermark,

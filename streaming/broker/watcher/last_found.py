@@ -14,6 +14,7 @@ class LastFound:
 
     inventory: LogInventory
     remote: bool
+    judges_expiry: bool
     log_start_offset: int
     local_log_start_offset: int
     high_watermark: int
@@ -42,6 +43,7 @@ class LastFound:
             "active_producers": self.active_producers,
             "leader": self.leader,  # the fold needs it to decide whose ranges count, if another agent reads no metadata
             "leader_epoch": self.leader_epoch,
+            "judges_expiry": self.judges_expiry,
         }
 
 

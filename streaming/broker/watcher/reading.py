@@ -21,6 +21,7 @@ from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.scan.arrivals import NO_ARRIVALS, arrivals
 from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.epochs import by_epoch
 from streaming.kafka.scan.headers import Batches
@@ -28,6 +29,8 @@ from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch
 from streaming.kafka.scan.sums import COUNTS, Sums
 from streaming.kafka.scan.transaction_steps import Steps
 from streaming.kafka.scan.walk import Bytes, Stop
+from streaming.rules.config_values import UNLIMITED
+from streaming.rules.limits import Limits
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +76,7 @@ class GrowthReader:
 
     Args:
         leading: whether a log's replica led when a range was appended.
-        compacts: whether batches may be missing in the middle of a log.
+        limits: the limits of a log, as far as they are known.
         redact: returns the text that replaces a transactional id in events.
         note: is called with every range.
     """
@@ -81,13 +84,13 @@ class GrowthReader:
     def __init__(
         self,
         leading: Leading,
-        compacts: Callable[[LogKey], bool],
+        limits: Callable[[LogKey], Limits],
         redact: Callable[[str], str],
         clock_ms: Callable[[], int],
         note: Noting = note_nothing,
     ) -> None:
         self._leading = leading
-        self._compacts = compacts
+        self._limits = limits
         self._redact = redact
         self._clock_ms = clock_ms
         self._note = note
@@ -236,9 +239,12 @@ class GrowthReader:
         assert sums is not None
         seen_at = _appended_at(tail, now)
         self._note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
+        log, limits = before.log, self._limits(before.log)
+        appended = None if columns.leads == 0 else tail.appended(sums.base_offset, now)
+        retention_ms = limits.expires_ms if columns.leads == 1 else UNLIMITED
+        late = NO_ARRIVALS if appended is None else arrivals(scanned.batches, sums, appended, retention_ms)
         after = advanced(before, start, scanned, sums)
-        gaps = tail.append(after, scanned.batches, now, compacted=self._compacts(before.log))
-        log = before.log
+        gaps = tail.append(after, scanned.batches, now, compacted=limits.compacts)
         return Event(
             kind=Kind.APPENDED,
             broker=log.broker,
@@ -262,6 +268,11 @@ class GrowthReader:
             sequence_gaps=gaps,
             coordinator=columns.coordinator,
             high_watermark=tail.high_watermark,
+            append_delay_buckets=late.append_delay_buckets,
+            append_delay_ms=late.append_delay_ms,
+            ahead_batches=late.ahead_batches,
+            expired=late.expired,
+            judges_expiry=limits.expires_ms >= 0,
             **{name: getattr(sums, name) for name in COUNTS},
         )
 

@@ -24,6 +24,7 @@ from streaming.common.rows import Kind
 from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC, FileKind, segment_file_name
+from streaming.kafka.scan.arrivals import Appended
 from streaming.kafka.scan.headers import Batches
 
 
@@ -64,6 +65,8 @@ class Tail:
         "log_dir",
         "log_start",
         "looked_ms",
+        "looked_offset",
+        "looked_segment",
         "lost_since_ms",
         "new",
         "owes_list",
@@ -111,6 +114,8 @@ class Tail:
         self.stamp: Stamp | None = None  # of the directory when it was listed
         self.new = False  # it appeared while the watcher was running, and was not read yet
         self.looked_ms = -1  # when a poll last found that everything is read
+        self.looked_offset = -1  # up to which offset that was
+        self.looked_segment = -1  # and in which segment: that another one was begun shows a moment later
         self.calm = False  # it is read on, and only another size of the open file can mean that there is something to do
         self.failed = False  # it is stopped by an error of this program: another try soon would fail in the same way
         self.error = ""  # why it could not be read at the last try
@@ -357,6 +362,27 @@ class Tail:
 
     # --- reading
 
+    def appended(self, base_offset: int, now_ms: int) -> Appended | None:
+        """When batches from an offset on were appended that are read now; None if it is not known.
+
+        They came after the last poll that found the end of the same segment before them. What is in another segment came after that was
+        begun, which was after the last write to the one before; also what grew while no agent watched. Of a first backlog nothing is known:
+        its files may be copies.
+
+        Raises OSError.
+        """
+        looked = 0 <= self.looked_offset <= base_offset and self.looked_ms <= now_ms
+        if looked and self.cursor.segment == self.looked_segment:
+            return Appended(self.looked_ms, now_ms)
+        before = [segment.modified_ms for segment in self.segments if segment.base_offset < self.cursor.segment]
+        if looked:
+            return Appended(min(self.looked_ms, before[-1]), now_ms) if before else None
+        modified, frontier = self.open().modified_ms(), self.cursor.frontier
+        again = base_offset < frontier and frontier != BROUGHT_ALONG
+        if not self.cursor.settled or again or not before or not before[-1] <= modified <= now_ms:
+            return None
+        return Appended(before[-1], modified)
+
     def append(self, after: Cursor, batches: Batches, now_ms: int, *, compacted: bool) -> int:
         """Move over batches that are published now, with the high watermark; returns how many gaps there are in producers' sequences."""
         if self.unread_state is not TailState.READING:
@@ -390,7 +416,7 @@ class Tail:
         Returns:
             Whether more of it may have been published than there is: then consumers have to know its present end.
         """
-        self.looked_ms = now_ms
+        self.looked_ms, self.looked_offset, self.looked_segment = now_ms, self.cursor.next_offset, self.cursor.segment
         if not self.live:
             self.pace = step(self.pace, Cause.END_REACHED)
         frontier, end = self.cursor.frontier, self.cursor.next_offset

@@ -111,7 +111,7 @@ class Watcher:
         self._clock_ms = clock_ms
         self._once = scope.once
         self._attached = attached
-        reading = GrowthReader(Leading(cluster, clock_ms), cluster.compacts, redact, clock_ms, note)
+        reading = GrowthReader(Leading(cluster, clock_ms), cluster.limits, redact, clock_ms, note)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
         self._inventories = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)

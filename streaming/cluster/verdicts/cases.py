@@ -74,6 +74,7 @@ RETENTION_KINDS = frozenset(
         kinds.RETENTION_OVERDUE,
         kinds.RETENTION_BLOCKED,
         kinds.IN_FUTURE,
+        kinds.ARRIVES_EXPIRED,
         kinds.COMPACTION_STALLED,
         kinds.LIMITS_ASSUMED,
     }
@@ -113,6 +114,7 @@ def all_cases(circumstances: Circumstances) -> tuple[Cases, ...]:
         _overdue(circumstances),
         _uncompacted(circumstances),
         _ahead(circumstances),
+        _expired(circumstances),
         _assumed(circumstances),
         *_transactions(circumstances),
         *_lacking(circumstances),
@@ -236,6 +238,13 @@ def _uncompacted(circumstances: Circumstances) -> Cases:
 def _ahead(circumstances: Circumstances) -> Cases:
     some = circumstances.view.logs["max_timestamp_ahead_ms"] > circumstances.thresholds.ahead_limit_ms
     return _cases(kinds.IN_FUTURE, circumstances.view.logs.items[some])
+
+
+def _expired(circumstances: Circumstances) -> Cases:
+    late = circumstances.view.late
+    items, since_ms = (np.array(values, np.int64) for values in ([each.item for each in late], [each.since_ms for each in late]))
+    some = _current(circumstances, circumstances.view.observed.columns["broker"][items])
+    return _cases(kinds.ARRIVES_EXPIRED, items[some], since_ms[some])
 
 
 def _assumed(circumstances: Circumstances) -> Cases:

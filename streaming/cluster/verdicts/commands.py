@@ -37,6 +37,11 @@ class Commands:
         words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config {name}={max(2 * limit, least)}"
         return self._line(f"kafka-configs.sh --bootstrap-server {self._server} {words}", topic)
 
+    def date_by_broker(self, topic: str) -> Command:
+        """Let the broker date the records of a topic when it appends them."""
+        words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config message.timestamp.type=LogAppendTime"
+        return self._line(f"kafka-configs.sh --bootstrap-server {self._server} {words}", topic)
+
     def abort(self, topic: str, partition: int, first_offset: int) -> Command:
         """End a hanging transaction (`TransactionsCommand.AbortTransactionCommand`).
 

@@ -176,6 +176,13 @@ IN_FUTURE = _kind(
     "Records in topic {topic} are dated in the future",
     "Retention by time keeps their segments, and all behind them, until that date and the limit have passed.",
 )
+ARRIVES_EXPIRED = _kind(
+    "arrives_expired",
+    WARNING,
+    "ArrivesExpired",
+    "Records in topic {topic} are past their retention when they are written",
+    "Producers get acknowledgements for records that Kafka deletes at its next check of retention.",
+)
 COMPACTION_STALLED = _kind("compaction_stalled", WARNING, "CompactionStalled", "Topic {topic} is not compacted on broker {broker}")
 UNDER_REPLICATED = _kind(
     "under_replicated",

@@ -11,8 +11,10 @@ from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
+from streaming.cluster.view.late_arrivals import worst
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_age, format_count, format_duration, format_size, format_time
+from streaming.rules.expired_arrivals import LateLooks
 
 WHY_BLOCKED = {
     "future_timestamp": "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",
@@ -39,6 +41,8 @@ def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterat
             yield from _blocked(circumstances, each)
         elif each.kind is kinds.LIMITS_ASSUMED:
             yield from _assumed(circumstances, each)
+        elif each.kind is kinds.ARRIVES_EXPIRED:
+            yield from _expired(circumstances, each)
         elif each.kind in _WORDS:
             yield from _in_words(circumstances, each)
     yield from _damaged_elsewhere(circumstances)
@@ -121,6 +125,47 @@ def _assumed(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProbl
         yield found(kinds.LIMITS_ASSUMED, detail, broker=broker)
 
 
+_WAYS_OUT = (
+    "message.timestamp.type=LogAppendTime keeps them by the broker's clock; message.timestamp.before.max.ms refuses them, so that their "
+    "producer learns of it."
+)
+
+LOOKS_LIKE = {
+    LateLooks.NO_TIME: "They are dated near 1970: it looks as if no time was set.",
+    LateLooks.SECONDS: "They are dated in early 1970: it looks as if seconds were taken for milliseconds.",
+    LateLooks.REPLAY: "They get less late: it looks like a replay or a mirror that catches up.",
+    LateLooks.CLOCK: "They stay as late as they are: it looks like a wrong clock.",
+    LateLooks.OLD: "They are in no order that shows why: old data, or single events.",
+}
+
+
+def _expired(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
+    late = {each.item: each for each in circumstances.view.late}
+    for broker, topic, places in _by_topic(circumstances, cases):
+        items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
+        partitions, those = _partitions(circumstances, items), [late[item] for item in items.tolist()]
+        one, records = worst(those), sum(each.records for each in those)
+        gone = sum(each.deleted for each in those)
+        fate = (
+            "deleted by now" if gone == len(those) else "deleted at the next check" if not gone else "deleted by now or at the next check"
+        )
+        detail = (
+            f"{partitions_named(partitions)}: at least {format_count(records, 'record')}, {format_duration(one.delay_ms / 1000)} old where "
+            f"{format_duration(one.limit_ms / 1000)} are kept, the last {format_age((circumstances.now_ms - one.last_ms) / 1000)}; {fate}"
+        )
+        yield found(
+            cases.kind,
+            detail,
+            broker=broker,
+            topic=topic,
+            partition=only(partitions),
+            since_ms=since_ms,
+            holds_back=f"{LOOKS_LIKE[one.looks]} {_WAYS_OUT}",
+            command=circumstances.commands.date_by_broker(topic),
+            links=Links(partitions=partitions_of(topic, partitions)),
+        )
+
+
 def _overdue(circumstances: Circumstances, items: Longs, since_ms: int) -> str:
     size = int(_kept(circumstances, "retention_reclaimable_bytes", items).sum())
     could = f"{format_size(size)} could go, the first of it for {format_duration((circumstances.now_ms - since_ms) / 1000)}"
@@ -143,7 +188,7 @@ _WORDS: dict[kinds.ProblemKind, _Words] = {
     kinds.IN_FUTURE: _ahead,
 }
 
-_OF_TOPICS = frozenset({kinds.IN_FUTURE})
+_OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.ARRIVES_EXPIRED})
 """Kinds that are about a topic, on whichever brokers its logs are."""
 
 

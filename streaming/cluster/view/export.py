@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from streaming.common.definitions.metric import Metric
 from streaming.common.definitions.sections import Section, section_of
+from streaming.common.definitions.throughput_metrics import APPEND_AHEAD, APPEND_DELAY
 
 _ALL = re.compile(".*", re.DOTALL)
 _NONE = re.compile("")
@@ -21,12 +22,14 @@ class Export:
         exclude: the name does not match this, unless this is empty.
         consumers: the whole name of an exported consumer group matches this.
         exclude_consumers: the name does not match this, unless this is empty.
+        append_delays: whether it is exported how late records arrive.
         groups: names of sections (``throughput`` for `Section.THROUGHPUT`); None for all.
     """
 
     partitions: bool = True
     topics: re.Pattern[str] = _ALL
     exclude: re.Pattern[str] = _NONE
+    append_delays: bool = True
     groups: Collection[str] | None = None
     consumers: re.Pattern[str] = _ALL
     exclude_consumers: re.Pattern[str] = _NONE
@@ -43,6 +46,8 @@ class Export:
 
     def has_metric(self, metric: Metric) -> bool:
         """Whether this metric is on the page. The metrics about segtail itself are no group: they are always there."""
+        if not self.append_delays and metric in (APPEND_DELAY, APPEND_AHEAD):
+            return False
         section = section_of(metric)
         return self.groups is None or section is Section.OBSERVER or section.name.lower() in self.groups
 

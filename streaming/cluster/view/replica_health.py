@@ -12,6 +12,7 @@ import numpy as np
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.cluster.view.family import Family, family_of, labels
+from streaming.cluster.view.late_arrivals import LateArrivals, worst
 from streaming.cluster.view.table import Replica
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags
@@ -60,7 +61,18 @@ def families(view: View, export: Export) -> Iterator[Family]:
         for item, reason, known in blocked
         if known and reason >= 0 and BLOCKED[reason] != ACTIVE and observed.roles.speaks[item]
     )
+    yield from _arriving_late(view)
     yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
+
+
+def _arriving_late(view: View) -> Iterator[Family]:
+    """How many records came past their retention, and how old, of each topic on its brokers that has any."""
+    topics: dict[tuple[str, ...], list[LateArrivals]] = {}
+    for each in view.late:
+        topics.setdefault(tuple(_topic(view.observed, each.item).values()), []).append(each)
+    found = [({"broker": broker, "topic": topic, "looks": worst(those).looks}, those) for (broker, topic), those in topics.items()]
+    yield _family(log_health_metrics.TOPIC_ARRIVES_EXPIRED, ((where, sum(each.records for each in those)) for where, those in found))
+    yield _family(log_health_metrics.TOPIC_ARRIVES_EXPIRED_DELAY, ((where, worst(those).delay_ms) for where, those in found))
 
 
 def limits_known(limits: Sequence[Limits | None]) -> Flags:

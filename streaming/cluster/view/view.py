@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from streaming.cluster.view.elections import Elected, elected
 from streaming.cluster.view.exported import Followers, Logs, Observed, RetentionResults, export, followers, keep, observe
 from streaming.cluster.view.family import TEXT
+from streaming.cluster.view.late_arrivals import LateArrivals, late_arrivals
 from streaming.cluster.view.moves import Move, moves_of
 from streaming.cluster.view.table import Replica, Snapshot
 from streaming.cluster.view.value_matrix import DEPARTED, FREE, LOG, Columns
@@ -20,6 +21,13 @@ SHARES = (
     "share_batch_bytes_buckets",
     "share_batch_records_buckets",
     "share_records",
+    "share_append_delay_buckets",
+    "share_append_delay_ms",
+    "share_ahead_batches",
+    "share_expired_batches",
+    "share_expired_records",
+    "share_expired_bytes",
+    "judges_expiry",
     "share_transaction_buckets",
     "share_transaction_ms",
     "transactional",
@@ -51,6 +59,7 @@ class View:
     retention: RetentionResults
     records: Longs  # as `Snapshot.records`
     scrubbed: Mapping[Replica, int]
+    late: tuple[LateArrivals, ...]
     overdue_after_ms: int
     moves: tuple[Move, ...]
     skipped_bytes: dict[int, list[int]]  # by broker, in the order of `streaming.common.rows.SKIP_REASONS`
@@ -75,6 +84,7 @@ def view(snapshot: Snapshot) -> View:
         retention=retention,
         records=snapshot.records,
         scrubbed=snapshot.scrubbed,
+        late=late_arrivals(observed, retention, snapshot.now_ms),
         overdue_after_ms=snapshot.context.overdue_after_ms,
         moves=moves_of(reassignments, observed, snapshot.context.paces, snapshot.now_ms),
         skipped_bytes=_skipped_bytes(columns),

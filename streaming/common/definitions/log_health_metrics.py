@@ -62,6 +62,18 @@ TOPIC_OVERDUE = Metric(
     "something. Only topics that have any, regardless of series_limit.",
     ("broker", "topic"),
 )
+TOPIC_ARRIVES_EXPIRED = Metric(
+    "segtail_topic_arrives_expired_records",
+    "Records that were past retention.ms when they were appended, one after the other within the last hour, in partitions this broker "
+    "leads where the next check of retention deletes the last of them or has deleted it; at least. looks: what they look like (no_time, "
+    "seconds, replay, clock, old). A replay is left out while it goes on. Only topics that have any, regardless of series_limit.",
+    ("broker", "topic", "looks"),
+)
+TOPIC_ARRIVES_EXPIRED_DELAY = Metric(
+    "segtail_topic_arrives_expired_delay_seconds",
+    "How old the last of these records was when it was appended, in the partition where that is furthest past the limit.",
+    ("broker", "topic", "looks"),
+)
 TOPIC_BLOCKED = Metric(
     "segtail_topic_retention_blocked_partitions",
     "Partitions whose exported replica keeps data past a known limit, by the reason (active_segment excluded). Only topics that have any, "

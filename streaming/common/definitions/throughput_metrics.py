@@ -20,6 +20,44 @@ APPENDED_RECORDS = Metric(
     column="appended_records",
     total=Total.LED,
 )
+_EXPIRED = (
+    "whose newest record was past retention.ms when they were appended to this replica as the leader, so that Kafka deletes them as soon "
+    "as all of their segment and those before it is past it. Counted where cleanup.policy has delete, the limit is known and the append "
+    "was seen, or its time is bounded by the files; not what a follower copies, nor a first backlog. Absent where no limit in time is "
+    "known."
+)
+EXPIRED_BATCHES = Metric(
+    "segtail_partition_appended_expired_batches_total",
+    f"Data batches {_EXPIRED}",
+    column="share_expired_batches",
+    total=Total.LED,
+)
+EXPIRED_RECORDS = Metric(
+    "segtail_partition_appended_expired_records_total",
+    f"Records of data batches {_EXPIRED} A lower bound: old records in a batch with a newer one are not counted.",
+    column="share_expired_records",
+    total=Total.LED,
+)
+EXPIRED_BYTES = Metric(
+    "segtail_partition_appended_expired_bytes_total",
+    f"Bytes of data batches {_EXPIRED}",
+    column="share_expired_bytes",
+    total=Total.LED,
+)
+APPEND_DELAY = Metric(
+    "segtail_topic_append_delay_seconds",
+    "How long before its append the newest record of a data batch is dated, while this broker led and the append was seen: at least, and "
+    "up to the pause between two looks at the log (about eight seconds) more. Up to 30 s ahead is 0; what is further ahead is in "
+    "segtail_topic_append_ahead_batches_total, and batches without a timestamp are nowhere. Off with export.append_delays: false.",
+    ("broker", "topic"),
+    histogram=True,
+)
+APPEND_AHEAD = Metric(
+    "segtail_topic_append_ahead_batches_total",
+    "Data batches whose newest record is dated more than 30 s after their append, while this broker led and the append was seen. Off with "
+    "export.append_delays: false.",
+    ("broker", "topic"),
+)
 CODEC_BYTES = Metric(
     "segtail_topic_codec_bytes_total",
     "Bytes of data batches by compression codec, appended while this broker led.",

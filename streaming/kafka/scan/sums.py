@@ -22,7 +22,8 @@ class Sums:
     """Sums over the batches of one range, at least one of them. Data batches are those that are not control batches.
 
     ``max_timestamp`` (milliseconds, -1 none) and ``bytes`` are over all batches, as Kafka's own values are; ``codec_bytes`` and the
-    histograms are over data batches: by codec id, and by the bounds in `streaming.common.rows`, not cumulative.
+    histograms are over data batches: by codec id, and by the bounds in `streaming.common.rows`, not cumulative. ``least_timestamp`` is the
+    smallest of the largest record timestamps of all batches.
     """
 
     base_offset: int
@@ -33,6 +34,7 @@ class Sums:
     records: Count
     old_format_batches: Count
     max_timestamp: int
+    least_timestamp: int
     codec_bytes: Counts
     batch_bytes_buckets: Counts
     batch_records_buckets: Counts
@@ -59,9 +61,12 @@ R = TypeVar("R", bound=Summed)
 def joined(first: R, later: R) -> R:
     """The sums over a range and the one directly after it. The end of the range (offset, epoch) is the later one's."""
     counts = {name: plus(getattr(first, name), getattr(later, name)) for name in _counts(type(later))}
+    if _LEAST in later.__dataclass_fields__:  # an event has none
+        counts[_LEAST] = min(getattr(first, _LEAST), getattr(later, _LEAST))
     return replace(later, base_offset=first.base_offset, max_timestamp=max(first.max_timestamp, later.max_timestamp), **counts)
 
 
+_LEAST = "least_timestamp"
 _counts = cache(counts_of)
 _FIELDS = tuple(each.name for each in fields(Sums))
 
@@ -90,6 +95,7 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
         "records": np.add.reduceat(records, firsts),
         "old_format_batches": np.add.reduceat((batches.magic < CURRENT_MAGIC).astype(np.int64), firsts),
         "max_timestamp": np.maximum(np.maximum.reduceat(batches.max_timestamp, firsts), -1),
+        "least_timestamp": np.minimum.reduceat(batches.max_timestamp, firsts),
         "codec_bytes": _tally(ranges, batches.codec, len(firsts), len(CODECS), sizes),
         "batch_bytes_buckets": _tally(ranges, size_buckets, len(firsts), len(BATCH_BYTES_BOUNDS) + 1, counted),
         "batch_records_buckets": _tally(ranges, count_buckets, len(firsts), len(BATCH_RECORDS_BOUNDS) + 1, counted),

@@ -16,7 +16,16 @@ from streaming.common.arrays import Flags, Longs
 from streaming.common.definitions import group_metrics
 from streaming.common.definitions.metric import Metric, Total, Type
 from streaming.common.definitions.sections import METRICS, SECTIONS, Section
-from streaming.common.definitions.throughput_metrics import BATCH_RECORDS, BATCH_SIZE, CODEC_BYTES
+from streaming.common.definitions.throughput_metrics import (
+    APPEND_AHEAD,
+    APPEND_DELAY,
+    BATCH_RECORDS,
+    BATCH_SIZE,
+    CODEC_BYTES,
+    EXPIRED_BATCHES,
+    EXPIRED_BYTES,
+    EXPIRED_RECORDS,
+)
 from streaming.common.definitions.transaction_metrics import (
     HANGING,
     OLDEST_OPEN_LAST_APPEND,
@@ -25,7 +34,7 @@ from streaming.common.definitions.transaction_metrics import (
     STUCK,
     TRANSACTION_DURATION,
 )
-from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
+from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, CODECS, TRANSACTION_SECONDS_BOUNDS
 from streaming.pages.exposition import labelled
 from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups
 
@@ -78,6 +87,9 @@ PARTITION_METRICS = tuple(metric for metric in METRICS if metric.column)
 
 _TRANSACTIONAL = frozenset(SECTIONS[Section.TRANSACTIONS])
 """Metrics that exist only for partitions on which a transactional batch has been seen."""
+
+_EXPIRED = (EXPIRED_BATCHES, EXPIRED_RECORDS, EXPIRED_BYTES)
+"""Metrics that exist only where an agent knows for how long records are kept."""
 
 _LAST = (OLDEST_OPEN_START, OLDEST_OPEN_LAST_APPEND)
 """Metrics that are left out last, as those of late transactions are: people who were woken up need them, and no total replaces them."""
@@ -194,6 +206,8 @@ def _partition_family(metric: Metric, logs: Logs) -> Family:
 def _present_in(metric: Metric, logs: Logs) -> Flags:
     """Which logs have the value."""
     present: Flags = logs["settled"] == 1 if metric.type == Type.COUNTER else logs[metric.column] >= metric.least
+    if metric in _EXPIRED:
+        return present & (logs["judges_expiry"] > 0)
     return present & (logs["transactional"] > 0) if metric in _TRANSACTIONAL else present
 
 
@@ -210,8 +224,9 @@ def _total_family(metric: Metric, view: View) -> Family:
         sums = sum_by(view.logs["topic"][known], view.logs[metric.column][known], len(topics.labels))
         there = np.isin(topics.order, view.logs["topic"][known])
         return _topic_family(metric, topics, topics.order[there], Samples(values=sums))
-    values = topics.sums[_LED[metric.column] if metric.total == Total.LED else metric.column]
-    return _topic_family(metric, topics, topics.order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
+    values = topics.sums[_LED.get(metric.column, metric.column) if metric.total == Total.LED else metric.column]
+    order = topics.order[topics.sums["judges_expiry"][topics.order] > 0] if metric in _EXPIRED else topics.order
+    return _topic_family(metric, topics, order, Samples(values=values.sum(axis=0) if values.ndim == 2 else values))
 
 
 def _topic_family(metric: Metric, topics: Topics, order: Longs, *samples: Samples) -> Family:
@@ -234,11 +249,18 @@ def _histograms(topics: Topics) -> tuple[Family, ...]:
     durations = _histogram(
         topics.sums["share_transaction_buckets"], TRANSACTION_SECONDS_BOUNDS, topics.sums["share_transaction_ms"], in_seconds=True
     )
+    delays = _histogram(
+        topics.sums["share_append_delay_buckets"], APPEND_DELAY_SECONDS_BOUNDS, topics.sums["share_append_delay_ms"], in_seconds=True
+    )
+    ahead = topics.sums["share_ahead_batches"]
+    timed = topics.order[(topics.sums["share_append_delay_buckets"].sum(axis=0) + ahead)[topics.order] > 0]
     had_any = (topics.sums["transactional"] > 0) | (topics.sums["share_transaction_buckets"].sum(axis=0) > 0)
     ended = topics.order[had_any[topics.order]]
     return (
         _topic_family(BATCH_SIZE, topics, topics.order, *sizes),
         _topic_family(BATCH_RECORDS, topics, topics.order, *records),
+        _topic_family(APPEND_DELAY, topics, timed, *delays),
+        _topic_family(APPEND_AHEAD, topics, timed, Samples(values=ahead)),
         _topic_family(TRANSACTION_DURATION, topics, ended, *durations),
     )
 

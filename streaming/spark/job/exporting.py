@@ -39,6 +39,7 @@ def table_of(settings: Settings, *, once: bool = False) -> Table:
             partitions=settings.export_granularity is Granularity.PARTITION,
             topics=settings.export_topics,
             exclude=settings.export_exclude,
+            append_delays=settings.export_append_delays,
             groups=frozenset(map(str, settings.export_groups)),
             consumers=settings.export_consumers,
             exclude_consumers=settings.export_exclude_consumers,

@@ -9,6 +9,7 @@ import numpy as np
 from streaming.common.event_row import EventRow
 from streaming.common.rows import TRANSACTION_STEPS
 from streaming.errors import FormatError
+from streaming.kafka.scan.arrivals import NO_ARRIVALS
 from streaming.kafka.scan.detail import first_offset_above, sums_from
 from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import steps_from
@@ -28,7 +29,9 @@ def cut(row: EventRow, offset: int) -> EventRow | None:
         _not_understood(row, error)
         return None
     # the first part may have counted the gap already: rather count one too few
-    row = replace(row, sequence_gaps=0)
+    row = replace(
+        row, sequence_gaps=0, append_delay_buckets=NO_ARRIVALS.append_delay_buckets, append_delay_ms=0, ahead_batches=0, expired=None
+    )
     if sums is not None:
         return replace(
             row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)

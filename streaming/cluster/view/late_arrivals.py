@@ -1,0 +1,74 @@
+"""Leaders' logs to which records came lately that were past their retention, and which Kafka deletes for that or has just deleted.
+
+What only passes by is left out: as long as records get less late from one to the next, newer ones may come into the same segment, and then
+it stays. What a segment holds beside newer records is not due.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.cluster.view.exported import Observed, RetentionResults
+from streaming.rules.expired_arrivals import RUN_MS, LateLooks, looks_of
+
+CATCHES_UP_MS = 60_000
+"""If the last of records that get less late came so long ago, nothing newer follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateArrivals:
+    """The records of one log that were past their retention one after the other, and that are due or deleted.
+
+    ``item``: its index in `Observed`. ``since_ms``, ``last_ms``: when the first and the last of them were appended. ``delay_ms``: how old
+    the last one was then; ``limit_ms``: how old it might have been. ``records``: at least. ``deleted``: they are gone.
+    """
+
+    item: int
+    topic: str
+    since_ms: int
+    last_ms: int
+    delay_ms: int
+    limit_ms: int
+    records: int
+    looks: LateLooks
+    deleted: bool
+
+
+def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) -> tuple[LateArrivals, ...]:
+    """Those of the last hour, of logs whose limit is known."""
+    columns, items = observed.columns, retention.items
+    last_ms, offset = columns["expired_ms"][items], columns["expired_offset"][items]
+    start = columns["log_start_offset"][items]
+    gone = np.maximum(retention.columns["due_upto"], start) > offset
+    some = gone & (last_ms >= 0) & (now_ms - last_ms < RUN_MS) & observed.roles.leads[items]
+    found = (_of(observed, retention, place) for place in np.flatnonzero(some).tolist())
+    return tuple(each for each in found if each is not None and not _passes_by(each, now_ms))
+
+
+def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArrivals | None:
+    limits, item = retention.limits[place], int(retention.items[place])
+    if limits is None or limits.expires_ms < 0:
+        return None
+    names = ("expired_since_ms", "expired_since_timestamp", "expired_ms", "expired_timestamp", "share_expired_records", "expired_before")
+    since_ms, first, last_ms, last, records, before = (int(observed.columns[name][item]) for name in names)
+    return LateArrivals(
+        item=item,
+        topic=observed.names[item],
+        since_ms=since_ms,
+        last_ms=last_ms,
+        delay_ms=last_ms - last,
+        limit_ms=limits.expires_ms,
+        records=records - max(before, 0),
+        looks=looks_of((since_ms, first), (last_ms, last)),
+        deleted=int(observed.columns["log_start_offset"][item]) > int(observed.columns["expired_offset"][item]),
+    )
+
+
+def _passes_by(late: LateArrivals, now_ms: int) -> bool:
+    return late.looks is LateLooks.REPLAY and now_ms - late.last_ms < CATCHES_UP_MS
+
+
+def worst(logs: Sequence[LateArrivals]) -> LateArrivals:
+    """The one that is furthest past its limit; what it looks like is said of all."""
+    return max(logs, key=lambda late: late.delay_ms - late.limit_ms)

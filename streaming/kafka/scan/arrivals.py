@@ -1,0 +1,93 @@
+"""How late the data batches of a range arrived, by the largest record timestamp of each, and which were past their retention then.
+
+The time of an append is known between two limits only: the poll that did not find it, and the one that did. So a delay is the least that it
+can be, and what counts as past its retention surely was. A batch counts whole, by its newest record: its other records are older, and other
+batches may hold records past their retention beside newer ones, so records are a lower bound. A batch without a timestamp has no delay
+(`LogSegment.largestTimestamp` takes the time of the file for it, and ignores negative ones).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.common.column_types import Count, Counts, plus
+from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, EXPIRED
+from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.sums import Sums
+
+AHEAD_MS = 30_000
+"""A batch that is dated further ahead of its append has no delay, and is counted apart. Clocks that differ by less are usual."""
+
+_BOUNDS_MS = np.array(APPEND_DELAY_SECONDS_BOUNDS, np.int64) * 1000
+_BUCKETS = len(_BOUNDS_MS) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """When the batches of a range were appended: not before ``earliest_ms``, not after ``latest_ms`` (Unix milliseconds)."""
+
+    earliest_ms: int
+    latest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendDelays:
+    """The columns of an event with the same names. ``expired``: an item of `streaming.common.rows.EXPIRED`, None for none."""
+
+    append_delay_buckets: Counts = (0,) * _BUCKETS
+    append_delay_ms: Count = 0
+    ahead_batches: Count = 0
+    expired: bytes | None = None
+
+
+NO_ARRIVALS = AppendDelays()
+"""Of a range whose time of append is not known, or that a follower copied."""
+
+
+def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int) -> AppendDelays:
+    """How late the batches of a range arrived.
+
+    Args:
+        sums: of the same batches.
+        retention_ms: how long a record is kept by its timestamp; -1 for ever, or not known.
+    """
+    if sums.least_timestamp >= appended.earliest_ms and sums.max_timestamp <= appended.latest_ms + AHEAD_MS:
+        return AppendDelays((sums.batches, *NO_ARRIVALS.append_delay_buckets[1:]))  # as ever: nothing is late
+    timed = ~batches.control & (batches.max_timestamp >= 0)
+    ahead = timed & (batches.max_timestamp > appended.latest_ms + AHEAD_MS)
+    delays = np.maximum(appended.earliest_ms - batches.max_timestamp[timed & ~ahead], 0)
+    buckets = np.bincount(np.searchsorted(_BOUNDS_MS, delays), minlength=_BUCKETS)
+    late = retention_ms >= 0 and bool(len(delays)) and int(delays.max()) > retention_ms
+    return AppendDelays(
+        append_delay_buckets=tuple(buckets.tolist()),
+        append_delay_ms=int(delays.sum()),
+        ahead_batches=int(ahead.sum()),
+        expired=_expired(batches, timed, appended.earliest_ms, retention_ms) if late else None,
+    )
+
+
+def _expired(batches: Batches, timed: np.ndarray, earliest_ms: int, retention_ms: int) -> bytes:
+    """A batch stays at its limit, and goes a millisecond later (`UnifiedLog.deleteRetentionMsBreachedSegments`)."""
+    those = np.flatnonzero(timed & (batches.max_timestamp < earliest_ms - retention_ms))
+    first, last = int(those[0]), int(those[-1])
+    found = (
+        len(those),
+        batches.records[those].sum(),
+        batches.size[those].sum(),
+        earliest_ms,
+        batches.max_timestamp[first],
+        batches.max_timestamp[last],
+        batches.last_offset[last],
+    )
+    return np.array([found], EXPIRED).tobytes()
+
+
+def merged_expired(first: bytes | None, later: bytes | None) -> bytes | None:
+    """What was past its retention in two neighbouring ranges."""
+    if first is None or later is None:
+        return later if first is None else first
+    before, after = np.frombuffer(first, EXPIRED)[0], np.frombuffer(later, EXPIRED)[0].copy()
+    for name in ("batches", "records", "bytes"):
+        after[name] = plus(int(before[name]), int(after[name]))
+    after["first_timestamp"] = before["first_timestamp"]
+    return bytes(after.tobytes())
