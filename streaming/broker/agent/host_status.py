@@ -3,10 +3,13 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.restart_costs import PointOf
+from streaming.broker.agent.restart_status import RestartStatus
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import read_contents
 from streaming.broker.disk.logdirs import LogDir
@@ -20,9 +23,20 @@ CHECK_EVERY_MS = 5_000
 
 
 class HostStatus:
-    """Refreshed by the watcher's thread; other threads may read its values."""
+    """Refreshed by the watcher's thread; other threads may read its values.
 
-    def __init__(self, log_dirs: LogDirs, cluster: ClusterView, tails: Callable[[], Iterable[Tail]], clock_ms: Callable[[], int]) -> None:
+    Args:
+        point_of: the recovery point of a log; None if nobody asks what a restart costs.
+    """
+
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        cluster: ClusterView,
+        tails: Callable[[], Iterable[Tail]],
+        clock_ms: Callable[[], int],
+        point_of: PointOf | None = None,
+    ) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
         self.logs = 0
@@ -36,6 +50,7 @@ class HostStatus:
         self._down: set[Path] = set()
         self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
         self._unlisted: dict[Path, Mapping[str, str]] = {}
+        self._restarts = None if point_of is None else RestartStatus(point_of)
 
     def refresh(self) -> None:
         """Check again if it is time to."""
@@ -46,12 +61,15 @@ class HostStatus:
         self._dirs.check()
         self._dirs.log_changes()
         deleted, index = Counter[Path](), Counter[Path]()
-        for tail in self._tails():
+        tails = list(self._tails())
+        for tail in tails:
             if tail.last_found is not None:
                 deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
                 index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
         self.brokers = self._cluster.statuses()
         self._live = 0
+        if self._restarts is not None:
+            self._restarts.look(tails, self.brokers, now)
         self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
 
@@ -74,7 +92,7 @@ class HostStatus:
         self._down.discard(log_dir.path)
         self._log_unlisted(log_dir, found.unlisted)
         self._live += len(found.live)
-        self._last[log_dir.path] = status = LogDirStatus(
+        status = LogDirStatus(
             broker=log_dir.broker,
             log_dir=str(log_dir.path),
             up=True,
@@ -90,7 +108,11 @@ class HostStatus:
             metadata=found.metadata,
             hosts=self._cluster.hosts(log_dir, found.live),
             device=found.device,
+            recovery_threads=self._cluster.recovery_threads(log_dir.broker),
         )
+        if self._restarts is not None:
+            status = replace(status, **self._restarts.of(found))
+        self._last[log_dir.path] = status
         return status
 
     def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:

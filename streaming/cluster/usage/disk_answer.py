@@ -9,7 +9,7 @@ import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.common.arrays import Flags, Longs
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -108,7 +108,21 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             frees_now=sums.frees_now[number],
             frees_day=sums.frees_day[number],
             next_ms=sums.next_ms[number],
+            recovery_logs=each.restart.logs,
+            recovery_bytes=each.restart.scanned,
+            recovery_seconds=each.restart.seconds(each.restart.scanned),
+            recovery_threads=each.restart.threads,
+            not_fsynced_bytes=each.restart.not_fsynced,
+            recovering_logs=each.restart.left_logs,
+            recovering_bytes=each.restart.left_bytes,
+            recovering=list(each.restart.working),
+            recovered_ms=_recovered_ms(each.restart, disk.now_ms),
         )
+
+
+def _recovered_ms(restart: RestartFacts, now_ms: int) -> int:
+    seconds = restart.seconds(restart.left_bytes)
+    return -1 if seconds < 0 else now_ms + round(1000 * seconds)
 
 
 def _replicas(disk: DiskContents) -> list[int]:

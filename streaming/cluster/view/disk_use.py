@@ -8,7 +8,7 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -113,4 +113,14 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
         kinds=kinds if up else {},
         unread={},
         waiting=max(0, status.deleted) + max(0, status.delete) if up else 0,
+        restart=RestartFacts(
+            logs=status.recovery_logs,
+            scanned=status.recovery_bytes,
+            not_fsynced=status.not_fsynced_bytes,
+            rate=status.recovery_rate,
+            threads=status.recovery_threads,
+            left_logs=status.recovering_logs,
+            left_bytes=status.recovering_bytes,
+            working=tuple(status.recovering),
+        ),
     )
