@@ -97,8 +97,9 @@ class DiskRow(PublicMessage):
     """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1.
 
     ``segments``: bytes of the live segments. ``garbage``: bytes of what Kafka does not use any more, or not yet: copies that move here,
-    strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. The other fields are as
-    in `LogDirUse`.
+    strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. ``on_no_disk``: the most
+    bytes of a topic that are on no disk of any replica, which a power cut of the whole site may take; ``on_no_disk_partly``: of so many
+    partitions not every replica is observed, so that it may be less. The other fields are as in `LogDirUse`.
     """
 
     topic: str = ""
@@ -118,6 +119,8 @@ class DiskRow(PublicMessage):
     next_ms: int = -1
     policy: str = ""
     limits_assumed: bool = False
+    on_no_disk: int = -1
+    on_no_disk_partly: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
+from streaming.cluster.usage.power_cut import OnNoDisk, on_no_disk
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.common.arrays import Flags, Longs
@@ -173,15 +174,21 @@ def _by_group(
         )
 
 
+_UNKNOWN = OnNoDisk(-1, 0)
+
+
 def _by_topic(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
     names = list(dict.fromkeys(disk.replicas.topics))
     numbers = {name: number for number, name in enumerate(names)}
     group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
     limits = {disk.replicas.topics[item]: each for item, each in zip(disk.logs.items.tolist(), disk.logs.limits, strict=True)}
+    lost = on_no_disk(disk.replicas, disk.logs)
     heads = [
         DiskRow(
             topic=name,
             taken=0,
+            on_no_disk=lost.get(name, _UNKNOWN).size,
+            on_no_disk_partly=lost.get(name, _UNKNOWN).partly,
             policy=limits[name].cleanup_policy or "none" if name in limits else "",
             limits_assumed=name in limits and limits[name].assumed,
         )

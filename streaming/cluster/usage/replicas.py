@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.rules.limits import Limits
+from streaming.rules.restart_cost import RecoveryPoints
 from streaming.rules.segment_columns import SegmentColumns
 
 
@@ -76,7 +77,8 @@ class ReplicaSizes:
 class LogsThere:
     """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known.
 
-    ``watched``: bytes a second by which each grows now, -1 where nobody has watched that.
+    ``watched``: bytes a second by which each grows now, -1 where nobody has watched that. ``points``: their recovery points. ``assigned``:
+    how many replicas the partition of each has, -1 where that is not known.
     """
 
     items: Longs
@@ -85,3 +87,5 @@ class LogsThere:
     first_ms: Longs
     active_first_ms: Longs
     watched: NDArray[np.float64]
+    points: RecoveryPoints
+    assigned: Longs

@@ -12,6 +12,7 @@ from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, 
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.rules.restart_cost import RecoveryPoints
 from streaming.rules.space_outlook import NEVER
 
 _KINDS = {
@@ -86,6 +87,7 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
     items = retention.items[retention.listed.items]
     known = np.flatnonzero(place_of[items] >= 0)
     limits = [limit for item in retention.listed.items[known].tolist() if (limit := retention.limits[item]) is not None]
+    decided = view.observed.decided.take(items[known])
     return LogsThere(
         items=place_of[items[known]],
         logs=retention.listed.logs.take(known),
@@ -93,6 +95,8 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
         first_ms=retention.listed.logs.oldest_record[known],
         active_first_ms=columns["active_first_timestamp"][items[known]],
         watched=retention.watched[known],
+        points=RecoveryPoints(offset=decided.recovery_point, position=decided.recovery_position),
+        assigned=decided.all_replicas,
     )
 
 

@@ -261,7 +261,15 @@ class _Reading:
             first_ms=np.array([log.first_ms for log in self._logs], np.int64),
             active_first_ms=np.array([log.active_first_ms for log in self._logs], np.int64),
             watched=np.full(len(facts), -1.0),
+            points=RecoveryPoints(
+                offset=np.array([log.recovery_point for log in self._logs], np.int64), position=np.zeros(len(facts), np.int64)
+            ),
+            assigned=np.array([self._assigned(log) for log in self._logs], np.int64),
         )
+
+    def _assigned(self, log: _Log) -> int:
+        state = self._cluster.partition(log.key)
+        return -1 if state is None else len(state.replicas)
 
     def _facts(self, limits_of: LimitsOf) -> list[LogFacts]:
         ends = {(log.key.topic, log.key.partition, log.key.broker): log.log_end for log in self._logs}
