@@ -167,6 +167,7 @@ ALL = (
     _of_broker("log.cleaner.enable", _flag, "true"),
     _of_broker("metadata.log.segment.bytes", _whole(1, _MAX_INT), str(1 << 30)),
     _of_broker("metadata.log.segment.ms", _whole(1), _WEEK),
+    _of_broker("num.recovery.threads.per.data.dir", _whole(1, _MAX_INT), "2"),
     _of_broker("offsets.retention.minutes", _whole(1, _MAX_INT), "10080"),
     _of_broker("producer.id.expiration.ms", _whole(1, _MAX_INT), "86400000"),
     _of_broker("transactional.id.expiration.ms", _whole(1, _MAX_INT), "604800000"),

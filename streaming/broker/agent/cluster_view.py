@@ -23,6 +23,7 @@ from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanE
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.rules.config_levels import Configs
 from streaming.rules.limits import Limits, limits_of
+from streaming.rules.restart_cost import recovery_threads
 
 log = logging.getLogger(__name__)
 
@@ -124,6 +125,10 @@ class ClusterView:
     def metadata_version(self, broker: int) -> int:
         """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
         return -1 if self._newest is None else self._newest.metadata_version(broker)
+
+    def recovery_threads(self, broker: int) -> int:
+        """How many threads a broker's start has for each log dir, -1 if that is not known: the default depends on its version."""
+        return recovery_threads(self._followers[broker].configs.of_broker, self.metadata_version(broker))
 
     def has_topic(self, key: LogKey) -> bool | None:
         """Whether the topic still exists, None if that is not known."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
+from streaming.broker.agent.restart_costs import PointOf
+from streaming.broker.agent.restart_status import RestartStatus
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import read_contents
 from streaming.broker.disk.logdirs import LogDir
@@ -26,6 +28,7 @@ class HostStatus:
 
     Args:
         processes: looks at the processes of the brokers; one of its own if it is None.
+        point_of: the recovery point of a log; None if nobody asks what a restart costs.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class HostStatus:
         tails: Callable[[], Iterable[Tail]],
         clock_ms: Callable[[], int],
         processes: ProcessWatch | None = None,
+        point_of: PointOf | None = None,
     ) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
@@ -50,6 +54,7 @@ class HostStatus:
         self._down: set[Path] = set()
         self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
         self._unlisted: dict[Path, Mapping[str, str]] = {}
+        self._restarts = None if point_of is None else RestartStatus(point_of)
 
     def refresh(self) -> None:
         """Check again if it is time to."""
@@ -60,13 +65,16 @@ class HostStatus:
         self._dirs.check()
         self._dirs.log_changes()
         deleted, index = Counter[Path](), Counter[Path]()
-        for tail in self._tails():
+        tails = list(self._tails())
+        for tail in tails:
             if tail.last_found is not None:
                 deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
                 index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
         self._processes.refresh()
         self.brokers = [replace(each, process=self._processes.status_of(each.broker)) for each in self._cluster.statuses()]
         self._live = 0
+        if self._restarts is not None:
+            self._restarts.look(tails, self.brokers, now)
         self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
 
@@ -89,7 +97,7 @@ class HostStatus:
         self._down.discard(log_dir.path)
         self._log_unlisted(log_dir, found.unlisted)
         self._live += len(found.live)
-        self._last[log_dir.path] = status = LogDirStatus(
+        status = LogDirStatus(
             broker=log_dir.broker,
             log_dir=str(log_dir.path),
             up=True,
@@ -106,7 +114,11 @@ class HostStatus:
             hosts=self._cluster.hosts(log_dir, found.live),
             device=found.device,
             lock=self._processes.lock_of(log_dir),
+            recovery_threads=self._cluster.recovery_threads(log_dir.broker),
         )
+        if self._restarts is not None:
+            status = replace(status, **self._restarts.of(found))
+        self._last[log_dir.path] = status
         return status
 
     def _log_unlisted(self, log_dir: LogDir, unlisted: Mapping[str, str]) -> None:

@@ -130,7 +130,7 @@ class Parts:
             should_stop=should_stop,
             note=note_nothing if self.ladders is None else self.ladders.note,
         )
-        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms))
+        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery_point))
 
     def service(self, takes: Callable[[str, str], bool]) -> Service:
         """The agent's answers to jobs."""

@@ -63,6 +63,11 @@ class TopicConfigs:
                 self._below = dynamic.over(self._below)
         self._image, self._of_broker = image, of_broker
 
+    @property
+    def of_broker(self) -> Configs:
+        """The settings of the broker, without those of topics."""
+        return self._below
+
     def of(self, topic: str) -> Configs:
         """The settings of a topic, from all levels."""
         return self._found(topic)[1]

@@ -22,7 +22,7 @@ class DirContents:
     The other sizes are those of everything besides segments of partitions: directories being deleted, strays, copies of replicas that move
     here, and the metadata log with the files at the root. The other files inside a partition's directory are in its inventory. ``live``:
     topic and number of every directory of a live partition. ``unlisted``: directories and files that could not be read, by path with the
-    reason; they are not in the sizes.
+    reason; they are not in the sizes. ``clean``: the broker's last stop was an orderly one, and it has not started since.
     """
 
     log_dir: LogDir
@@ -36,6 +36,7 @@ class DirContents:
     metadata: int
     live: tuple[tuple[str, int], ...]
     unlisted: Mapping[str, str]
+    clean: bool
 
 
 def read_contents(log_dir: LogDir) -> DirContents:
@@ -53,9 +54,11 @@ def _read_contents(log_dir: LogDir) -> DirContents:
     metadata = 0
     live: list[tuple[str, int]] = []
     unlisted: dict[str, str] = {}
+    clean = False
     with os.scandir(log_dir.path) as entries:
         for entry in entries:
             name = parse_partition_dir(entry.name)
+            clean |= entry.name == CLEAN_SHUTDOWN
             if name is None or entry.name == _METADATA_DIR:
                 metadata += sum(_files(entry, unlisted)) if name is not None or entry.is_file() else 0
             elif name.state is DirState.LIVE:
@@ -75,6 +78,7 @@ def _read_contents(log_dir: LogDir) -> DirContents:
         metadata=metadata,
         live=tuple(live),
         unlisted=unlisted,
+        clean=clean,
     )
 
 

@@ -53,6 +53,11 @@ class LogDirUse(PublicMessage):
     else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it frees nothing. ``checkpoint_ms``: when a
     broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how many files and directories in it could
     not be read, ``unread_of`` some of them with the reason.
+
+    ``recovery_logs``, ``recovery_bytes``: what a start of the broker after a crash reads. ``recovery_seconds``: how long that takes, by the
+    last recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. ``not_fsynced_bytes``: the most that may
+    not be on disk. ``recovering_logs``, ``recovering_bytes``: what is left of a recovery that is going on, ``recovering`` some of its logs,
+    and ``recovered_ms`` when it ends.
     """
 
     broker: int
@@ -77,6 +82,15 @@ class LogDirUse(PublicMessage):
     checkpoint_ms: int = -1
     unread: int = 0
     unread_of: list[str] = field(default_factory=list)
+    recovery_logs: int = -1
+    recovery_bytes: int = -1
+    recovery_seconds: float = -1.0
+    recovery_threads: int = -1
+    not_fsynced_bytes: int = -1
+    recovering_logs: int = -1
+    recovering_bytes: int = -1
+    recovering: list[str] = field(default_factory=list)
+    recovered_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +98,9 @@ class DiskRow(PublicMessage):
     """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1.
 
     ``segments``: bytes of the live segments. ``garbage``: bytes of what Kafka does not use any more, or not yet: copies that move here,
-    strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. The other fields are as
-    in `LogDirUse`.
+    strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. ``on_no_disk``: the most
+    bytes of a topic that are on no disk of any replica, which a power cut of the whole site may take; ``on_no_disk_partly``: of so many
+    partitions not every replica is observed, so that it may be less. The other fields are as in `LogDirUse`.
     """
 
     topic: str = ""
@@ -105,6 +120,8 @@ class DiskRow(PublicMessage):
     next_ms: int = -1
     policy: str = ""
     limits_assumed: bool = False
+    on_no_disk: int = -1
+    on_no_disk_partly: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,11 @@ class LogDirStatus(Message):
     holds the lock of the log dir; an earlier agent does not ask. The other fields are the sizes of everything besides segments of live
     logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
     of live logs, and the metadata log.
+
+    ``recovery_logs``, ``recovery_bytes``: what a start after a crash reads, without the metadata log, which every start reads; 0 after a
+    clean shutdown. ``not_fsynced_bytes``: the most that may be in the page cache alone. ``recovery_rate``: bytes a second of the last
+    recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. While a broker starts, ``recovering_logs`` and
+    ``recovering_bytes`` are what is left of its logs, and ``recovering`` names some that are being read.
     """
 
     broker: Small
@@ -48,6 +53,14 @@ class LogDirStatus(Message):
     hosts: bool = True
     device: int = -1
     lock: LockName = LockState.UNKNOWN
+    recovery_logs: int = -1
+    recovery_bytes: int = -1
+    not_fsynced_bytes: int = -1
+    recovery_rate: float = -1.0
+    recovery_threads: int = -1
+    recovering_logs: int = -1
+    recovering_bytes: int = -1
+    recovering: list[AnyName] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
+from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE
 from streaming.common.catalog.editions import Editions
@@ -26,15 +27,18 @@ def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
     return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
 
 
-def logs_of(tails: Iterable[Tail], checkpoints: Checkpoints) -> pa.Table:
+def logs_of(tails: Iterable[Tail], checkpoints: Checkpoints, recovery: RecoveryPositions) -> pa.Table:
     """The offsets of each log in the checkpoints of its log dir. A log that is in two log dirs for a moment has one row."""
+    recovery.begin()
     rows = {}
     for tail in tails:
         log, where = tail.cursor.log, tail.partition
         offsets = [checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where)]
+        point, position = recovery.of(tail)
+        offsets.append(point)
         if tail.away:  # its log dir may never have been read: then it is not known whether there is an entry
             offsets = [UNREADABLE if offset < 0 else offset for offset in offsets]
-        rows[log] = (log.broker, log.topic, log.topic_id, log.partition, *offsets)
+        rows[log] = (log.broker, log.topic, log.topic_id, log.partition, *offsets, position)
     return _table(list(rows.values()), LOGS)
 
 
@@ -58,6 +62,8 @@ class LogCatalog:
         self.editions = Editions()
         self._cluster = cluster
         self._checkpoints = checkpoints
+        self.recovery = RecoveryPositions(checkpoints)
+        """The recovery points of the logs, as they were found last."""
         self._catalog = NOTHING_DECIDED
         self._logs: list[tuple[LogKey, bool]] | None = None  # the logs, and whether each is away
         self._version = -1  # of the metadata logs and configurations
@@ -71,7 +77,7 @@ class LogCatalog:
             ids = [log for log, _ in logs]
             catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
         if others or replaced:
-            catalog = replace(catalog, logs=logs_of(tails, self._checkpoints))
+            catalog = replace(catalog, logs=logs_of(tails, self._checkpoints, self.recovery))
         if catalog is not self._catalog:
             self._catalog, self._logs, self._version = catalog, logs, version
             self.editions.update(catalog)

@@ -5,9 +5,14 @@ from pathlib import Path
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
-from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+from streaming.kafka.formats.names import (
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
 
-_NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
+_NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
 
 
 class Checkpoints:
@@ -19,13 +24,16 @@ class Checkpoints:
     def __init__(self, log_dirs: LogDirs) -> None:
         self._log_dirs = log_dirs
         self._files = [_File(log_dir, name) for log_dir in log_dirs for name in _NAMES]
+        self.recovery_version = 0
+        """A number that grows whenever a broker has written recovery points."""
         self._by_name = {(file.log_dir.path, file.name): file for file in self._files}
 
     def refresh(self) -> bool:
         """Read the files that were replaced. Returns whether any was. The known offsets of an unavailable log dir stay."""
         unavailable = self._log_dirs.unavailable
-        replaced = [file.refresh() for file in self._files if file.log_dir.path not in unavailable]
-        return any(replaced)
+        replaced = [file.name for file in self._files if file.log_dir.path not in unavailable and file.refresh()]
+        self.recovery_version += RECOVERY_POINT_CHECKPOINT in replaced
+        return bool(replaced)
 
     @property
     def unreadable(self) -> int:
@@ -48,6 +56,10 @@ class Checkpoints:
     def cleaned(self, partition: Partition) -> int:
         """The offset up to which the log has been compacted."""
         return self._offset(partition, CLEANER_CHECKPOINT)
+
+    def recovery_point(self, partition: Partition) -> int:
+        """The first offset that may not be on disk yet, when its broker last wrote the checkpoint, which it does every 60 s."""
+        return self._offset(partition, RECOVERY_POINT_CHECKPOINT)
 
     def _offset(self, partition: Partition, name: str) -> int:
         return self._by_name[partition.log_dir.path, name].content.of(partition)

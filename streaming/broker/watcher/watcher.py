@@ -26,6 +26,7 @@ from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs
 from streaming.broker.watcher.leading import Leading
 from streaming.broker.watcher.publishing import Publisher
 from streaming.broker.watcher.reading import GrowthReader, Noting, note_nothing
+from streaming.broker.watcher.recovery_points import Point
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading
@@ -214,6 +215,10 @@ class Watcher:
     def tails(self) -> list[Tail]:
         """The logs that are watched at this moment."""
         return list(self._registry.tails.values())
+
+    def recovery_point(self, tail: Tail) -> Point:
+        """The recovery point of a log and its position, as in `RecoveryPositions.of`."""
+        return self._inventories.decided.recovery.of(tail)
 
     # --- the loop's body
 

@@ -9,8 +9,9 @@ import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
+from streaming.cluster.usage.power_cut import OnNoDisk, on_no_disk
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.common.arrays import Flags, Longs
 from streaming.common.formatting import format_count, format_list, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -114,7 +115,21 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             frees_now=sums.frees_now[number],
             frees_day=sums.frees_day[number],
             next_ms=sums.next_ms[number],
+            recovery_logs=each.restart.logs,
+            recovery_bytes=each.restart.scanned,
+            recovery_seconds=each.restart.seconds(each.restart.scanned),
+            recovery_threads=each.restart.threads,
+            not_fsynced_bytes=each.restart.not_fsynced,
+            recovering_logs=each.restart.left_logs,
+            recovering_bytes=each.restart.left_bytes,
+            recovering=list(each.restart.working),
+            recovered_ms=_recovered_ms(each.restart, disk.now_ms),
         )
+
+
+def _recovered_ms(restart: RestartFacts, now_ms: int) -> int:
+    seconds = restart.seconds(restart.left_bytes)
+    return -1 if seconds < 0 else now_ms + round(1000 * seconds)
 
 
 def _replicas(disk: DiskContents) -> list[int]:
@@ -165,15 +180,21 @@ def _by_group(
         )
 
 
+_UNKNOWN = OnNoDisk(-1, 0)
+
+
 def _by_topic(disk: DiskContents, reckoning: Reckoning, selected: Flags | None) -> Iterator[DiskRow]:
     names = list(dict.fromkeys(disk.replicas.topics))
     numbers = {name: number for number, name in enumerate(names)}
     group = np.fromiter((numbers[name] for name in disk.replicas.topics), np.int64, len(disk.replicas.topics))
     limits = {disk.replicas.topics[item]: each for item, each in zip(disk.logs.items.tolist(), disk.logs.limits, strict=True)}
+    lost = on_no_disk(disk.replicas, disk.logs)
     heads = [
         DiskRow(
             topic=name,
             taken=0,
+            on_no_disk=lost.get(name, _UNKNOWN).size,
+            on_no_disk_partly=lost.get(name, _UNKNOWN).partly,
             policy=limits[name].cleanup_policy or "none" if name in limits else "",
             limits_assumed=name in limits and limits[name].assumed,
         )

@@ -8,7 +8,30 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.rules.limits import Limits
+from streaming.rules.restart_cost import RecoveryPoints
 from streaming.rules.segment_columns import SegmentColumns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartFacts:
+    """What a start after a crash reads of a log dir; -1 where it is not known.
+
+    ``rate``: bytes a second of a recovery that was seen. ``threads``: that each log dir has. ``left_logs``, ``left_bytes``: of a start that
+    is going on; ``working``: some logs that it reads.
+    """
+
+    logs: int = -1
+    scanned: int = -1
+    not_fsynced: int = -1
+    rate: float = -1.0
+    threads: int = -1
+    left_logs: int = -1
+    left_bytes: int = -1
+    working: tuple[str, ...] = ()
+
+    def seconds(self, size: int) -> float:
+        """How long it takes to read so many bytes, by the recovery that was seen; -1 if none was."""
+        return size / self.rate if size >= 0 and self.rate > 0 else -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +53,7 @@ class DirFacts:
     kinds: Mapping[str, tuple[int, int]]
     unread: Mapping[str, str]
     waiting: int = 0
+    restart: RestartFacts = RestartFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +77,8 @@ class ReplicaSizes:
 class LogsThere:
     """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known.
 
-    ``watched``: bytes a second by which each grows now, -1 where nobody has watched that.
+    ``watched``: bytes a second by which each grows now, -1 where nobody has watched that. ``points``: their recovery points. ``assigned``:
+    how many replicas the partition of each has, -1 where that is not known.
     """
 
     items: Longs
@@ -62,3 +87,5 @@ class LogsThere:
     first_ms: Longs
     active_first_ms: Longs
     watched: NDArray[np.float64]
+    points: RecoveryPoints
+    assigned: Longs

@@ -8,7 +8,7 @@ from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstanc
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.cluster_counts import judged_counts
-from streaming.common.formatting import format_count, format_duration
+from streaming.common.formatting import format_count, format_duration, format_size
 from streaming.kafka.formats.metadata_brokers import Phase
 
 NO_CONTROLLER_MS = 30_000
@@ -47,6 +47,19 @@ def _may_append(circumstances: Circumstances, broker: int) -> bool:
     return not ended and (written is None or circumstances.now_ms - written <= NOT_WRITING_MS)
 
 
+def _left(circumstances: Circumstances, broker: int) -> str:
+    """How much of its logs a broker that starts after a crash still has to read, and until when if that is known."""
+    dirs = [each for each in circumstances.log_dirs if each.broker == broker and each.recovering_bytes >= 0]
+    if not dirs:
+        return ""
+    logs = format_count(sum(each.recovering_logs for each in dirs), "log")
+    left = f"; after a crash it reads its logs, and {format_size(sum(each.recovering_bytes for each in dirs))} in {logs} are left"
+    busy = [each for each in dirs if each.recovering_bytes]
+    if not busy or any(each.recovery_rate <= 0 for each in busy):
+        return left
+    return f"{left}, for about {format_duration(max(each.recovering_bytes / each.recovery_rate for each in busy))}"
+
+
 def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     answering = {broker for each in circumstances.up for broker in each.brokers}
     for each in circumstances.phases.values():
@@ -58,7 +71,8 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
             detail = process_words.down(process) + (f"; segtail's agent there {host}" if circumstances.live else "")
             yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms)
         elif each.phase is Phase.STARTING and age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms:
-            detail = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing{process_words.serves_nothing(process)}"
+            serves_nothing = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing"
+            detail = f"{serves_nothing}{process_words.serves_nothing(process)}{_left(circumstances, each.broker)}"
             yield found(kinds.BROKER_STARTING, detail, broker=each.broker, since_ms=since_ms)
         elif each.phase is Phase.STOPPING and (age_ms is None or age_ms > STOPPED_FOR_MS):
             detail = (

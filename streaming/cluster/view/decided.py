@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from streaming.cluster.view.decisions import NOWHERE, Decisions, Keys
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog.catalog_tables import LATER, UNREADABLE
 from streaming.rules.leaders import LEADER_UNKNOWN
 
 _OF_PARTITIONS = {
@@ -20,7 +20,7 @@ _OF_PARTITIONS = {
     "in_sync_replicas": -1,
     "eligible_replicas": -1,
 }
-_OF_LOGS = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE}
+_OF_LOGS = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE, **LATER}
 _NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
 
 
@@ -44,6 +44,8 @@ class Decided:
     eligible_replicas: Longs
     high_watermark: Longs
     cleaner_checkpoint: Longs
+    recovery_point: Longs
+    recovery_position: Longs
     members: pa.ListArray
     eligible: pa.ListArray
     isr: Longs

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.common.arrays import Longs
-from streaming.common.catalog.catalog_tables import SCHEMAS, Catalog, key_of, spelled, together
+from streaming.common.catalog.catalog_tables import LATER, SCHEMAS, Catalog, key_of, spelled, together
 from streaming.common.log_key import KEY
 
 NOWHERE = -1
@@ -18,7 +18,7 @@ NOWHERE = -1
 class Decisions:
     """What is decided, as far as one agent knows. Numbers and units as in `catalog_tables`; counts are -1 if not known.
 
-    ``configs`` belong to topics, ``leader`` to ``eligible_replicas`` to partitions, ``high_watermark`` and ``cleaner_checkpoint`` to logs.
+    ``configs`` belong to topics, ``leader`` to ``eligible_replicas`` to partitions, the others to logs.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -34,6 +34,7 @@ class Decisions:
         self.eligible: pa.ListArray = together(partitions["eligible"])
         self.eligible_replicas = _lengths(partitions["eligible"])
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
+        self.recovery_point, self.recovery_position = (_longs(pc.fill_null(logs[name], value)) for name, value in LATER.items())
 
     def is_same(self, other: "Decisions") -> bool:
         """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""

@@ -8,10 +8,11 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.rules.restart_cost import RecoveryPoints
 from streaming.rules.space_outlook import NEVER
 
 _KINDS = {
@@ -86,6 +87,7 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
     items = retention.items[retention.listed.items]
     known = np.flatnonzero(place_of[items] >= 0)
     limits = [limit for item in retention.listed.items[known].tolist() if (limit := retention.limits[item]) is not None]
+    decided = view.observed.decided.take(items[known])
     return LogsThere(
         items=place_of[items[known]],
         logs=retention.listed.logs.take(known),
@@ -93,6 +95,8 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
         first_ms=retention.listed.logs.oldest_record[known],
         active_first_ms=columns["active_first_timestamp"][items[known]],
         watched=retention.watched[known],
+        points=RecoveryPoints(offset=decided.recovery_point, position=decided.recovery_position),
+        assigned=decided.all_replicas,
     )
 
 
@@ -113,4 +117,14 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
         kinds=kinds if up else {},
         unread={},
         waiting=max(0, status.deleted) + max(0, status.delete) if up else 0,
+        restart=RestartFacts(
+            logs=status.recovery_logs,
+            scanned=status.recovery_bytes,
+            not_fsynced=status.not_fsynced_bytes,
+            rate=status.recovery_rate,
+            threads=status.recovery_threads,
+            left_logs=status.recovering_logs,
+            left_bytes=status.recovering_bytes,
+            working=tuple(status.recovering),
+        ),
     )

@@ -45,12 +45,21 @@ LOGS = pa.schema(
         ("high_watermark", _LONG),
         ("cleaner_checkpoint", _LONG),
         ("log_start_checkpoint", _LONG),
+        ("recovery_point", _LONG),
+        ("recovery_position", _LONG),
     ]
 )
-"""Offsets of a log in checkpoint files: -1 if there is no entry, `UNREADABLE` if the file cannot be used."""
+"""Offsets of a log in checkpoint files: -1 if there is no entry, `UNREADABLE` if the file cannot be used.
+
+``recovery_position``: so many bytes of the segment that holds the recovery point lie below it, at least.
+"""
 
 UNREADABLE = -2
 """In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
+
+
+LATER = {"recovery_point": UNREADABLE, "recovery_position": 0}
+"""Columns that earlier agents do not send, with what is taken for them: that nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

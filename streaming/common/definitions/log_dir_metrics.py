@@ -37,6 +37,23 @@ LOG_DIR_CHECKPOINT = Metric(
     "holds no replica, or the broker no longer uses it.",
     LOG_DIR,
 )
+LOG_DIR_RECOVERY = Metric(
+    "segtail_log_dir_recovery_bytes",
+    "Bytes of whole segments that a start of the broker reads after a crash: each log's from the segment on that holds its recovery point. "
+    "Without the metadata log, which every start reads. 0 after a clean shutdown. Absent while it is not known of every log.",
+    LOG_DIR,
+)
+LOG_DIR_NOT_FSYNCED = Metric(
+    "segtail_log_dir_not_fsynced_bytes",
+    "The most bytes of the log dir that may not be on disk: those above the recovery points, which are up to 60 seconds old. The kernel "
+    "has usually written most of them. Absent while it is not known of every log.",
+    LOG_DIR,
+)
+LOG_DIR_RECOVERING = Metric(
+    "segtail_log_dir_recovering_bytes",
+    "Bytes of segments that the broker, which starts after a crash, has not recovered yet. Absent where no log dir is recovered.",
+    LOG_DIR,
+)
 SCRUB_CHECKED = Metric(
     "segtail_scrub_checked_bytes_total",
     "Bytes of closed segments that the scrub has checked. All of segtail_scrub_* is absent where the scrub is off.",

@@ -94,6 +94,7 @@ BROKER_KEYS = frozenset(
         "metadata.log.segment.bytes",
         "metadata.log.segment.ms",
         "message.max.bytes",
+        "num.recovery.threads.per.data.dir",
         "offsets.retention.minutes",
         "producer.id.expiration.ms",
         "replica.high.watermark.checkpoint.interval.ms",

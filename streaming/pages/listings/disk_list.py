@@ -48,6 +48,8 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("next_ms", Unit.MOMENT, "when the next space is free"),
             field("policy", Unit.WORD, "the cleanup policy of a topic"),
             field("limits_assumed", Unit.FLAG, "the limits of a topic are Kafka's defaults, because the real ones are not known"),
+            field("on_no_disk", Unit.BYTES, "the most of a topic that is on no disk of any replica: what a power cut of the site may take"),
+            field("on_no_disk_partly", Unit.COUNT, "of how many partitions not every replica is observed, so that it may be less"),
         ),
     )
 
@@ -77,7 +79,7 @@ _SUMS = {
 }
 
 DISK = {
-    "topic": _listing("topic", {"topic": "Topic", "replicas": "Replicas", **_SUMS, "policy": "Policy"}),
+    "topic": _listing("topic", {"topic": "Topic", "replicas": "Replicas", **_SUMS, "on_no_disk": "On no disk", "policy": "Policy"}),
     "partition": _listing("partition", {"topic": "Partition", "broker": "Broker", "log_dir": "Log dir", **_SUMS}),
     "dir": _listing("log dir", {"log_dir": "Log dir", "broker": "Broker", "replicas": "Replicas", **_SUMS}),
     "kind": _listing("kind", {"kind": "Kind", "taken": "On disk", "apparent": "Length of the files"}),

@@ -225,6 +225,12 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("full_ms", "full_uncleaned_ms"), "when it is full; if compaction frees nothing"),
         (("checkpoint_ms",), "when its broker last wrote here"),
         (("unread", "unread_of"), "how many files could not be read; some of them"),
+        (("recovery_logs", "recovery_bytes"), "what a start of its broker after a crash reads; 0 after a clean shutdown"),
+        (("recovery_seconds",), "how long that takes, by the last recovery that its agent saw"),
+        (("recovery_threads",), "`num.recovery.threads.per.data.dir`"),
+        (("not_fsynced_bytes",), "the most that may not be on disk"),
+        (("recovering_logs", "recovering_bytes", "recovering"), "what is left of a recovery that is going on; some of the logs it reads"),
+        (("recovered_ms",), "when it ends"),
     ),
     AwayBroker: (
         (("broker",), "whose log dirs nobody holds: it is stopped, or they are a copy"),

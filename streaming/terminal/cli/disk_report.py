@@ -86,8 +86,25 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
             f"  no broker has written here for {format_duration((answer.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
             "appended and nothing deleted"
         )
+    yield from _restart(answer, each)
     if each.growth_unknown:
         yield f"  the growth of {format_count(each.growth_unknown, 'replica')} is not known: all there is of them is minutes old"
+
+
+def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
+    """What a start of its broker reads."""
+    if each.recovering_bytes >= 0:
+        logs = f": {format_list([format_name(name, 300) for name in each.recovering], 3)}" if each.recovering else ""
+        until = f", until about {format_time(each.recovered_ms)}" if each.recovered_ms >= 0 else ""
+        left = f"{format_size(each.recovering_bytes)} in {format_count(each.recovering_logs, 'log')}"
+        yield f"  its broker starts after a crash: {left} left to read{until}{logs}"
+    elif each.recovery_bytes > 0:
+        threads = f", with {format_count(each.recovery_threads, 'thread')}" if each.recovery_threads > 0 else ""
+        takes = f", for about {format_duration(each.recovery_seconds)}" if each.recovery_seconds >= 0 else ""
+        read = f"{format_size(each.recovery_bytes)} in {format_count(each.recovery_logs, 'log')}"
+        yield f"  a start after a crash reads {read}{threads}{takes}; at most {format_size(each.not_fsynced_bytes)} may not be on disk"
+    elif each.recovery_bytes == 0 and each.replicas:
+        yield "  its broker was shut down cleanly: the next start reads no log"
 
 
 def outlook(each: LogDirUse, now_ms: int) -> str:

@@ -13,6 +13,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.contents import was_shut_down_cleanly
 from streaming.broker.disk.dir_usage import DirUsage
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
@@ -22,11 +23,12 @@ from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer, LeftoverFiles
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.cluster.usage.disk_answer import DiskContents
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
+from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.cluster.usage.what_if import Trial, trying
 from streaming.cluster.view.limiter import Limiter, LimitsOf
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.process_reports import away_brokers, broker_processes
+from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.formatting import format_count, format_name
 from streaming.common.log_key import LogKey
 from streaming.common.rows import SEGMENTS
@@ -34,6 +36,7 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
 from streaming.pages.api.disk_page import disk_page
+from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
 from streaming.terminal.offline.uncollected import uncollected
@@ -62,6 +65,7 @@ class _Log:
     log_start: int
     log_end: int
     checkpoint: int
+    recovery_point: int
     first_ms: int
     active_first_ms: int
 
@@ -157,7 +161,9 @@ class _Reading:
         )
         self._leftovers += self._foreign(log_dir, usage)
         unread = dict(usage.unread)
+        known = len(self._logs)
         self._read_logs(log_dir, usage, {row: before + item for item, (row, _) in enumerate(replicas)}, unread)
+        restart = self._restart(log_dir, self._logs[known:])
         self._links += usage.links
         self._leftovers += [
             LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
@@ -182,6 +188,7 @@ class _Reading:
                     for each in usage.leftovers
                     if each.kind in (DiskFileKind.DELETED, DiskFileKind.DELETE) and self._question.now_ms - each.changed_ms <= STUCK_MS
                 ),
+                restart=restart,
             )
         )
 
@@ -197,6 +204,7 @@ class _Reading:
     def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
         ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets or {}
         starts = load_offset_checkpoint(log_dir, names.LOG_START_OFFSET_CHECKPOINT).offsets or {}
+        recovery = load_offset_checkpoint(log_dir, names.RECOVERY_POINT_CHECKPOINT).offsets
         segments = usage.segments
         begins = np.flatnonzero(np.diff(segments["directory"], prepend=-1)).tolist()
         for begin, end in pairwise([*begins, len(segments)]):
@@ -214,9 +222,9 @@ class _Reading:
                 continue
             place = (name.topic, name.partition)
             self._items.append(items[row])
-            self._logs.append(self._read(log_dir, name, own, times, (ends.get(place, -1), starts.get(place, -1))))
+            self._logs.append(self._read(log_dir, name, own, times, (ends.get(place, -1), starts.get(place, -1), _point(recovery, place))))
 
-    def _read(self, log_dir: LogDir, name: PartitionDir, own: NDArray[np.void], times: LogTimes, checkpoints: tuple[int, int]) -> _Log:
+    def _read(self, log_dir: LogDir, name: PartitionDir, own: NDArray[np.void], times: LogTimes, checkpoints: tuple[int, int, int]) -> _Log:
         listed = np.empty(len(own), SEGMENTS)
         for column in ("base_offset", "size", "modified_ms"):
             listed[column] = own[column]
@@ -229,9 +237,32 @@ class _Reading:
             log_start=max(int(own["base_offset"][0]), checkpoints[1]),
             log_end=times.end_offset if times.end_offset >= 0 else int(own["base_offset"][-1]) + 1,
             checkpoint=checkpoints[0],
+            recovery_point=checkpoints[2],
             first_ms=times.first_ms,
             active_first_ms=times.active_first_ms,
         )
+
+    def _restart(self, log_dir: LogDir, logs: Sequence[_Log]) -> RestartFacts:
+        """What a start after a crash reads, by the recovery points now; what lies below one in its segment counts as above it."""
+        logs = [log for log in logs if log.key.topic != names.METADATA_TOPIC]
+        threads = self._cluster.recovery_threads(log_dir.broker)
+        if not logs:
+            return RestartFacts(logs=0, scanned=0, not_fsynced=0, threads=threads)
+        counts = np.array([len(log.segments) for log in logs], np.int64)
+        segments = LogSegments(
+            first=np.cumsum(counts) - counts,
+            base=np.concatenate([log.segments["base_offset"] for log in logs]),
+            size=np.concatenate([log.segments["size"] for log in logs]),
+        )
+        offset = np.array([log.recovery_point for log in logs], np.int64)
+        points = RecoveryPoints(offset=offset, position=np.zeros_like(offset))
+        scanned = scanned_bytes(segments, points)
+        if (scanned < 0).any():
+            return RestartFacts(threads=threads)
+        not_fsynced = int(not_fsynced_bytes(scanned, points, np.array([log.log_end for log in logs], np.int64)).sum())
+        if was_shut_down_cleanly(log_dir):
+            return RestartFacts(logs=0, scanned=0, not_fsynced=not_fsynced, threads=threads)
+        return RestartFacts(logs=int(np.count_nonzero(scanned)), scanned=int(scanned.sum()), not_fsynced=not_fsynced, threads=threads)
 
     def _logs_there(self, limits_of: LimitsOf) -> LogsThere:
         facts = self._facts(limits_of)
@@ -242,7 +273,15 @@ class _Reading:
             first_ms=np.array([log.first_ms for log in self._logs], np.int64),
             active_first_ms=np.array([log.active_first_ms for log in self._logs], np.int64),
             watched=np.full(len(facts), -1.0),
+            points=RecoveryPoints(
+                offset=np.array([log.recovery_point for log in self._logs], np.int64), position=np.zeros(len(facts), np.int64)
+            ),
+            assigned=np.array([self._assigned(log) for log in self._logs], np.int64),
         )
+
+    def _assigned(self, log: _Log) -> int:
+        state = self._cluster.partition(log.key)
+        return -1 if state is None else len(state.replicas)
 
     def _facts(self, limits_of: LimitsOf) -> list[LogFacts]:
         ends = {(log.key.topic, log.key.partition, log.key.broker): log.log_end for log in self._logs}
@@ -309,6 +348,10 @@ def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:
         kinds={},
         unread={},
     )
+
+
+def _point(recovery: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:
+    return UNREADABLE if recovery is None else recovery.get(place, NO_ENTRY)
 
 
 def _modified_ms(path: Path) -> int:

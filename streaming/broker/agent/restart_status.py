@@ -1,0 +1,96 @@
+"""What a restart costs each log dir, and how far one has come, as an agent reports it."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from streaming.broker.agent.recovery_progress import DirRecovery, Recovering, ToRecover
+from streaming.broker.agent.restart_costs import NOTHING_KNOWN, DirRestart, PointOf, RestartCosts
+from streaming.broker.disk.contents import DirContents
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.broker.watcher.tail import Tail
+from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.names import METADATA_TOPIC
+
+log = logging.getLogger(__name__)
+
+
+class RestartStatus:
+    """Only the watcher's thread uses it.
+
+    Args:
+        point_of: the recovery point of a log.
+    """
+
+    def __init__(self, point_of: PointOf) -> None:
+        self._point_of = point_of
+        self._costs = RestartCosts(point_of)
+        self._now = -1
+        self._found: dict[Path, DirRestart] = {}
+        self._tails: dict[Path, list[Tail]] = {}
+        self._began: dict[int, int] = {}
+        self._starts: dict[Path, DirRecovery] = {}
+        self._clean_ms: dict[Path, int] = {}  # when the mark of a clean shutdown was last there
+
+    def look(self, tails: Sequence[Tail], brokers: Iterable[BrokerStatus], now_ms: int) -> None:
+        """Take over what is known now."""
+        self._now = now_ms
+        self._found = self._costs.look(tails)
+        self._tails = {}
+        for tail in tails:
+            if tail.partition.topic != METADATA_TOPIC:
+                self._tails.setdefault(tail.partition.log_dir.path, []).append(tail)
+        own = ((status.broker, each) for status in brokers for each in status.registered if each.broker == status.broker)
+        self._began = {broker: each.since_ms for broker, each in own if each.phase == Phase.STARTING}
+
+    def of(self, contents: DirContents) -> dict[str, Any]:
+        """Fields of `LogDirStatus`."""
+        path = contents.log_dir.path
+        start = self._starts.setdefault(path, DirRecovery())
+        tails = self._tails.get(path, [])
+        live = sum(topic != METADATA_TOPIC for topic, _ in contents.live)
+        found = self._found.get(path, NOTHING_KNOWN) if live else DirRestart(0, 0, 0)
+        if len(tails) < live:  # a log is not watched yet: a sum without it would be too small
+            found = NOTHING_KNOWN
+        if contents.clean:
+            self._clean_ms[path] = self._now
+            found = DirRestart(0, 0, found.not_fsynced)
+        left = self._left(contents, tails, start)
+        return {
+            "recovery_logs": found.logs,
+            "recovery_bytes": found.scanned,
+            "not_fsynced_bytes": found.not_fsynced,
+            "recovery_rate": start.rate,
+            "recovering_logs": -1 if left is None else left.logs,
+            "recovering_bytes": -1 if left is None else left.left,
+            "recovering": [] if left is None else list(left.working),
+        }
+
+    def _left(self, contents: DirContents, tails: list[Tail], start: DirRecovery) -> Recovering | None:
+        """What is left of a start after a crash that is going on, None if there is none.
+
+        High watermarks are not written before all logs are loaded (`ReplicaManager`), so once they are, the logs are.
+        """
+        since_ms = self._began.get(contents.log_dir.broker, -1)
+        if contents.clean or since_ms < 0 or contents.checkpoint_ms >= since_ms:
+            return None
+        try:
+            found = start.look(since_ms, map(self._to_recover, tails))
+        except OSError as error:
+            log.warning("how far a start has come cannot be read", extra={"log_dir": str(contents.log_dir.path), "error": str(error)})
+            return None
+        return None if self._was_clean(contents, tails) and not found.begun else found
+
+    def _was_clean(self, contents: DirContents, tails: list[Tail]) -> bool:
+        """Whether the shutdown before was a clean one. Then the mark was there after the last high watermarks, if anybody looked, and
+        every recovery point is at the end of its log (`LogManager.shutdown`).
+        """
+        if self._clean_ms.get(contents.log_dir.path, -1) > contents.checkpoint_ms:
+            return True
+        return all(self._point_of(tail)[0] >= tail.cursor.next_offset for tail in tails)
+
+    def _to_recover(self, tail: Tail) -> ToRecover:
+        offset = max(self._point_of(tail)[0], 0)
+        held = max((each.base_offset for each in tail.segments if each.base_offset <= offset), default=-1)
+        return ToRecover(tail.partition.path, [(each.base_offset, each.size) for each in tail.segments if each.base_offset >= held])
