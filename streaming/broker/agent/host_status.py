@@ -27,8 +27,8 @@ class HostStatus:
     """Refreshed by the watcher's thread; other threads may read its values.
 
     Args:
-        processes: looks at the processes of the brokers; one of its own if it is None.
         point_of: the recovery point of a log; None if nobody asks what a restart costs.
+        processes: looks at the processes of the brokers; one of its own if it is None.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class HostStatus:
         cluster: ClusterView,
         tails: Callable[[], Iterable[Tail]],
         clock_ms: Callable[[], int],
-        processes: ProcessWatch | None = None,
         point_of: PointOf | None = None,
+        processes: ProcessWatch | None = None,
     ) -> None:
         self.log_dirs: list[LogDirStatus] = []
         self.brokers: list[BrokerStatus] = []
