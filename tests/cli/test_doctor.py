@@ -26,7 +26,8 @@ main()
 def disk(tmp_path: Path) -> Iterator[Path]:
     made = log_dir(tmp_path)
     partition(made, "t").append(batch(3))
-    yield made.path  # as long as it is used it holds its lock, as a broker that runs does
+    yield made.path
+    made.release()
 
 
 def doctor(*arguments: object, files: int = 4096, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
