@@ -88,7 +88,7 @@ def test_names_in_an_alert_can_neither_leave_their_quotes_nor_make_a_line(tmp_pa
         document |= {"rule_files": [str((TESTS / each).resolve()) for each in document["rule_files"]], "tests": cases}
         files.append(tmp_path / path.name)
         files[-1].write_text(yaml.safe_dump(document))
-    assert len(files) == 5
+    assert len(files) == 6
     _run("promtool", "test", "rules", *files)
 
 

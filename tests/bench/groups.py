@@ -84,6 +84,7 @@ class Agent:
             "effective_offset": pa.array(np.full(count, self.version)),
             "share": pa.array(np.zeros(count, np.bool_)),
             "delivered": pa.array(np.zeros(count, np.int64)),
+            "done": pa.nulls(count, COMMITS.field("done").type),
         }
         return pa.RecordBatch.from_arrays([columns[name] for name in COMMITS.names], schema=COMMITS)
 

@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.builders import batch, log_dir, partition
 
 BLOCKED = """
 import sys
+from collections.abc import Iterator
 for name in ("pyspark", "pandas", "py4j", "jinja2"):
     sys.modules[name] = None
 from streaming.terminal.cli.app import main
@@ -21,10 +23,11 @@ main()
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Path:
+def disk(tmp_path: Path) -> Iterator[Path]:
     made = log_dir(tmp_path)
     partition(made, "t").append(batch(3))
-    return made.path
+    yield made.path
+    made.release()
 
 
 def doctor(*arguments: object, files: int = 4096, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -698,8 +698,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="query-cut-gap",
         file="streaming/spark/query/cutting.py",
-        before="row = replace(row, sequence_gaps=0)",
-        after="row = replace(row)",
+        before="row = replace(row, sequence_gaps=0, **_NOT_JUDGED)",
+        after="row = replace(row, **_NOT_JUDGED)",
         why="A gap that the first part has counted would be counted twice.",
         tests=("tests/query/test_cutting.py",),
     ),

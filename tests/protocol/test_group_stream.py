@@ -22,6 +22,7 @@ def rows(schema: pa.Schema, count: int) -> pa.RecordBatch:
     """So many rows, each different."""
     of_type = {pa.string(): str, pa.int32(): int, pa.int64(): int, pa.bool_(): bool}
     of_type |= {pa.list_(pa.string()): lambda item: [str(item)], pa.list_(pa.int64()): lambda item: [item]}
+    of_type[pa.binary()] = lambda item: str(item).encode()
     of_type[MOVES] = lambda item: [{field.name: of_type[field.type](item) for field in MOVES.value_type}]
     return pa.RecordBatch.from_pylist([{field.name: of_type[field.type](item) for field in schema} for item in range(count)], schema)
 

@@ -1,7 +1,7 @@
 """Where to cut a range that is published again, and where it differs from what was counted: only its single batches show this."""
 
 import logging
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ log = logging.getLogger(__name__)
 
 _SUMMED = ("base_offset", "max_timestamp", *COUNTS)
 
+_NOT_JUDGED: dict[str, Any] = {each.name: getattr(NO_ARRIVALS, each.name) for each in fields(NO_ARRIVALS)}
+"""How late batches arrived that are published again is not known."""
+
 
 def cut(row: EventRow, offset: int) -> EventRow | None:
     """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
@@ -29,9 +32,7 @@ def cut(row: EventRow, offset: int) -> EventRow | None:
         _not_understood(row, error)
         return None
     # the first part may have counted the gap already: rather count one too few
-    row = replace(
-        row, sequence_gaps=0, append_delay_buckets=NO_ARRIVALS.append_delay_buckets, append_delay_ms=0, ahead_batches=0, expired=None
-    )
+    row = replace(row, sequence_gaps=0, **_NOT_JUDGED)
     if sums is not None:
         return replace(
             row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)
