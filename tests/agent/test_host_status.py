@@ -265,3 +265,38 @@ def test_a_clock_that_is_set_back_does_not_stop_the_looks(agent: Agent, director
     agent.now -= 10 * CHECK_EVERY_MS
     agent.host_status.refresh()
     assert agent.service.status().log_dirs != [before]
+
+
+def test_what_a_start_after_a_crash_reads_follows_the_log_and_is_nothing_after_a_clean_shutdown(agent: Agent, directory: LogDir) -> None:
+    log = partition(directory, "orders")
+    log.append(batch(3))
+    log.roll()
+    log.append(batch(3))
+    directory.write_recovery_points()
+    Reader(agent).register()
+    found = state_of(agent)
+    size = log.active.size
+    assert (found.recovery_logs, found.recovery_bytes, found.not_fsynced_bytes) == (1, size, size)
+    log.append(batch(5))
+    found = state_of(agent)
+    assert (found.recovery_bytes, found.not_fsynced_bytes) == (log.active.size, log.active.size)
+    directory.write_recovery_points(clean=True)
+    agent.now += CHECK_EVERY_MS
+    found = state_of(agent)
+    assert (found.recovery_bytes, found.not_fsynced_bytes) == (log.active.size, 0)
+    before = log.active.size
+    log.append(batch(2))
+    agent.now += CHECK_EVERY_MS
+    found = state_of(agent)
+    assert (found.recovery_bytes, found.not_fsynced_bytes) == (log.active.size, log.active.size - before)
+    (directory.path / ".kafka_cleanshutdown").touch()
+    found = state_of(agent)
+    assert (found.recovery_logs, found.recovery_bytes) == (0, 0)
+
+
+def test_a_checkpoint_that_is_not_understood_leaves_what_a_start_reads_unknown(agent: Agent, directory: LogDir) -> None:
+    partition(directory, "orders").append(batch(3))
+    (directory.path / "recovery-point-offset-checkpoint").write_text("7\n0\n")
+    Reader(agent).register()
+    found = state_of(agent)
+    assert (found.recovery_logs, found.recovery_bytes, found.not_fsynced_bytes) == (-1, -1, -1)

@@ -3,7 +3,6 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,7 @@ class HostStatus:
             recovery_threads=self._cluster.recovery_threads(log_dir.broker),
         )
         if self._restarts is not None:
-            status = replace(status, **self._restarts.of(found))
+            status = self._restarts.within(status, found)
         self._last[log_dir.path] = status
         return status
 

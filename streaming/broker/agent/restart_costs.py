@@ -105,12 +105,12 @@ def _points(points: list[Point]) -> RecoveryPoints:
     return RecoveryPoints(offset=np.array(offsets, np.int64), position=np.array(positions, np.int64))
 
 
-def _grown(tail: Tail, known: _Known) -> int:
+def _grown(tail: Tail, before: _Known) -> int:
     """What a log has grown by since it was listed, as far as that is read."""
     cursor = tail.cursor
-    if cursor.segment > known.active:
+    if cursor.segment > before.active:
         return cursor.position
-    return max(0, cursor.position - known.listed) if cursor.segment == known.active else 0
+    return max(0, cursor.position - before.listed) if cursor.segment == before.active else 0
 
 
 def _end(tail: Tail) -> int:

@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from streaming.broker.agent.recovery_progress import DirRecovery, Recovering, ToRecover
 from streaming.broker.agent.restart_costs import NOTHING_KNOWN, DirRestart, PointOf, RestartCosts
 from streaming.broker.disk.contents import DirContents
-from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -44,8 +44,8 @@ class RestartStatus:
         own = ((status.broker, each) for status in brokers for each in status.registered if each.broker == status.broker)
         self._began = {broker: each.since_ms for broker, each in own if each.phase == Phase.STARTING}
 
-    def of(self, contents: DirContents) -> dict[str, Any]:
-        """Fields of `LogDirStatus`."""
+    def within(self, status: LogDirStatus, contents: DirContents) -> LogDirStatus:
+        """The status of a log dir, with what a restart costs it."""
         path = contents.log_dir.path
         start = self._starts.setdefault(path, DirRecovery())
         tails = self._tails.get(path, [])
@@ -57,15 +57,16 @@ class RestartStatus:
             self._clean_ms[path] = self._now
             found = DirRestart(0, 0, found.not_fsynced)
         left = self._left(contents, tails, start)
-        return {
-            "recovery_logs": found.logs,
-            "recovery_bytes": found.scanned,
-            "not_fsynced_bytes": found.not_fsynced,
-            "recovery_rate": start.rate,
-            "recovering_logs": -1 if left is None else left.logs,
-            "recovering_bytes": -1 if left is None else left.left,
-            "recovering": [] if left is None else list(left.working),
-        }
+        return replace(
+            status,
+            recovery_logs=found.logs,
+            recovery_bytes=found.scanned,
+            not_fsynced_bytes=found.not_fsynced,
+            recovery_rate=start.rate,
+            recovering_logs=-1 if left is None else left.logs,
+            recovering_bytes=-1 if left is None else left.left,
+            recovering=[] if left is None else list(left.working),
+        )
 
     def _left(self, contents: DirContents, tails: list[Tail], start: DirRecovery) -> Recovering | None:
         """What is left of a start after a crash that is going on, None if there is none.
