@@ -260,7 +260,7 @@ class _Reading:
         if (scanned < 0).any():
             return RestartFacts(threads=threads)
         not_fsynced = int(not_fsynced_bytes(scanned, points, np.array([log.log_end for log in logs], np.int64)).sum())
-        if was_shut_down_cleanly(log_dir):
+        if was_shut_down_cleanly(log_dir.path):
             return RestartFacts(logs=0, scanned=0, not_fsynced=not_fsynced, threads=threads)
         return RestartFacts(logs=int(np.count_nonzero(scanned)), scanned=int(scanned.sum()), not_fsynced=not_fsynced, threads=threads)
 
