@@ -74,7 +74,7 @@ def world(seed: int) -> World:
     """The cluster of a seed. It is looked at twice, because transactions and retention are judged with memory."""
     random = Random(seed)
     settings = _settings(random)
-    cluster = _Cluster(random, settings, Random(seed))
+    cluster = _Cluster(random, settings, Random(seed), Random(seed))
     table = cluster.table()
     agents = cluster.agents()
     lags = {each.name: (random.choice((None, 5_000)), cluster.lag()) for each in agents if random.random() < 0.9}
@@ -120,9 +120,9 @@ def _settings(random: Random) -> Settings:
 class _Cluster:
     """Draws a cluster of one to three brokers, each mostly watched by an agent of its own."""
 
-    def __init__(self, random: Random, settings: Settings, of_processes: Random) -> None:
+    def __init__(self, random: Random, settings: Settings, of_processes: Random, of_arrivals: Random) -> None:
         self.random = random
-        self.of_processes = of_processes
+        self.of_processes, self.of_arrivals = of_processes, of_arrivals  # of their own: what a seed is known for stays
         self.settings = settings
         self.calm = random.choice((0.5, 0.85, 0.97))  # how likely it is that a thing is as it should be
         self.brokers = range(1, random.choice((1, 2, 3)) + 1)
@@ -335,8 +335,30 @@ class _Cluster:
             "facts": self._facts(topic),
             "transactional": bool(found),
             "transactions": np.array(found, TRANSACTIONS).tobytes() if found else None,
+            **self._late(),
         }
         return log(topic, partition, **values)
+
+    def _late(self) -> dict[str, Any]:
+        """Records that were past their retention when they were written, of some logs."""
+        random = self.of_arrivals
+        if random.random() < 0.6:
+            return {}
+        last = MS - 1000 * random.choice((5, 90, 600, HOUR - MINUTE, HOUR + MINUTE))
+        since = last - 1000 * random.choice((0, 120, 1_200))
+        delay = 1000 * random.choice((2 * HOUR, 30 * DAY))
+        return {
+            "judges_expiry": True,
+            "share_expired_batches": 3,
+            "share_expired_records": 30,
+            "share_expired_bytes": 3_000,
+            "expired_since_ms": since,
+            "expired_since_timestamp": since - delay - 1000 * random.choice((0, 5 * HOUR)),
+            "expired_before": random.choice((0, 10)),
+            "expired_ms": last,
+            "expired_timestamp": random.choice((last - delay, last - delay, 5)),
+            "expired_offset": random.choice((20, 60, 99)),
+        }
 
     def _transactions(self) -> list[tuple[Any, ...]]:
         return [
