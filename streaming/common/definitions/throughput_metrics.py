@@ -47,8 +47,8 @@ EXPIRED_BYTES = Metric(
 APPEND_DELAY = Metric(
     "segtail_topic_append_delay_seconds",
     "How long before its append the newest record of a data batch is dated, while this broker led and the append was seen: at least, and "
-    "up to the pause between two looks at the log (about eight seconds) more. Up to 30 s ahead is 0; what is further ahead is in "
-    "segtail_topic_append_ahead_batches_total, and batches without a timestamp are nowhere. Off with export.append_delays: false.",
+    "up to the pause between two looks at the log (about eight seconds) more. Up to 30 s before or after it is 0; what is further ahead is "
+    "in segtail_topic_append_ahead_batches_total, and batches without a timestamp are nowhere. Off with export.append_delays: false.",
     ("broker", "topic"),
     histogram=True,
 )

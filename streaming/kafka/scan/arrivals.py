@@ -18,8 +18,12 @@ from streaming.kafka.scan.sums import Sums
 AHEAD_MS = 30_000
 """A batch that is dated further ahead of its append has no delay, and is counted apart. Clocks that differ by less are usual."""
 
+PROMPT_MS = 1000 * APPEND_DELAY_SECONDS_BOUNDS[0]
+"""Up to so much before its append a batch is on time: its delay is 0."""
+
 _BOUNDS_MS = np.array(APPEND_DELAY_SECONDS_BOUNDS, np.int64) * 1000
 _BUCKETS = len(_BOUNDS_MS) + 1
+_NO_OTHERS = (0,) * (_BUCKETS - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Appended:
 class AppendDelays:
     """The columns of an event with the same names. ``expired``: an item of `streaming.common.rows.EXPIRED`, None for none."""
 
-    append_delay_buckets: Counts = (0,) * _BUCKETS
+    append_delay_buckets: Counts = (0, *_NO_OTHERS)
     append_delay_ms: Count = 0
     ahead_batches: Count = 0
     expired: bytes | None = None
@@ -51,8 +55,9 @@ def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int
         sums: of the same batches.
         retention_ms: how long a record is kept by its timestamp; -1 for ever, or not known.
     """
-    if sums.least_timestamp >= appended.earliest_ms and sums.max_timestamp <= appended.latest_ms + AHEAD_MS:
-        return AppendDelays((sums.batches, *NO_ARRIVALS.append_delay_buckets[1:]))  # as ever: nothing is late
+    usual_ms = appended.earliest_ms - (PROMPT_MS if retention_ms < 0 else min(PROMPT_MS, retention_ms))
+    if sums.least_timestamp >= max(0, usual_ms) and sums.max_timestamp <= appended.latest_ms + AHEAD_MS:
+        return AppendDelays((sums.batches, *_NO_OTHERS))
     timed = ~batches.control & (batches.max_timestamp >= 0)
     ahead = timed & (batches.max_timestamp > appended.latest_ms + AHEAD_MS)
     delays = np.maximum(appended.earliest_ms - batches.max_timestamp[timed & ~ahead], 0)
@@ -60,7 +65,7 @@ def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int
     late = retention_ms >= 0 and bool(len(delays)) and int(delays.max()) > retention_ms
     return AppendDelays(
         append_delay_buckets=tuple(buckets.tolist()),
-        append_delay_ms=int(delays.sum()),
+        append_delay_ms=int(delays[delays > PROMPT_MS].sum()),
         ahead_batches=int(ahead.sum()),
         expired=_expired(batches, timed, appended.earliest_ms, retention_ms) if late else None,
     )
