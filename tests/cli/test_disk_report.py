@@ -101,9 +101,10 @@ def test_what_is_tried_is_compared_with_what_is_in_force() -> None:
 
 def test_each_column_shows_its_own_value() -> None:
     sums = {"garbage": MIB, "growth_day": 2 * MIB, "frees_now": 3 * MIB, "frees_day": 4 * MIB, "next_ms": NOW_MS + HOUR}
+    sums["on_no_disk"] = 5 * MIB
     row = DiskRow(topic="t", partition=5, broker=6, log_dir="/d", replicas=7, taken=8 * MIB, policy="delete", limits_assumed=True, **sums)
     numbers = ["8.0 MiB", "1.0 MiB", "2.0 MiB", "3.0 MiB", "4.0 MiB"]
-    for by, heads, last in (("topic", ["t", "7"], ["delete?"]), ("partition", ["t-5", "6", "/d"], []), ("dir", ["/d", "6", "7"], [])):
+    for by, heads, last in (("topic", ["t", "7"], ["5.0 MiB", "delete?"]), ("partition", ["t-5", "6", "/d"], []), ("dir", ["/d", "6", "7"], [])):
         lines = list(report(answer(rows=(row,), by=by, log_dirs=[]), []))
         (line,) = (each for each in lines if "8.0 MiB" in each)
         assert cells(line) == [*heads, *numbers, "due", *last]
