@@ -243,15 +243,18 @@ _CLOCKS = re.compile(
 A job that saw a batch being appended takes the time of that; one that came later takes the batch's timestamp (docs/transactions.md).
 """
 
+WATCHED = re.compile("append_(delay|ahead)_|(appended|arrives)_expired_")
+"""What is counted only of batches whose append was seen: how late records arrive. Another agent sees them at other moments."""
+
 
 def counted(page: Page) -> Page:
-    """What must not depend on when and how often the job was started: everything of logs and topics but the clock's.
+    """What must not depend on when and how often the job was started: everything of logs and topics but the clock's and what was watched.
 
     Records are counted by agents while a job runs: a job with --once has none of them.
     """
     kept, left_out = ("segtail_partition_", "segtail_topic_", "segtail_skipped_"), "segtail_partition_records"
     found = {series: value for series, value in page.items() if series.name.startswith(kept) and series.name != left_out}
-    return {series: value for series, value in found.items() if not _CLOCKS.search(series.name)}
+    return {series: value for series, value in found.items() if not _CLOCKS.search(series.name) and not WATCHED.search(series.name)}
 
 
 def differences(found: Page, wanted: Page) -> list[str]:

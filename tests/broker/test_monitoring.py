@@ -18,7 +18,9 @@ from tests.tools import require_tool
 
 pytestmark = pytest.mark.spark
 
+_CRASHED = "a start after a crash"
 _CORRUPT = "a batch that is damaged"
+_EXPIRED = "records that are past their retention when they are written"
 _FOLLOWER = "a replica that does not lead"
 _FOLLOWER_WITH_PROBLEMS = "a replica that does not lead, with something to tell"
 _MISSING = "a replica that is missing"
@@ -31,6 +33,7 @@ NOT_HERE = {metric.name: "a consumer group" for metric in SECTIONS[Section.CONSU
     "segtail_late_transaction_timeout_timestamp_seconds": "a late transaction that its coordinator will end",
     "segtail_log_dir_blocked_seconds": "a log dir that does not answer",
     "segtail_log_dir_full_timestamp_seconds": "a log dir that grows faster than retention frees it",
+    "segtail_log_dir_recovering_bytes": _CRASHED,
     "segtail_partition_last_unclean_election_timestamp_seconds": _UNCLEAN,
     "segtail_partition_local_log_start_offset": "remote storage",
     "segtail_partition_reassigning_replicas": _MOVED,
@@ -50,6 +53,8 @@ NOT_HERE = {metric.name: "a consumer group" for metric in SECTIONS[Section.CONSU
     "segtail_replicas_omitted": _FOLLOWER_WITH_PROBLEMS,
     "segtail_scrub_blocked_seconds": "a log dir that does not answer",
     "segtail_scrub_corrupt_batch_position_bytes": _CORRUPT,
+    "segtail_topic_arrives_expired_delay_seconds": _EXPIRED,
+    "segtail_topic_arrives_expired_records": _EXPIRED,
     "segtail_topic_last_unclean_election_timestamp_seconds": _UNCLEAN,
     "segtail_topic_offline_partitions": _MISSING,
     "segtail_topic_retention_overdue_partitions": "a segment that two checks of the broker left past its limit",

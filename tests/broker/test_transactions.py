@@ -1,7 +1,6 @@
 """What is said of transactions, offline and by running jobs, held against brokers' own answers step by step, whatever is killed between."""
 
 import json
-import re
 import subprocess
 import sys
 import time
@@ -25,7 +24,7 @@ from tests.broker.transactions import Markers, Reported, Topics, Writer, find_ha
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
 from tests.limits import SECONDS
 from tests.offline import lists
-from tests.processes import Page, Segtail, read_page, segtail, until, values
+from tests.processes import WATCHED, Page, Segtail, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark
 
@@ -321,17 +320,10 @@ def assert_markers(kafka: Kafka, jobs: Mapping[str, tuple[Segtail, Mapping[Topic
         await_page(f"{name} counts the markers", job, lambda page: of_topics(ended_of(page)), expected)
 
 
-_WATCHED = re.compile("_segments_|_append_ahead_")
-"""Segments that begin, and when batches are appended, are seen by who looks then."""
-
-
 def totals_of(page: Page) -> Page:
-    """What was counted of these topics from their first byte on; not what is counted only while somebody looks."""
-    return {
-        series: value
-        for series, value in page.items()
-        if series.name.endswith("_total") and not _WATCHED.search(series.name) and dict(series.labels).get("topic") in TOPICS
-    }
+    """What was counted of these topics from their first byte on; not what is counted only while somebody looks, as segments that begin."""
+    totals = {series: value for series, value in page.items() if series.name.endswith("_total") and "_segments_" not in series.name}
+    return {series: value for series, value in totals.items() if not WATCHED.search(series.name) and dict(series.labels).get("topic") in TOPICS}
 
 
 def of_topics(found: Mapping[TopicPartition, Markers]) -> dict[TopicPartition, Markers]:
