@@ -1,16 +1,21 @@
 """Committed offsets that were moved: counted once, in records, and said for a day."""
 
+import threading
+from dataclasses import fields
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from streaming.broker.protocol.group_json import GroupFinding, MovedOffset
 from streaming.cluster.consumers import move_counting
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.kafka.groups.offset_moves import GroupPresence
-from tests.consumers.group_agents import GROUP
+from tests.consumers.group_agents import GROUP, FakeAgent
 from tests.consumers.group_world import GroupJob, world
 from tests.consumers.test_group_details import opened
+from tests.limits import SECONDS
+from tests.processes import until
 
 EMPTY = {"state": "Empty", "members": 0, "clients": [], "hosts": [], "state_ms": 900_000}
 KINDS = [*["data"] * 10, "control", *["aborted"] * 5, "control", *["data"] * 13]
@@ -250,3 +255,33 @@ def test_what_is_remembered_of_groups_has_a_bound(monkeypatch: pytest.MonkeyPatc
     job.round(200)
     job.round(300)
     assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18}
+
+
+class SlowOnce(FakeAgent):
+    """Its first answer about where a move began comes when it may."""
+
+    go_on: threading.Event
+
+    def positions(self, asked: pa.Table) -> pa.Table:
+        if 5 in asked["offset"].to_pylist():
+            self.go_on.wait(SECONDS)
+        return super().positions(asked)
+
+
+def test_an_agent_that_needs_longer_than_a_round_is_asked_about_the_next_move_too() -> None:
+    job = job_of(5, **EMPTY)
+    before = job.agents["a1"]
+    slow = job.agents["a1"] = SlowOnce(**{each.name: getattr(before, each.name) for each in fields(FakeAgent)})
+    slow.go_on = threading.Event()
+    say(job, moved(5, 30), offset=30, **EMPTY)
+    job.round(15, places_seconds=0.0)
+    job.round(15, places_seconds=0.0)
+    assert not slow.go_on.is_set()
+    slow.go_on.set()
+    until("the agent has answered and is asked again", lambda: job.round(1) and records_of_moves(job) == [18])
+    say(job, moved(30, 25, before_ms=1_040_000, at_ms=1_050_000), offset=25, **EMPTY)
+    until("the second move is counted too", lambda: job.round(1) and sorted(records_of_moves(job)) == [5, 18])
+
+
+def records_of_moves(job: GroupJob) -> list[int]:
+    return [each.records for each in moves(job)]

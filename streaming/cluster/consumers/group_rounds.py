@@ -176,24 +176,22 @@ class GroupRounds:
 
     def _ask_positions(self, agents: Mapping[str, Agent], now: float) -> None:
         """Ask for the ends of logs first, without which nothing is known, and then for as much as each agent answers in a moment."""
-        self._ask_questions(self._tracker.begin(self.view(self._around.clock())), self._end_calls, POSITIONS_SECONDS, agents, now)
+        take = self._tracker.answer
+        self._ask_questions(self._tracker.begin(self.view(self._around.clock())), self._end_calls, POSITIONS_SECONDS, agents, now, take)
         asked = self._tracker.ask(lambda agent: self._most.get(agent, FIRST_ASKED))
-        self._ask_questions(asked, self._place_calls, PLACES_SECONDS, agents, now)
-        self._ask_moves(agents, now)
+        self._ask_questions(asked, self._place_calls, PLACES_SECONDS, agents, now, take)
+        moves = [each for each in self._tracker.ask_moves() if not self._is_refused(each.agent, now)]
+        self._ask_questions(moves, self._move_calls, PLACES_SECONDS, agents, now, self._tracker.answer_moves)
         self._pause = BACKLOG_SECONDS if self._tracker.left else PAUSE_SECONDS
 
-    def _ask_moves(self, agents: Mapping[str, Agent], now: float) -> None:
-        """Ask what lies between the offsets of moves, which are rare."""
-        asked = [each for each in self._tracker.ask_moves() if each.agent in agents and self._move_calls.free(each.agent)]
-        calls = {each.agent: partial(_positions, agents[each.agent], each) for each in asked if not self._is_refused(each.agent, now)}
-        if calls:
-            answers, errors = self._move_calls.call(calls, PLACES_SECONDS)
-            for answer in answers.values():
-                self._tracker.answer_moves(answer.question, answer.positions)
-            self._note(errors, now)
-
     def _ask_questions(
-        self, questions: Iterable[Question], calls: Calls[_Positions], seconds: float, agents: Mapping[str, Agent], now: float
+        self,
+        questions: Iterable[Question],
+        calls: Calls[_Positions],
+        seconds: float,
+        agents: Mapping[str, Agent],
+        now: float,
+        take: Callable[[Question, pa.Table], None],
     ) -> None:
         fitting: dict[str, Callable[[], _Positions]] = {}
         for question in questions:
@@ -203,7 +201,7 @@ class GroupRounds:
                 fitting[question.agent] = partial(_positions, agents[question.agent], question)
         answers, errors = calls.call(fitting, seconds)
         for answer in answers.values():
-            self._tracker.answer(answer.question, answer.positions)
+            take(answer.question, answer.positions)
             self._adapt(answer)
         self._note(errors, now)
 
