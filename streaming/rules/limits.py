@@ -69,6 +69,11 @@ class Limits:
         return UNLIMITED if self.assumed or not self.deletes else self.record_retention_ms
 
     @property
+    def judges_expiry(self) -> bool:
+        """Whether it is known for how long records are kept, and they are not kept for ever."""
+        return self.expires_ms >= 0
+
+    @property
     def roll_ms(self) -> int:
         """The maximum time, by its records, after which a segment is rolled (`LogConfig.maxSegmentMs`)."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms

@@ -5,9 +5,12 @@ The rule is that of `LogLoader.recoverLog` and `LogSegments.values` (the same in
 A log without an entry in ``recovery-point-offset-checkpoint`` begins at 0 (`LogManager.loadLog`), so all of it is read.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_levels import Configs
@@ -34,6 +37,13 @@ class LogSegments:
     first: Longs
     base: Longs
     size: Longs
+
+    @classmethod
+    def of(cls, logs: Sequence[NDArray[np.void]]) -> Self:
+        """Those of some logs, each of the type `streaming.common.rows.SEGMENTS`."""
+        counts = np.array([len(each) for each in logs], np.int64)
+        every = np.concatenate(logs)
+        return cls(first=np.cumsum(counts) - counts, base=every["base_offset"], size=every["size"])
 
     def holding(self, offset: Longs) -> Longs:
         """The segment of each log that holds an offset: the last one that does not begin after it, or else the first."""
@@ -116,6 +126,11 @@ def on_no_disk_bytes(segments: LogSegments, points: RecoveryPoints, end: Longs, 
     found = np.full(count, NOT_KNOWN, np.int64)
     found[partition[longest]] = np.where(offset[longest] < 0, NOT_KNOWN, above[longest])
     return found
+
+
+def reading_seconds(size: int, rate: float) -> float:
+    """How long a start takes to read so many bytes, by the bytes a second of a recovery that was seen; -1 if either is not known."""
+    return size / rate if size >= 0 and rate > 0 else -1.0
 
 
 def recovery_threads(configs: Configs, metadata_version: int) -> int:

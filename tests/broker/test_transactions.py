@@ -323,7 +323,9 @@ def assert_markers(kafka: Kafka, jobs: Mapping[str, tuple[Segtail, Mapping[Topic
 def totals_of(page: Page) -> Page:
     """What was counted of these topics from their first byte on; not what is counted only while somebody looks, as segments that begin."""
     totals = {series: value for series, value in page.items() if series.name.endswith("_total") and "_segments_" not in series.name}
-    return {series: value for series, value in totals.items() if not WATCHED.search(series.name) and dict(series.labels).get("topic") in TOPICS}
+    return {
+        series: value for series, value in totals.items() if not WATCHED.search(series.name) and dict(series.labels).get("topic") in TOPICS
+    }
 
 
 def of_topics(found: Mapping[TopicPartition, Markers]) -> dict[TopicPartition, Markers]:

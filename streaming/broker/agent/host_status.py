@@ -3,7 +3,6 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ class HostStatus:
                 deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
                 index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
         self._processes.refresh()
-        self.brokers = [replace(each, process=self._processes.status_of(each.broker)) for each in self._cluster.statuses()]
+        self.brokers = self._processes.within(self._cluster.statuses())
         self._live = 0
         if self._restarts is not None:
             self._restarts.look(tails, self.brokers, now)

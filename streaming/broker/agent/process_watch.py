@@ -1,12 +1,13 @@
 """Asks the locks of all log dirs whether the processes of their brokers are there, look by look."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.disk.process_lock import ask_lock, last_write_ms
 from streaming.broker.disk.shortage import shortage
-from streaming.broker.protocol.status_messages import ProcessStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
 from streaming.common.formatting import format_name
 from streaming.rules.broker_process import NEVER_LOOKED, DirLock, LockState, ProcessLook, look
 
@@ -62,6 +63,10 @@ class ProcessWatch:
         dirs = [each for each in self._log_dirs.known if each.broker == broker and self.lock_of(each).is_held_by_nobody]
         free = [each.directory_id for each in dirs if each.directory_id is not None]
         return ProcessStatus(state=found.state, why=found.why, since_ms=found.since_ms, last_ms=found.last_ms, free=free)
+
+    def within(self, statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
+        """The statuses of brokers, with what the last look has found out about their processes."""
+        return [replace(each, process=self.status_of(each.broker)) for each in statuses]
 
     def _asked(self, dirs: Iterable[LogDir]) -> Mapping[Path, DirLock]:
         """The answers about these log dirs, at one moment: a broker that ends lets go of one after the other."""

@@ -1,6 +1,6 @@
 """What a start after a crash would cost each log dir, from the logs that are watched: computed again only for logs that have changed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,6 @@ import numpy as np
 from streaming.broker.disk.log_inventory import LogInventory
 from streaming.broker.watcher.recovery_points import Point
 from streaming.broker.watcher.tail import Tail
-from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules.restart_cost import NOT_KNOWN, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 
 PointOf = Callable[[Tail], Point]
@@ -50,14 +49,10 @@ class RestartCosts:
         self._point_of = point_of
         self._known: dict[Tail, _Known] = {}
 
-    def look(self, tails: Iterable[Tail]) -> dict[Path, DirRestart]:
-        """The log dirs of some logs, by path."""
-        logs = [tail for tail in tails if tail.partition.topic != METADATA_TOPIC]
-        self._compute([tail for tail in logs if tail.last_found is not None])
-        of_dirs: dict[Path, list[Tail]] = {}
-        for tail in logs:
-            of_dirs.setdefault(tail.partition.log_dir.path, []).append(tail)
-        return {path: self._sums(inside) for path, inside in of_dirs.items()}
+    def look(self, tails: Mapping[Path, Sequence[Tail]]) -> dict[Path, DirRestart]:
+        """Some log dirs by path, from the logs in each, without the metadata log."""
+        self._compute([tail for inside in tails.values() for tail in inside if tail.last_found is not None])
+        return {path: self._sums(inside) for path, inside in tails.items()}
 
     def scanned(self, tail: Tail) -> int:
         """Bytes of a log that a start after a crash would read, by the last look."""
@@ -78,18 +73,13 @@ class RestartCosts:
                 changed.append((tail, inventory, point))
         if not changed:
             return
-        counts = np.array([len(inventory.segments) for _, inventory, _ in changed])
-        segments = LogSegments(
-            first=np.cumsum(counts) - counts,
-            base=np.concatenate([inventory.segments["base_offset"] for _, inventory, _ in changed]),
-            size=np.concatenate([inventory.segments["size"] for _, inventory, _ in changed]),
-        )
+        segments = LogSegments.of([inventory.segments for _, inventory, _ in changed])
         scanned = scanned_bytes(segments, _points([point for *_, point in changed]))
         for (tail, inventory, point), found in zip(changed, scanned.tolist(), strict=True):
             last = inventory.segments[-1]
             self._known[tail] = _Known(inventory, point, int(last["base_offset"]), int(last["size"]), found)
 
-    def _sums(self, tails: list[Tail]) -> DirRestart:
+    def _sums(self, tails: Sequence[Tail]) -> DirRestart:
         known = [self._known.get(tail) for tail in tails]
         scanned = np.array([self.scanned(tail) for tail in tails], np.int64)
         if (scanned < 0).any():

@@ -36,11 +36,11 @@ class RestartStatus:
     def look(self, tails: Sequence[Tail], brokers: Iterable[BrokerStatus], now_ms: int) -> None:
         """Take over what is known now."""
         self._now = now_ms
-        self._found = self._costs.look(tails)
         self._tails = {}
         for tail in tails:
             if tail.partition.topic != METADATA_TOPIC:
                 self._tails.setdefault(tail.partition.log_dir.path, []).append(tail)
+        self._found = self._costs.look(self._tails)
         own = ((status.broker, each) for status in brokers for each in status.registered if each.broker == status.broker)
         self._began = {broker: each.since_ms for broker, each in own if each.phase == Phase.STARTING}
 

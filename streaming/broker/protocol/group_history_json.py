@@ -5,15 +5,8 @@ Offsets are Kafka's own, times are Unix milliseconds. In memory -1 means "not kn
 
 from dataclasses import dataclass, field
 
+from streaming.broker.protocol.group_json import RebalancedMember
 from streaming.broker.protocol.json_message import PublicMessage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryMember(PublicMessage):
-    """A member of a generation, as it has described itself."""
-
-    client: str
-    host: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +29,7 @@ class HistoryEvent(PublicMessage):
     moved: str = ""
     epoch: int = -1
     members: int = -1
-    first_members: list[HistoryMember] = field(default_factory=list)
+    first_members: list[RebalancedMember] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -320,7 +320,7 @@ class GroupFinding(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalancedMember(PublicMessage):
-    """A member that joined or left: its client id and its host."""
+    """A member that joined or left, or is in a generation: its client id and its host."""
 
     client: str
     host: str

@@ -27,7 +27,7 @@ from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.rules.limits import limits_of, producer_expiration
+from streaming.rules.limits import producer_expiration
 
 log = logging.getLogger(__name__)
 
@@ -186,8 +186,8 @@ class FoundPublisher:
         state = self._cluster.partition(tail.cursor.log)
         if (LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)) != (last.leader, last.leader_epoch):
             return True
-        limits = limits_of(tail.cursor.log.topic, self._cluster.configs(tail.cursor.log))
-        return (limits.remote_storage, limits.expires_ms >= 0) != (last.remote, last.judges_expiry)
+        limits = self._cluster.limits(tail.cursor.log)
+        return (limits.remote_storage, limits.judges_expiry) != (last.remote, last.judges_expiry)
 
     def _look_safely(self, tail: Tail) -> Event | None:
         try:
@@ -221,7 +221,7 @@ class FoundPublisher:
 
     def _last_found(self, tail: Tail, inventory: LogInventory) -> LastFound:
         log_ = tail.cursor.log
-        state, limits = self._cluster.partition(log_), limits_of(log_.topic, self._cluster.configs(log_))
+        state, limits = self._cluster.partition(log_), self._cluster.limits(log_)
         tail.expire_producers(producer_expiration(limits, self._cluster.metadata_version(log_.broker)), self._clock_ms())
         tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
@@ -229,7 +229,7 @@ class FoundPublisher:
         return LastFound(
             inventory=inventory,
             remote=remote,
-            judges_expiry=limits.expires_ms >= 0,
+            judges_expiry=limits.judges_expiry,
             log_start_offset=inventory.log_start_offset(remote_storage=remote),
             local_log_start_offset=inventory.own_start_offset if remote else -1,
             high_watermark=tail.high_watermark,

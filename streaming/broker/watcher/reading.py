@@ -272,7 +272,7 @@ class GrowthReader:
             append_delay_ms=late.append_delay_ms,
             ahead_batches=late.ahead_batches,
             expired=late.expired,
-            judges_expiry=limits.expires_ms >= 0,
+            judges_expiry=limits.judges_expiry,
             **{name: getattr(sums, name) for name in COUNTS},
         )
 

@@ -16,13 +16,13 @@ from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_places import Answered
 from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.move_questions import EdgesWanted, about_edges
-from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Amount, FoundMove, Moved, PairKind, shown
+from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, ONE_OFF_MS, Amount, FoundMove, Moved, PairKind, shown
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits
 from streaming.kafka.groups.offset_moves import GroupPresence, MoveKind, OffsetMove, counts, kind_of
 
-SETTLED_MS = 180_000
+SETTLED_MS = ONE_OFF_MS
 """A move counts so long after it was seen."""
 
 CERTAIN_MS = 30_000

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.rules.limits import Limits
-from streaming.rules.restart_cost import RecoveryPoints
+from streaming.rules.restart_cost import RecoveryPoints, reading_seconds
 from streaming.rules.segment_columns import SegmentColumns
 
 
@@ -31,7 +31,7 @@ class RestartFacts:
 
     def seconds(self, size: int) -> float:
         """How long it takes to read so many bytes, by the recovery that was seen; -1 if none was."""
-        return size / self.rate if size >= 0 and self.rate > 0 else -1.0
+        return reading_seconds(size, self.rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.cluster_counts import judged_counts
 from streaming.common.formatting import format_count, format_duration, format_size
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.restart_cost import reading_seconds
 
 NO_CONTROLLER_MS = 30_000
 """An active controller writes to the metadata log twice a second."""
@@ -54,10 +55,8 @@ def _left(circumstances: Circumstances, broker: int) -> str:
         return ""
     logs = format_count(sum(each.recovering_logs for each in dirs), "log")
     left = f"; after a crash it reads its logs, and {format_size(sum(each.recovering_bytes for each in dirs))} in {logs} are left"
-    busy = [each for each in dirs if each.recovering_bytes]
-    if not busy or any(each.recovery_rate <= 0 for each in busy):
-        return left
-    return f"{left}, for about {format_duration(max(each.recovering_bytes / each.recovery_rate for each in busy))}"
+    seconds = [reading_seconds(each.recovering_bytes, each.recovery_rate) for each in dirs if each.recovering_bytes]
+    return f"{left}, for about {format_duration(max(seconds))}" if min(seconds, default=-1) >= 0 else left
 
 
 def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:

@@ -9,6 +9,7 @@ from streaming.common.formatting import format_age, format_count, format_duratio
 from streaming.kafka.groups.rebalances import MINUTE_MS, STORM_MINUTES, RebalanceKind
 
 _MOST_NAMED = 3
+_MOST_REBALANCES = 3
 
 
 def storm_text(of_late: Lately, rebalances: Sequence[GroupRebalance], now_ms: int) -> str:
@@ -26,6 +27,11 @@ def rebalance_text(rebalance: GroupRebalance, now_ms: int) -> str:
     if rebalance.kind == RebalanceKind.REJOINED:
         return f"{at}: {_named(rebalance.joined, 1)} came back under its group.instance.id, without a rebalance"
     return f"{at}: generation {rebalance.generation}, {format_count(rebalance.members, 'member')}; {'; '.join(_what(rebalance))}"
+
+
+def last_rebalances(rebalances: Sequence[GroupRebalance], now_ms: int) -> list[str]:
+    """The last ones of a group, a line each, the newest first, as they come."""
+    return [rebalance_text(each, now_ms) for each in rebalances[:_MOST_REBALANCES]]
 
 
 def _what(rebalance: GroupRebalance) -> Iterator[str]:

@@ -18,6 +18,13 @@ from streaming.rules.broker_process import ProcessState
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
 
+_RESTART = {
+    log_dir_metrics.LOG_DIR_RECOVERY: "recovery_bytes",
+    log_dir_metrics.LOG_DIR_NOT_FSYNCED: "not_fsynced_bytes",
+    log_dir_metrics.LOG_DIR_RECOVERING: "recovering_bytes",
+}
+"""What a restart costs, by the same names; -1 is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watched:
@@ -59,15 +66,8 @@ def families(
         log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
     )
     yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
-    yield client_family(
-        log_dir_metrics.LOG_DIR_RECOVERY, ((_of(each), each.recovery_bytes) for each in readable if each.recovery_bytes >= 0)
-    )
-    yield client_family(
-        log_dir_metrics.LOG_DIR_NOT_FSYNCED, ((_of(each), each.not_fsynced_bytes) for each in readable if each.not_fsynced_bytes >= 0)
-    )
-    yield client_family(
-        log_dir_metrics.LOG_DIR_RECOVERING, ((_of(each), each.recovering_bytes) for each in readable if each.recovering_bytes >= 0)
-    )
+    for metric, name in _RESTART.items():
+        yield client_family(metric, ((_of(each), size) for each in readable if (size := getattr(each, name)) >= 0))
     yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
     seen = {broker: each.state for broker, each in processes.items() if each.state in (ProcessState.UP, *AWAY)}
     yield client_family(broker_metrics.PROCESS_UP, (((broker,), state == ProcessState.UP) for broker, state in seen.items()))

@@ -48,7 +48,7 @@ def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) 
 
 def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArrivals | None:
     limits, item = retention.limits[place], int(retention.items[place])
-    if limits is None or limits.expires_ms < 0:
+    if limits is None or not limits.judges_expiry:
         return None
     names = ("expired_since_ms", "expired_since_timestamp", "expired_ms", "expired_timestamp", "share_expired_records", "expired_before")
     since_ms, first, last_ms, last, records, before = (int(observed.columns[name][item]) for name in names)

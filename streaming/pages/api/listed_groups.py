@@ -188,19 +188,19 @@ class ListedGroups:
         waiting = self.judged.uncommitted.get(name, {})
         judged += [(of, [waiting[of.topic, of.partition]]) for of in messages.uncommitted(name)]
         about, facts = list(self.judged.about(name)), snapshot.groups.get(name)
-        findings = self.findings(summary, int(self.totals.number[item])).all_of(judged, about)
+        words = self.findings(summary, int(self.totals.number[item]))
         worst = min((*about, *(judgements[0] for _, judgements in judged)), default=self._worst[item])
         return GroupDetail(
             at_ms=self.judged.now_ms,
             summary=with_verdict(summary, worst) if worst.verdict.is_finding and worst < self._worst[item] else summary,
             partitions=[with_verdict(of, judgements[0]) for of, judgements in sorted(judged, key=_place)],
-            findings=findings,
+            findings=words.all_of(judged, about),
             omitted=max(len(snapshot.rows_of(name)) - MOST_PARTITIONS, 0),
             unread=sum(snapshot.unread.values()),
             data_age_ms=int(snapshot.found.data_age_ms[snapshot.rows_of(name)].max(initial=0)),
             clients=[] if facts is None else list(facts.clients),
             hosts=[] if facts is None else list(facts.hosts),
-            rebalances=listed_rebalances(facts),
+            rebalances=list(words.rebalances),
         )
 
     def findings(self, summary: GroupSummary, number: int) -> GroupFindings:

@@ -7,7 +7,7 @@ from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, Group
 from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.broker.protocol.status_json import Status
-from streaming.cluster.verdicts.rebalance_words import rebalance_text
+from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.listings.group_list import GROUPS as GROUP_LIST
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
@@ -22,7 +22,6 @@ from streaming.pages.site.page_words import NOTHING, Link, PageCell
 
 _MOST_VERDICTS = 20
 _MOST_CLIENTS = 5
-_MOST_REBALANCES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,7 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
 def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
     clients = ", ".join(map(format_name, detail.clients[:_MOST_CLIENTS])) or NOTHING
     facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=("group",))
-    rebalances = "; ".join(rebalance_text(each, detail.at_ms) for each in detail.rebalances[:_MOST_REBALANCES]) or NOTHING
+    rebalances = "; ".join(last_rebalances(detail.rebalances, detail.at_ms)) or NOTHING
     return (*facts, Fact(name="Clients", value=PageCell(text=clients)), Fact(name="Last rebalances", value=PageCell(text=rebalances)))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
-from streaming.cluster.verdicts.rebalance_words import rebalance_text
+from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_list, format_name, format_time
 from streaming.pages.listings.group_list import counted_in
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
@@ -20,7 +20,6 @@ _ASSUMED = (
 
 _MOST_LINES = 100
 _MOST_NAMES = 5
-_MOST_REBALANCES = 3
 
 
 def no_groups(coordinators: int | None) -> str:
@@ -65,8 +64,8 @@ def reasons(group: GroupDetail) -> Iterator[str]:
         yield f"- {format_list([_where(each) for each in same], _MOST_NAMES)}: {text}."
     if group.rebalances:
         yield "last rebalances:"
-    for rebalance in group.rebalances[:_MOST_REBALANCES]:
-        yield f"    {rebalance_text(rebalance, group.at_ms)}"
+    for line in last_rebalances(group.rebalances, group.at_ms):
+        yield f"    {line}"
 
 
 def assumed_groups(groups: Sequence[GroupSummary]) -> Iterator[str]:

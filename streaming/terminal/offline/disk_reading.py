@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -137,8 +137,7 @@ class _Reading:
         """The brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of."""
         watch = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
         watch.refresh()
-        statuses = [replace(each, process=watch.status_of(each.broker)) for each in self._cluster.statuses()]
-        return away_brokers(broker_processes(statuses))
+        return away_brokers(broker_processes(watch.within(self._cluster.statuses())))
 
     def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
         before, number = len(self._topics), len(self._dirs)
@@ -243,20 +242,13 @@ class _Reading:
         )
 
     def _restart(self, log_dir: LogDir, logs: Sequence[_Log]) -> RestartFacts:
-        """What a start after a crash reads, by the recovery points now; what lies below one in its segment counts as above it."""
+        """What a start after a crash reads, by the recovery points now."""
         logs = [log for log in logs if log.key.topic != names.METADATA_TOPIC]
         threads = self._cluster.recovery_threads(log_dir.broker)
         if not logs:
             return RestartFacts(logs=0, scanned=0, not_fsynced=0, threads=threads)
-        counts = np.array([len(log.segments) for log in logs], np.int64)
-        segments = LogSegments(
-            first=np.cumsum(counts) - counts,
-            base=np.concatenate([log.segments["base_offset"] for log in logs]),
-            size=np.concatenate([log.segments["size"] for log in logs]),
-        )
-        offset = np.array([log.recovery_point for log in logs], np.int64)
-        points = RecoveryPoints(offset=offset, position=np.zeros_like(offset))
-        scanned = scanned_bytes(segments, points)
+        points = _points(logs)
+        scanned = scanned_bytes(LogSegments.of([log.segments for log in logs]), points)
         if (scanned < 0).any():
             return RestartFacts(threads=threads)
         not_fsynced = int(not_fsynced_bytes(scanned, points, np.array([log.log_end for log in logs], np.int64)).sum())
@@ -273,9 +265,7 @@ class _Reading:
             first_ms=np.array([log.first_ms for log in self._logs], np.int64),
             active_first_ms=np.array([log.active_first_ms for log in self._logs], np.int64),
             watched=np.full(len(facts), -1.0),
-            points=RecoveryPoints(
-                offset=np.array([log.recovery_point for log in self._logs], np.int64), position=np.zeros(len(facts), np.int64)
-            ),
+            points=_points(self._logs),
             assigned=np.array([self._assigned(log) for log in self._logs], np.int64),
         )
 
@@ -348,6 +338,12 @@ def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:
         kinds={},
         unread={},
     )
+
+
+def _points(logs: Sequence[_Log]) -> RecoveryPoints:
+    """What lies below a recovery point in its segment counts as above it: nobody has looked into the index."""
+    offset = np.array([log.recovery_point for log in logs], np.int64)
+    return RecoveryPoints(offset=offset, position=np.zeros_like(offset))
 
 
 def _point(recovery: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:

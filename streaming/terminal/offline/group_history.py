@@ -10,7 +10,8 @@ from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition, load_offset_checkpoint
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.protocol.group_history_json import GroupHistory, GroupHistoryPage, HistoryEvent, HistoryMember
+from streaming.broker.protocol.group_history_json import GroupHistory, GroupHistoryPage, HistoryEvent
+from streaming.broker.protocol.group_json import RebalancedMember
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.formatting import format_word
 from streaming.common.short_names import is_short_form, possible_names
@@ -99,5 +100,5 @@ def _messages(events: Sequence[GroupEvent]) -> Iterator[HistoryEvent]:
             moved=each.moved or "",
             epoch=each.epoch,
             members=each.member_count,
-            first_members=[HistoryMember(client=client, host=host) for client, host in each.members],
+            first_members=[RebalancedMember(client=client, host=host) for client, host in each.members],
         )

@@ -2,7 +2,7 @@
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
-from streaming.cluster.verdicts.rebalance_words import rebalance_text
+from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.listings.group_list import counted_in, records_left_cell
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
@@ -11,7 +11,7 @@ from streaming.pages.listings.text_table import text_table
 from streaming.terminal.top.cells import cut
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 
-_MOST_VERDICTS, _MOST_PARTITIONS, _MOST_REBALANCES = 100, 1000, 3
+_MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
 
 
 def findings_of(group: GroupDetail) -> list[GroupFinding]:
@@ -38,7 +38,7 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine
                 ("last commit", times.of(of.last_commit_ms)),
                 ("clients", ", ".join(map(format_name, group.clients))),
                 ("hosts", ", ".join(map(format_name, group.hosts))),
-                ("rebalances", "; ".join(rebalance_text(each, group.at_ms) for each in group.rebalances[:_MOST_REBALANCES])),
+                ("rebalances", "; ".join(last_rebalances(group.rebalances, group.at_ms))),
             ),
             width,
         ),
