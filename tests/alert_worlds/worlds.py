@@ -358,6 +358,7 @@ class _Cluster:
             "expired_ms": last,
             "expired_timestamp": random.choice((last - delay, last - delay, 5)),
             "expired_offset": random.choice((20, 60, 99)),
+            "expired_since_offset": 10,
         }
 
     def _transactions(self) -> list[tuple[Any, ...]]:

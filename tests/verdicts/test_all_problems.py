@@ -100,6 +100,7 @@ LATE = {
     "expired_ms": NOW_MS - 1000,
     "expired_timestamp": NOW_MS - 9_601_000,
     "expired_offset": 20,
+    "expired_since_offset": 14,
     "share_expired_records": 7,
 }
 """Records that were 9,600 s old when they were appended, one after the other for a minute, as late as ever."""

@@ -144,6 +144,23 @@ GOLDEN = [
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.bytes=2000",
     ),
     (
+        "lost",
+        replace(READING, committed=30, lost_offsets=10, lost_records=10, lost_expired=True),
+        "already deleted: 10 records between the committed offset 30 and the log start 40 were deleted unread, but for what its consumers "
+        "had fetched by then; they were past the retention of their topic when they were written. auto.offset.reset decides where its "
+        "consumers go on: with none they fail until the offset is reset, with latest they skip what is left, with by_duration they skip "
+        "what is older than that. Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "will_lose",
+        replace(READING, loss_ms=NOW - 1, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 240 * HOUR, next_expired_ms=239 * HOUR),
+        "its oldest unread records will be deleted with the next check unless they are read before. The next one was 9d 23h old when it "
+        "was written, longer than its topic keeps records: with message.timestamp.type=LogAppendTime their time begins when they are "
+        "written",
+        f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.ms=885600000",
+    ),
+    (
         "damaged",
         replace(READING, batch=BatchCheck(sound=False, error="CRC", position=3000, segment=40, last_offset=110)),
         "the next batch is damaged, and consumers cannot get over it: CRC, at byte 3000 of the segment 00000000000000000040.log, offset "
