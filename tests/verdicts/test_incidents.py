@@ -15,7 +15,8 @@ from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
-from tests.verdicts.test_all_problems import CASES, HOUR, MINUTE, NOW_MS, OLD, agent, around, well
+from tests.verdicts.test_all_problems import CASES, HOUR, LATE, MINUTE, NOW_MS, OLD, agent, around, well
+from tests.view import test_retention_columns as retention
 from tests.view.rows import log, new_table, states
 from tests.view.test_host_families import log_dir
 from tests.view.test_transaction_columns import coordinator, orders, transaction
@@ -220,3 +221,29 @@ def test_a_producer_is_seen_to_be_gone_if_no_group_that_it_commits_for_has_a_mem
     assert (seen in root.what) == gone
     assert ("Only if its producer is gone: the command ends it at once" in root.what) != gone
     assert root.command == "kafka-transactions.sh --bootstrap-server HOST:PORT forceTerminateTransaction --transactionalId pay"
+
+
+def late_log() -> Table:
+    """Records from offset 14 to 20 were past their retention when they were written, each of them."""
+    return new_table(retention.orders(retention.facts((0, 500, 9600), configs=retention.BELOW), **LATE))
+
+
+LOST_LATE = {"committed": 15, "log_start": 18, "lost_offsets": 3, "lost_records": 3, "next_offset": -1}
+
+
+def test_a_group_that_loses_what_came_too_late_follows_from_that() -> None:
+    of = around(agent(well()), table=late_log(), groups=groups(behind(0, **LOST_LATE)))
+    assert tree(of)["arrives_expired orders-0"] == ["group_lost ledger"]
+    (effect,) = (each for each in problems(of) if each.because)
+    assert effect.command.endswith("--to-earliest --execute"), "the cause's own command brings no record back"
+    also = around(agent(well()), table=late_log(), groups=groups(behind(0, **LOST_LATE | {"committed": 13})))
+    assert tree(also)["group_lost ledger"] == [], "the first of them was not late"
+
+
+def test_a_group_that_will_lose_what_came_too_late_follows_from_that() -> None:
+    soon = {"loss_ms": NOW_MS - 1, "stopped_since_ms": OLD, "committed": 14, "next_offset": 14, "log_start": 0}
+    came = {"next_timestamp_ms": LATE["expired_since_timestamp"], "next_append_ms": LATE["expired_since_ms"]}
+    of = around(agent(well()), table=late_log(), groups=groups(behind(0, **soon | came)))
+    assert tree(of)["arrives_expired orders-0"] == ["group_will_lose ledger"]
+    in_time = around(agent(well()), table=late_log(), groups=groups(behind(0, **soon | came | {"next_timestamp_ms": NOW_MS - 70_000})))
+    assert tree(in_time)["arrives_expired orders-0"] == []

@@ -74,9 +74,10 @@ class RestartStatus:
         High watermarks are not written before all logs are loaded (`ReplicaManager`), so once they are, the logs are.
         """
         since_ms = self._began.get(contents.log_dir.broker, -1)
-        if contents.clean or since_ms < 0 or contents.checkpoint_ms >= since_ms:
-            return None
         try:
+            if contents.clean or since_ms < 0 or contents.checkpoint_ms >= since_ms:
+                start.end()
+                return None
             found = start.look(since_ms, map(self._to_recover, tails))
         except OSError as error:
             log.warning("how far a start has come cannot be read", extra={"log_dir": str(contents.log_dir.path), "error": str(error)})
