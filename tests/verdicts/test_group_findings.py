@@ -729,6 +729,13 @@ def test_a_deserted_group_lacks_members_and_is_not_slower() -> None:
     assert only(BEHIND).verdict == "slower"
 
 
+def test_a_deserted_group_lacks_members_and_does_not_catch_up() -> None:
+    read_lately = replace(BEHIND, consumed_rate=9.0)
+    found = stated(read_lately, members=0, state="Empty")
+    assert [each.verdict for each in found] == ["no_members", "fine"]
+    assert only(read_lately).verdict == "catching_up"
+
+
 def test_a_group_whose_commits_wait_in_a_transaction_is_not_slower_for_that() -> None:
     waits = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - BOUNDS.pending_after_ms - 1)
     assert [each.verdict for each in stated(replace(BEHIND, pending=[waits]))] == ["pending"]
