@@ -59,7 +59,7 @@ test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents 
 record: setup ## Make the recorded log dirs and answers of Kafka anew, on real brokers; ONLY=groups for one of them
 	@$(BIN)/python -m tests.recorded $(ONLY)
 
-mutations: setup ## Break the code in seventy places, one by one, and see that a test fails each time
+mutations: setup ## Break the code in more than a hundred places, one by one, and see that a test fails each time
 	@$(BIN)/python -m tests.mutations $(ONLY)
 
 check: setup ## Lint, generated files, and the tests nearest to the changes since main (or BASE) that start nothing: a minute

@@ -136,7 +136,8 @@ def reading_seconds(size: int, rate: float) -> float:
 def recovery_threads(configs: Configs, metadata_version: int) -> int:
     """How many threads a start has for each log dir (`LogManager.loadLogs`), -1 if that is not known. A log is read by one of them.
 
-    The default is 2 since Kafka 4.0 (KIP-1030), and was 1 before (`ServerLogConfigs.NUM_RECOVERY_THREADS_PER_DATA_DIR_DEFAULT`).
+    The default is 2 since Kafka 4.0 (KIP-1030), and was 1 before (`ServerLogConfigs.NUM_RECOVERY_THREADS_PER_DATA_DIR_DEFAULT`). It does
+    not count where something is set that cannot be read, such as ``${env:THREADS}``.
 
     Args:
         configs: of the broker.
@@ -145,6 +146,7 @@ def recovery_threads(configs: Configs, metadata_version: int) -> int:
     for each in configs.settings:
         if each.name == THREADS:
             return int(each.value)
-    if not configs.static_known or metadata_version < 0:
+    rejected = any(each.name == THREADS for each in configs.rejected)
+    if rejected or not configs.static_known or metadata_version < 0:
         return -1
     return 2 if metadata_version >= _KAFKA_4_0 else 1

@@ -11,6 +11,7 @@ from streaming.rules.config_levels import Configs, broker_configs
 from streaming.rules.config_values import ValueSource
 from streaming.rules.restart_cost import (
     NOT_KNOWN,
+    THREADS,
     LogSegments,
     RecoveryPoints,
     not_fsynced_bytes,
@@ -103,6 +104,10 @@ def test_what_is_not_known_is_no_number(some: list[Log]) -> None:
 _STATIC = broker_configs((), ValueSource.STATIC)
 
 
+def _set(value: str, source: ValueSource = ValueSource.STATIC) -> Configs:
+    return broker_configs(((THREADS, value),), source)
+
+
 @each_row(
     ("configs", "version", "threads"),
     [
@@ -110,7 +115,15 @@ _STATIC = broker_configs((), ValueSource.STATIC)
         pytest.param(_STATIC, 21, 1, id="its properties do not set it, and it is of 3.9"),
         pytest.param(_STATIC, 22, 2, id="likewise, and it is of 4.0"),
         pytest.param(_STATIC, -1, -1, id="likewise, and its version is not known"),
-        pytest.param(broker_configs((("num.recovery.threads.per.data.dir", "8"),), ValueSource.DYNAMIC), -1, 8, id="it is set"),
+        pytest.param(_set("8", ValueSource.DYNAMIC), -1, 8, id="it is set"),
+        pytest.param(_set(" +8 "), 30, 8, id="its properties set it, as Kafka reads numbers"),
+        pytest.param(_set("many"), 30, -1, id="what they set is no number"),
+        pytest.param(_set("${env:THREADS}"), 30, -1, id="what they set stands somewhere else"),
+        pytest.param(_set(""), 30, -1, id="they set nothing"),
+        pytest.param(_set("0"), 30, -1, id="no broker starts with that"),
+        pytest.param(_set("2147483648"), 30, -1, id="likewise, it is too large"),
+        pytest.param(_set("8", ValueSource.DYNAMIC).over(_set("many")), 30, 8, id="what counts can be read"),
+        pytest.param(_set("many", ValueSource.DYNAMIC).over(_set("8")), 30, 8, id="a broker ignores such a dynamic value"),
     ],
 )
 def test_threads(configs: Configs, version: int, threads: int) -> None:

@@ -219,12 +219,20 @@ class Station:
 
     def restart(self, *, killed: bool = False) -> None:
         """Another process on the same journal; ``killed``: the one before had no chance to keep its places."""
+        self.leave(killed=killed)
+        self.come_back()
+
+    def leave(self, *, killed: bool = False) -> None:
+        """The process ends, and nobody looks."""
         if killed:
             for tail in self.watcher.tails():
                 tail.close()
             self.journal.close()
         else:
             self.close()
+
+    def come_back(self) -> None:
+        """Another process goes on with the journal."""
         self._open()
         for name in self.folds:
             if self.consumers.note_seen(name):

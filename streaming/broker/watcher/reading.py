@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from streaming.broker.disk.calls import bytes_read
@@ -43,10 +43,14 @@ LEAST_WINDOW_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class ReadRound:
-    """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory."""
+    """The result of a round of reading: events in order, the tails that have more to read at once, and whether one lost its directory.
 
-    events: list[Event]
-    more: list[Tail]
+    ``begun_ms``: what was appended before this was there to be read.
+    """
+
+    begun_ms: int
+    events: list[Event] = field(default_factory=list)
+    more: list[Tail] = field(default_factory=list)
     lost: bool = False
 
 
@@ -109,7 +113,7 @@ class GrowthReader:
         Args:
             budget: bytes of all logs together; beyond it a window is `LEAST_WINDOW_BYTES` long. None: there is no such bound.
         """
-        done, ends = ReadRound([], []), None if budget is None else bytes_read() + budget
+        done, ends = ReadRound(self._clock_ms()), None if budget is None else bytes_read() + budget
         small: list[tuple[Tail, Piece]] = []
         filled = 0
         for tail in tails:
@@ -283,7 +287,7 @@ class GrowthReader:
             done.more.append(tail)
 
     def _caught_up(self, tail: Tail, done: ReadRound) -> None:
-        if tail.reach_end(self._clock_ms()):
+        if tail.reach_end(done.begun_ms):
             # the part that was published again ends before the part published first, or the last records were cleaned:
             # every consumer has to know the present end of the log
             cursor = tail.cursor

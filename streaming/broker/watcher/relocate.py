@@ -56,6 +56,7 @@ def resume(
         return tail, []  # every rescan checks whether it can be read on
     same = next((segment for segment in segments if tail.is_at(segment)), None)
     if same is None:
+        tail.doubt_times()
         return tail, tail.relocate(relocate(tail, segments, buffer))
     if same.size >= cursor.position and holds_anchor(tail.open(), cursor):
         return tail, []

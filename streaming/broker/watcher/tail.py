@@ -55,6 +55,7 @@ class Tail:
         "calm",
         "cursor",
         "directory",
+        "doubtful_times",
         "doubts",
         "error",
         "failed",
@@ -103,6 +104,7 @@ class Tail:
         self.list_due = True  # something of it may have changed
         self.owes_list = True  # all of it has to be published again: some consumer has not had it
         self.breaks = 0  # how often reading did not simply go on: the part that was replayed before may be gone
+        self.doubtful_times = False  # its files may be copies, which are newer than what was appended to them
         self.doubts = 0  # files that did not show what is open, so that a fallback was used
         self.high_watermark = -1  # by the checkpoint of its log dir
         self.replayed_whole = True  # the log was understood up to where reading began, so what is open there is known
@@ -367,7 +369,7 @@ class Tail:
 
         They came after the last poll that found the end of the same segment before them. What is in another segment came after that was
         begun, which was after the last write to the one before; also what grew while no agent watched. Of a first backlog nothing is known:
-        its files may be copies.
+        its files may be copies. Nor is it where the file that was read before is not there any more: the log may have moved.
 
         Raises OSError.
         """
@@ -379,7 +381,7 @@ class Tail:
             return Appended(min(self.looked_ms, before[-1]), now_ms) if before else None
         modified, frontier = self.open().modified_ms(), self.cursor.frontier
         again = base_offset < frontier and frontier != BROUGHT_ALONG
-        if not self.cursor.settled or again or not before or not before[-1] <= modified <= now_ms:
+        if self.doubtful_times or not self.cursor.settled or again or not before or not before[-1] <= modified <= now_ms:
             return None
         return Appended(before[-1], modified)
 
@@ -412,6 +414,9 @@ class Tail:
 
     def reach_end(self, now_ms: int) -> bool:
         """Note that everything was read. The frontier, up to which the log was published, moves to its end.
+
+        Args:
+            now_ms: before its file was read: what comes while it is read came after that.
 
         Returns:
             Whether more of it may have been published than there is: then consumers have to know its present end.
@@ -671,6 +676,10 @@ class Tail:
             cursor = replace(cursor, first_timestamp=times[0], largest_timestamp=times[1])
         self._take(replace(cursor, replay=Replays.NOT))
         self.new = first
+
+    def doubt_times(self) -> None:
+        """Note that the file that an earlier process has read is not among its segments."""
+        self.doubtful_times = True
 
     def note_doubt(self) -> None:
         """Count a file that was not understood."""

@@ -17,6 +17,7 @@ from streaming.cluster.consumers.group_places import Answered
 from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.move_questions import EdgesWanted, about_edges
 from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, ONE_OFF_MS, Amount, FoundMove, Moved, PairKind, shown
+from streaming.cluster.consumers.named_rows import Place, rows_of
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits
@@ -34,11 +35,8 @@ COUNTED_WITHIN_MS = 600_000
 MOST_GROUPS = 10_000
 """Of so many groups of one coordinator it is remembered apart up to where their moves are known."""
 
-_Place = tuple[str, str, int]
-"""Group, topic and partition."""
-
 _Identity = tuple[str, str, int, int]
-"""The same, and the offset of the record in the coordinator's log."""
+"""A `Place`, and the offset of the record in the coordinator's log."""
 
 
 @dataclass(slots=True)
@@ -119,7 +117,7 @@ class MoveCounting:
         self._tracked: dict[_Identity, _Tracked] = {}
         self._groups: Mapping[str, object] | None = None
         self._amounts: dict[PairKind, Amount] = {}
-        self._beyond: dict[_Place, int] = {}
+        self._beyond: tuple[CommitRows, Flags] | None = None
 
     def begin(self, commits: Commits, logs: GroupLogs, steady_ms: int) -> None:
         """A round begins."""
@@ -173,7 +171,7 @@ class MoveCounting:
         Args:
             beyond: the commits that are certainly beyond the ends of their logs.
         """
-        self._beyond = {_place_of(rows, logs, row): int(rows.offset[row]) for row in np.flatnonzero(beyond).tolist()}
+        self._beyond = rows, beyond
         for each in self._tracked.values():
             if each.is_new and not each.done and self._is_due(each, steady_ms):
                 self._count(each)
@@ -210,16 +208,17 @@ class MoveCounting:
         self._tracked = tracked
 
     def _place(self, rows: CommitRows, logs: GroupLogs) -> None:
-        """Find the moves among the commits of this round."""
-        numbers = {name: number for number, name in enumerate(rows.group_names)}
-        groups = [numbers[name] for name in {identity[0] for identity in self._tracked} if name in numbers]
-        some = np.flatnonzero(np.isin(rows.group, np.array(groups, np.int32)) & ~rows.share)
-        at = {_place_of(rows, logs, row): row for row in some.tolist()}
-        for (group, topic, partition, _), each in self._tracked.items():
-            each.row = at.get((group, topic, partition), ABSENT)
-            each.log = int(logs.of_row[each.row]) if each.row != ABSENT else ABSENT
-            each.pair = int(rows.key[each.row] >> PAIR_BITS) if each.row != ABSENT else each.pair
-            if each.from_beyond is None and self._beyond.get((group, topic, partition)) == each.move.before:
+        """Find the moves among the commits of this round, and those that are not decided among the commits of the round before."""
+        for each, row in zip(self._tracked.values(), rows_of(rows, [*map(_place_of, self._tracked)]), strict=True):
+            each.row, each.log = row, ABSENT
+            if row != ABSENT:
+                each.log, each.pair = int(logs.of_row[row]), int(rows.key[row] >> PAIR_BITS)
+        undecided = {identity: each for identity, each in self._tracked.items() if each.from_beyond is None}
+        if self._beyond is None or not undecided:
+            return
+        before, beyond = self._beyond
+        for each, row in zip(undecided.values(), rows_of(before, [*map(_place_of, undecided)]), strict=True):
+            if row != ABSENT and beyond[row] and before.offset[row] == each.move.before:
                 each.from_beyond = True
 
     def _look(self, each: _Tracked, logs: GroupLogs, steady_ms: int) -> None:
@@ -256,8 +255,8 @@ class MoveCounting:
         return PairKind(each.pair, each.kind, each.move.forwards)
 
 
-def _place_of(rows: CommitRows, logs: GroupLogs, row: int) -> _Place:
-    return rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]], int(rows.partition[row])
+def _place_of(identity: _Identity) -> Place:
+    return identity[:3]
 
 
 def pair_values(pairs: Longs, amounts: Mapping[PairKind, Amount], *, forwards: bool) -> Iterator[tuple[MoveKind, Longs, Longs]]:
