@@ -1,5 +1,7 @@
 """What problems say of brokers whose process is seen, or is not."""
 
+from dataclasses import replace
+
 import pytest
 
 from streaming.broker.protocol.cluster_messages import Registered
@@ -8,7 +10,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import LockState, ProcessState
-from tests.verdicts.test_all_problems import HOUR, NOW_MS, OLD, agent, around, kinds_of, only, well
+from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, OLD, agent, around, kinds_of, only, well
 from tests.view.test_host_families import broker, log_dir
 
 UP = ProcessStatus(state=ProcessState.UP)
@@ -65,6 +67,19 @@ def test_one_that_starts_says_so_only_where_it_is_seen() -> None:
     assert only(of(None, STARTS), "broker_starting").what.endswith("still serves nothing")
     assert "broker_starting" not in kinds_of(of(FREE, STARTS))
     assert "broker_down" in kinds_of(of(FREE, STARTS))
+
+
+def test_a_log_dir_is_not_given_up_by_a_broker_that_has_not_loaded_its_logs() -> None:
+    """It came up seconds ago. Its checkpoints are of the process before, which was down for longer; its controller already writes."""
+    dirs = (log_dir("/d0", checkpoint_ms=NOW_MS - 2 * MINUTE), log_dir("/d1", checkpoint_ms=NOW_MS - 2 * MINUTE))
+
+    def kinds(process: ProcessStatus, registered: Registered = SERVES) -> list[str]:
+        return kinds_of(around(agent(well(appended_ms=NOW_MS, registered=[registered], process=process), log_dirs=dirs)))
+
+    came_up = replace(UP, since_ms=NOW_MS - 8_000, before=SERVES.epoch)
+    assert "log_dir_offline" not in kinds(came_up)
+    assert kinds(came_up, replace(SERVES, epoch=6)) == ["log_dir_offline"] * 2
+    assert kinds(UP) == ["log_dir_offline"] * 2
 
 
 def test_a_log_dir_that_was_let_go_is_offline() -> None:
