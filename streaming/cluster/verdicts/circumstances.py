@@ -179,6 +179,7 @@ def found(
     detail: str = "",
     *,
     severity: str = "",
+    summary: str = "",
     broker: int = -1,
     topic: str = "",
     partition: int = -1,
@@ -196,8 +197,9 @@ def found(
 
     Args:
         severity: "" for that of the kind.
+        summary: of what no alert reports yet; "" for that of the kind.
     """
-    about = kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
+    about = summary or kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
     problem = Problem(
         kind=kind.name,
         severity=severity or kind.severity,

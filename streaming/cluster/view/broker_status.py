@@ -15,11 +15,15 @@ CURRENT_OFFSETS = 120
 
 @dataclass(frozen=True, slots=True)
 class BrokerPhase:
-    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
+    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known.
+
+    ``registered``: false if it starts, and its process has not registered yet.
+    """
 
     broker: int
     phase: Phase
     since: float | None
+    registered: bool = True
 
 
 def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[BrokerPhase]:
@@ -49,7 +53,8 @@ def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerSt
         process = processes.get(registered.broker)
         phase = _phase(registered, latest, brokers, process)
         if process is not None and process.has_not_registered(registered.epoch):
-            yield BrokerPhase(registered.broker, Phase.STARTING, process.since_ms / 1000 if process.since_ms >= 0 else None)
+            since = process.since_ms / 1000 if process.since_ms >= 0 else None
+            yield BrokerPhase(registered.broker, Phase.STARTING, since, registered=False)
             continue
         since_ms, away = _since_ms(registered, phase, process), _is_away(phase, process)
         if away:
