@@ -186,6 +186,20 @@ def test_partitions_follow_from_a_broker_that_began_to_start_or_was_stopped_seco
     assert tree(around(agent(away(2, phase=phase, counts=lacking("offline", [2, 3]))))) == {"partition_offline orders-0": [], kind: []}
 
 
+def test_the_last_replica_in_sync_lacks_nothing_after_a_clean_stop() -> None:
+    left = AffectedPartition(topic="orders", partition=0, problem="offline", leader=-1, in_sync=[], out_of_sync=[1], electable=[1])
+    counts = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, offline=1)], affected=[left]).pack()
+    stopped = [Registered(broker=1, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=NOW_MS - 5_000, replicas=True)]
+
+    def what(*, clean: bool) -> str:
+        of = around(agent(well(registered=stopped, counts=counts, clean=clean)))
+        assert tree(of) == {"broker_stopped": ["partition_offline orders-0"]}
+        return problems(of)[1].what
+
+    assert what(clean=True).endswith("partition 0, broker 1 must come back so that nothing is lost")
+    assert what(clean=False).endswith("it may lack the end of its log if kafka-topics.sh names it as LastKnownElr")
+
+
 def test_an_agent_is_away_with_its_broker_and_what_cannot_be_seen_with_the_agent() -> None:
     gone = agent(well(), name="a2", up=False)
     of = around(agent(down(2, led=[])), replace(gone, brokers=(2,)))

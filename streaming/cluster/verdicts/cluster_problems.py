@@ -1,6 +1,6 @@
 """Problems of the cluster by its metadata: brokers, the controller, partitions without a leader or with too few replicas."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
 from streaming.broker.protocol.problem_json import INFO
@@ -137,18 +137,19 @@ def lacking_partitions(circumstances: Circumstances, counts: PartitionCounts, na
     return sorted(named, key=lambda each: (each.topic, each.partition))
 
 
-_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition], str]]] = {
-    "offline": ("--unavailable-partitions", lambda each: _who_must_return(each)),
-    "under_min_isr": ("--under-min-isr-partitions", lambda each: _who_lacks(each)),
-    "under_replicated": ("--under-replicated-partitions", lambda each: _who_lacks(each)),
+_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition, frozenset[int]], str]]] = {
+    "offline": ("--unavailable-partitions", lambda each, clean: _who_must_return(each, clean)),
+    "under_min_isr": ("--under-min-isr-partitions", lambda each, _: _who_lacks(each)),
+    "under_replicated": ("--under-replicated-partitions", lambda each, _: _who_lacks(each)),
 }
-"""The option of Kafka's tool that lists such partitions, and what is written about each of them."""
+"""The option of Kafka's tool that lists such partitions, and what is written about each of them; brokers that were shut down cleanly."""
 
 
 def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     counts = counts_of(circumstances)
     if counts is None:
         return
+    clean = frozenset(each.broker for each in circumstances.brokers if each.clean)
     for kind, name in REPLICATION:
         option, described = _TOOLS[name]
         command = circumstances.commands.describe_topics(option)
@@ -160,7 +161,8 @@ def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
                 partition = those[0].partition if count == 1 and those else -1
                 named = partitions_of(topic.topic, [each.partition for each in those])
                 links = Links(partitions=named, lacks=_lacks(kind, those) if count == len(those) else -1)
-                yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command, links=links)
+                detail = _detail(count, [described(each, clean) for each in those[:_MOST_DESCRIBED]], those)
+                yield found(kind, detail, topic=topic.topic, partition=partition, command=command, links=links)
 
 
 def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
@@ -169,20 +171,23 @@ def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
     return next(iter(missing))[0] if len(missing) == 1 and len(next(iter(missing))) == 1 else -1
 
 
-def _detail(count: int, those: list[AffectedPartition], described: Callable[[AffectedPartition], str]) -> str:
+def _detail(count: int, described: Sequence[str], those: Sequence[AffectedPartition]) -> str:
     if not those:
         return format_count(count, "partition")
-    shown = "; ".join(f"{partitions_named([each.partition])}, {described(each)}" for each in those[:_MOST_DESCRIBED])
+    shown = "; ".join(f"{partitions_named([each.partition])}, {text}" for each, text in zip(those, described, strict=False))
     return shown + (f"; {count - _MOST_DESCRIBED:,} more" if count > _MOST_DESCRIBED else "")
 
 
-def _who_must_return(partition: AffectedPartition) -> str:
+def _who_must_return(partition: AffectedPartition, clean: frozenset[int]) -> str:
+    """Who can lead it without a loss. The last one that was in sync has everything if it was shut down cleanly, whatever has become of it
+    in the metadata.
+    """
     brokers = ", ".join(map(str, partition.electable))
     if not brokers:
         return "no replica holds everything"
     if len(partition.electable) > 1:
         return f"one of the brokers {brokers} must come back so that nothing is lost"
-    if partition.in_sync:
+    if partition.in_sync or clean.issuperset(partition.electable):
         return f"broker {brokers} must come back so that nothing is lost"
     return f"broker {brokers} must come back; it may lack the end of its log if kafka-topics.sh names it as LastKnownElr"
 
