@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_doubts import OLD_DATA_MS
 from streaming.broker.protocol.group_json import (
     GROUPS_PATH,
@@ -205,7 +206,14 @@ def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
 
 
 @contextmanager
-def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", path: str = GROUPS_PATH) -> Iterator[str]:
+def job(
+    groups: list[GroupDetail],
+    *,
+    omitted: int = 0,
+    unavailable: str = "",
+    path: str = GROUPS_PATH,
+    away: Sequence[AwayBroker] = (),
+) -> Iterator[str]:
     """Serves groups as a job does, two a page at most, at this path."""
 
     def answer(asked_path: str) -> tuple[int, bytes]:
@@ -222,7 +230,8 @@ def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", p
         rows = every[offset : offset + 2]
         total, matched = len(groups), len(every)
         facts = {"omitted": omitted, "data_age_ms": max((group.data_age_ms for group in groups), default=0)}
-        return GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", **facts)
+        page = GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", **facts)
+        return replace(page, away=[*away])
 
     with answering(answer) as url:
         yield url
@@ -266,6 +275,15 @@ def test_that_a_job_s_data_is_old_is_a_doubt(data_age_ms: int, status: int) -> N
         done, named = run_command("groups", "--job", url), run_command("why", GROUPS[2].summary.group, "--job", url)
     doubt = "segtail: what the job knows is up to 43s old: it is behind its agents, or one of them stands still or is away\n"
     assert [(each.returncode, each.stderr) for each in (done, named)] == 2 * [(status, doubt if status else "")]
+
+
+@pytest.mark.parametrize("command", [("groups",), ("groups", "late"), ("why", "late"), ("why", "--filter", "lat")])
+def test_a_broker_that_is_away_is_told_by_a_job_too(command: tuple[str, ...]) -> None:
+    ended = AwayBroker(broker=1, last_ms=NOW - 5_000, ended_ms=NOW - 4_000)
+    with job(GROUPS, away=[ended]) as url:
+        text, answer = run_command(*command, "--job", url), run_command(*command, "--json", "--job", url)
+    assert text.stdout.splitlines()[-1].startswith("Broker 1 is not running. The files are as of the last write, ")
+    assert [each["broker"] for each in json.loads(answer.stdout)["away"]] == [1]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "file:///etc/passwd", "127.0.0.1:9"])

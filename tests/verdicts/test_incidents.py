@@ -150,9 +150,14 @@ def lacking(problem: str, *missing: list[int], partitions: int = 1) -> str:
     return PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **{problem: partitions})], affected=affected).pack()
 
 
-def down(*brokers: int, **values: Any) -> Any:
-    registered = [Registered(broker=each, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True) for each in brokers]
+def away(*brokers: int, phase: Phase, **values: Any) -> Any:
+    since_ms = OLD if phase is Phase.DOWN else NOW_MS - 5_000
+    registered = [Registered(broker=each, fenced=True, epoch=5, phase=phase, since_ms=since_ms, replicas=True) for each in brokers]
     return well(registered=[Registered(broker=1, fenced=False), *registered], **values)
+
+
+def down(*brokers: int, **values: Any) -> Any:
+    return away(*brokers, phase=Phase.DOWN, **values)
 
 
 @each_row(
@@ -171,6 +176,29 @@ def test_partitions_follow_from_a_broker_only_if_they_lack_it_alone(status: Any,
     every = problems(around(agent(status)))
     (replicas,) = (each for each in every if each.topic == "orders")
     assert bool(replicas.because) == follows
+
+
+@each_row("phase, kind", [(Phase.STARTING, "broker_starting"), (Phase.STOPPING, "broker_stopped")])
+def test_partitions_follow_from_a_broker_that_began_to_start_or_was_stopped_seconds_ago(phase: Phase, kind: str) -> None:
+    of = around(agent(away(2, phase=phase, counts=lacking("offline", [2]))))
+    assert tree(of) == {kind: ["partition_offline orders-0"]}
+    root = problems(of)[0]
+    assert (root.severity, root.worst) == ("info", "critical")
+    assert tree(around(agent(away(2, phase=phase, counts=lacking("offline", [2, 3]))))) == {"partition_offline orders-0": [], kind: []}
+
+
+def test_the_last_replica_in_sync_lacks_nothing_after_a_clean_stop() -> None:
+    left = AffectedPartition(topic="orders", partition=0, problem="offline", leader=-1, in_sync=[], out_of_sync=[1], electable=[1])
+    counts = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, offline=1)], affected=[left]).pack()
+    stopped = [Registered(broker=1, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=NOW_MS - 5_000, replicas=True)]
+
+    def what(*, clean: bool) -> str:
+        of = around(agent(well(registered=stopped, counts=counts, clean=clean)))
+        assert tree(of) == {"broker_stopped": ["partition_offline orders-0"]}
+        return problems(of)[1].what
+
+    assert what(clean=True).endswith("partition 0, broker 1 must come back so that nothing is lost")
+    assert what(clean=False).endswith("it may lack the end of its log if kafka-topics.sh names it as LastKnownElr")
 
 
 def test_an_agent_is_away_with_its_broker_and_what_cannot_be_seen_with_the_agent() -> None:
