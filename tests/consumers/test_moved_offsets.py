@@ -162,6 +162,57 @@ def test_what_was_read_between_two_moves_keeps_them_apart() -> None:
     assert [(each.from_offset, each.to_offset) for each in moves(job)] == [(5, 20), (25, 22)]
 
 
+def test_a_group_that_was_set_back_and_has_read_past_that_again_is_not_set_back_once_more() -> None:
+    job = job_of(20, **EMPTY)
+    say(job, moved(20, 5), offset=5, **EMPTY)
+    job.round(200)
+    assert findings(job)[0].command.endswith("--to-offset 20 --execute"), "what lies between was read before"
+    say(job, offset=19)
+    job.round(15)
+    assert findings(job)[0].command.endswith("--to-offset 20 --execute")
+    for offset in (20, 26):
+        say(job, offset=offset)
+        job.round(15)
+        (finding,) = findings(job)
+        assert (finding.command, finding.no_command) == ("", "it has read past that offset again")
+        assert finding.text.endswith("Between both: 8 records"), "and nobody has to stop its consumers"
+
+
+def test_of_several_moves_back_the_furthest_counts() -> None:
+    job = job_of(20, **EMPTY)
+    say(job, moved(20, 5, at_ms=940_000), offset=5, **EMPTY)
+    say(job, moved(30, 10), offset=25, **EMPTY)
+    job.round(200)
+    (finding,) = findings(job)
+    assert finding.command.endswith("--to-offset 30 --execute"), "20 would be further back than it is"
+
+
+def test_to_set_back_what_was_skipped_reads_once_more_what_was_read_since() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 12), offset=12, **EMPTY)
+    job.round(200)
+    assert findings(job)[0].text.endswith("Left unread: 5 records"), "nothing was read since"
+    say(job, offset=26)
+    job.round(15)
+    (finding,) = findings(job)
+    assert finding.text.endswith(
+        "Left unread: 5 records. Once it is set back it reads them, and once more all that it has read since, up to offset 26. "
+        "Its consumers have to be stopped before an offset is reset"
+    )
+    assert finding.command.endswith("--to-offset 5 --execute")
+
+
+def test_what_was_skipped_and_is_deleted_by_now_comes_back_by_no_command() -> None:
+    job = job_of(5, **EMPTY)
+    say(job, moved(5, 12), offset=12, **EMPTY)
+    job.round(200)
+    for start, command in ((11, True), (12, False)):
+        job.put(end=30, log_start_offset=start)
+        job.round(15)
+        (finding,) = findings(job)
+        assert (bool(finding.command), finding.no_command) == (command, "" if command else "what was skipped is deleted by now")
+
+
 def test_a_program_goes_on_with_it() -> None:
     job = job_of(5, **EMPTY)
     say(job, moved(5, 8), offset=8, **EMPTY)

@@ -300,6 +300,14 @@ def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: s
     assert (found.verdict, found.text, found.command) == (kind, text, command)
 
 
+def test_what_was_skipped_is_not_skipped_once_more_by_the_command_that_brings_it_back() -> None:
+    for committed, command in ((41, True), (40, False), (30, False)):
+        found = only(replace(READING, committed=committed, moves=[MOVED]))
+        assert found.verdict == "skipped"
+        assert bool(found.command) == command
+        assert found.no_command == ("" if command else "it is back before that offset, and reads on from there")
+
+
 def went_on(records: int, offsets: int, **changes: object) -> str:
     partition = replace(READING, lost_lately_records=records, lost_lately_offsets=offsets, lost_lately_ms=NOW - 2 * HOUR, **changes)
     return stated(partition)[0].text
