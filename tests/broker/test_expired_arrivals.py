@@ -1,6 +1,6 @@
 """Producers with clocks that are wrong, a replay and topics that keep records otherwise, on a live broker: what came past its retention."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -44,22 +44,28 @@ TOPICS: Mapping[str, dict[str, str]] = {
     "changed": {**_KEPT, "retention.ms": "-1"},
     "by-the-broker": _ANY_STAMP,
 }
+AWAY: Mapping[str, dict[str, str]] = {"goes-on": _KEPT, "rolls": {**_KEPT, "internal.segment.bytes": "4000"}}
+"""Topics that are written to while no agent looks. A segment of the second one has room for some batches."""
+
+LATE_MS = LIMIT_MS + DAY_MS
+"""Batches in one segment whose timestamps differ by a week roll it."""
+
 BATCH = 10
 NEVER = str(24 * 3_600_000)
 
 
 @pytest.fixture(scope="module")
 def kafka_that_waits(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker that checks what it may delete once, before there is anything."""
-    settings = {"log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": NEVER}
+    """A broker that never checks what it may delete: it would delete what is late as soon as it has begun another segment."""
+    settings = {"log.initial.task.delay.ms": NEVER, "log.retention.check.interval.ms": NEVER}
     yield from running(Kafka(tmp_path_factory.mktemp("kafka-expired"), settings=settings))
 
 
 class Observer:
     """The watcher of an agent and the fold of a job, by the wall clock."""
 
-    def __init__(self, kafka: Kafka, directory: Path) -> None:
-        self._kafka, self._directory = kafka, directory
+    def __init__(self, kafka: Kafka, directory: Path, topics: Collection[str]) -> None:
+        self._kafka, self._directory, self._topics = kafka, directory, topics
         self._shard, self._seen = Shard(), 0
         self.start()
 
@@ -77,11 +83,11 @@ class Observer:
         directories = {path for log_dir in self._kafka.log_dirs for path in log_dir.glob("*-0")}
         while self._watcher.poll(directories):
             pass
-        found = [(seq, each) for seq, each in events_of(self._journal, self._seen, 1 << 60) if each.kind is not Kind.CENSUS_END]
+        found = [(seq, each) for seq, each in events_of(self._journal, self._seen, 1 << 60) if each.kind is not Kind.CENSUS]
         columns = ((seq, {name: getattr(each, name) for name in EVENT.names}) for seq, each in found)
         self._shard.fold(*(EventRow(agent="a", journal="j", seq=seq, **values) for seq, values in columns))
         self._seen = found[-1][0] if found else self._seen
-        return {key.topic: state for key, state in self._shard.states.items() if key.topic in TOPICS}
+        return {key.topic: state for key, state in self._shard.states.items() if key.topic in self._topics}
 
     def ends(self) -> dict[str, int]:
         """Up to where each topic is read."""
@@ -89,7 +95,8 @@ class Observer:
 
 
 def write(producer: Producer, topic: str, *timestamps: int) -> None:
-    """A batch for each of these timestamps."""
+    """A batch for each of these timestamps. While the leader is not known, records of one may come apart."""
+    producer.list_topics(topic, SECONDS)
     for timestamp in timestamps:
         for number in range(BATCH):
             producer.produce(topic, b"x" * 50, key=str(number), partition=0, timestamp=timestamp)
@@ -106,6 +113,11 @@ def consumed(kafka: Kafka, topic: str, count: int) -> list[int]:
     return found
 
 
+def segments(kafka: Kafka, topic: str) -> list[Path]:
+    """The segments of its only partition, the first one first."""
+    return sorted(path for log_dir in kafka.log_dirs for path in log_dir.glob(f"{topic}-0/*.log"))
+
+
 def expired(states: Mapping[str, LogState]) -> dict[str, int]:
     return {topic: state.share_expired_records for topic, state in states.items() if state.share_expired_records}
 
@@ -120,7 +132,7 @@ def test_what_is_past_its_retention_when_it_is_written_is_counted_and_nothing_el
     for topic, config in TOPICS.items():
         create_topic(kafka.bootstrap, topic, config=config)
     until("all logs are there", lambda: len([*kafka.broker(1).directory.glob("d*/*-0/*.log")]) > len(TOPICS))
-    observer = Observer(kafka, tmp_path)
+    observer = Observer(kafka, tmp_path, TOPICS)
     until("all logs are read", lambda: set(observer.ends()) == set(TOPICS))
     begun = now_ms()
     for turn in range(3):
@@ -180,9 +192,50 @@ def test_a_segment_that_was_written_a_moment_ago_was_not_left_by_two_checks(kafk
 
 
 def test_a_first_backlog_is_not_counted_and_an_agent_that_comes_back_counts_on(kafka_that_waits: Kafka, tmp_path: Path) -> None:
-    kafka, observer = kafka_that_waits, Observer(kafka_that_waits, tmp_path)
-    until("all logs are read", lambda: set(observer.ends()) == set(TOPICS))
+    kafka = kafka_that_waits
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 30_000})
+    for topic, config in AWAY.items():
+        create_topic(kafka.bootstrap, topic, config=config)
+        write(producer, topic, now_ms() - LATE_MS)
+    observer = Observer(kafka, tmp_path, AWAY)
+    until("the backlog is read", lambda: observer.ends() == dict.fromkeys(AWAY, BATCH))
     assert expired(observer.look()) == {}
-    write(Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 30_000}), "back", now_ms() - 30 * DAY_MS)
-    until("it is counted", lambda: expired(observer.look()) == {"back": BATCH})
+    for topic in AWAY:
+        write(producer, topic, now_ms() - LATE_MS)
+    until("it is counted", lambda: expired(observer.look()) == dict.fromkeys(AWAY, BATCH))
+
+    observer.stop()
+    late_ms = now_ms() - LATE_MS
+    write(producer, "goes-on", late_ms)
+    written = [late_ms] * 2
+    assert len(segments(kafka, "rolls")) == 1
+    while len(segments(kafka, "rolls")) < 3:
+        write(producer, "rolls", late_ms)
+        written.append(late_ms)
+    bound_ms = segments(kafka, "rolls")[-2].stat().st_mtime_ns // 1_000_000
+    until("it is later", lambda: now_ms() > bound_ms)
+    edges = [bound_ms - LIMIT_MS - 1, bound_ms - LIMIT_MS]  # of both the retention is over, and of one it is seen
+    write(producer, "rolls", *edges)
+    written += edges
+    found = segments(kafka, "rolls")
+    assert len(found) == 3
+    assert int(found[1].stem) > 2 * BATCH
+
+    observer.start()
+    until("all is read", lambda: observer.ends() == {"goes-on": 3 * BATCH, "rolls": BATCH * len(written)})
+    surely = BATCH * len(written) - int(found[1].stem) - BATCH  # what is in the segment that was open then may have come any time
+    assert expired(observer.look()) == {"goes-on": BATCH, "rolls": BATCH + surely}
+    since_first = consumed(kafka, "rolls", BATCH * len(written))[BATCH:]
+    assert surely < sum(each < now_ms() - LIMIT_MS for each in since_first) == len(since_first)
+
+    observer.stop()
+    observer.start()
+    for topic in AWAY:
+        write(producer, topic, late_ms)
+    wanted = {"goes-on": 4 * BATCH, "rolls": BATCH * (len(written) + 1)}
+    until("what comes now is read", lambda: observer.ends() == wanted)
+    counted = expired(observer.look())
+    for topic in AWAY:
+        write(producer, topic, late_ms)
+    until("it counts on", lambda: expired(observer.look()) == {topic: count + BATCH for topic, count in counted.items()})
     observer.stop()
