@@ -187,6 +187,26 @@ def test_partitions_follow_from_a_broker_that_began_to_start_or_was_stopped_seco
     assert tree(around(agent(away(2, phase=phase, counts=lacking("offline", [2, 3]))))) == {"partition_offline orders-0": [], kind: []}
 
 
+def test_what_partitions_without_a_leader_lack_besides_follows_from_the_same_broker() -> None:
+    """Each is named once, as without a leader: none of its replicas is in sync, so it is short of them in every way."""
+    left = [
+        AffectedPartition(topic="orders", partition=each, problem="offline", leader=-1, in_sync=[], out_of_sync=[2], electable=[2])
+        for each in (0, 1)
+    ]
+
+    def of(*affected: AffectedPartition, **values: Any) -> Circumstances:
+        counts = {"offline": 2, "under_min_isr": 2, "under_replicated": 2} | values
+        packed = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **counts)], affected=[*affected]).pack()
+        return around(agent(away(2, phase=Phase.STARTING, counts=packed)))
+
+    follow = ["partition_offline orders--1", "under_min_isr orders--1", "under_replicated orders--1"]
+    assert tree(of(*left)) == {"broker_starting": follow}
+    other = AffectedPartition(topic="orders", partition=2, problem="under_min_isr", leader=1, in_sync=[1], out_of_sync=[3], electable=[1])
+    assert tree(of(*left, other, under_min_isr=3, under_replicated=3)) == {"broker_starting": follow[:1], follow[1]: [], follow[2]: []}
+    kept = [replace(each, in_sync=[2], out_of_sync=[]) for each in left]
+    assert tree(of(*kept, under_min_isr=0, under_replicated=0)) == {"broker_starting": follow[:1]}
+
+
 def test_the_last_replica_in_sync_lacks_nothing_after_a_clean_stop() -> None:
     left = AffectedPartition(topic="orders", partition=0, problem="offline", leader=-1, in_sync=[], out_of_sync=[1], electable=[1])
     counts = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, offline=1)], affected=[left]).pack()

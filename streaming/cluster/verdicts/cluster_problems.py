@@ -130,11 +130,20 @@ def counts_of(circumstances: Circumstances) -> PartitionCounts | None:
 
 
 def lacking_partitions(circumstances: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
-    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it."""
-    among = {"under_replicated": ("under_replicated", "under_min_isr")}.get(name, (name,))
+    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it.
+
+    One that has no leader lacks in-sync replicas, too, if none is left. Without eligible leader replicas (KIP-966) the last one is.
+    """
     topics = {each.topic for each in counts.topics if getattr(each, name) and circumstances.export.has_topic(each.topic)}
-    named = (each for each in counts.affected if each.topic in topics and each.problem in among)
+    named = (each for each in counts.affected if each.topic in topics and _lacks_too(each, name))
     return sorted(named, key=lambda each: (each.topic, each.partition))
+
+
+def _lacks_too(partition: AffectedPartition, name: str) -> bool:
+    """Whether what a partition is named with, which is the worst, includes this."""
+    if partition.problem == "offline" and name != "offline":
+        return not partition.in_sync if name == "under_min_isr" else bool(partition.out_of_sync)
+    return partition.problem == name or (name, partition.problem) == ("under_replicated", "under_min_isr")
 
 
 _TOOLS: dict[str, tuple[str, Callable[[AffectedPartition, frozenset[int]], str]]] = {
