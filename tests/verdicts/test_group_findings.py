@@ -362,7 +362,7 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
     assert [(each.verdict, each.partition) for each in found if each.verdict not in FINDINGS] == [("fine", 4), ("fine", 3)]
     assert [(each.verdict, each.topic, each.partition, each.text) for each in found if each.verdict in FINDINGS] == [
         ("skewed", "orders", 4, "this partition has 99 % of the lag: 9,000 of 9,045 records"),
-        ("no_members", "", -1, "no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"),
+        ("no_members", "", -1, "it has had no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"),
     ]
 
 
@@ -370,7 +370,7 @@ def test_of_what_stands_still_in_a_group_without_members_that_is_the_cause() -> 
     stopped, held = replace(READING, stopped_since_ms=NOW - HOUR), replace(HELD, partition=4, loss_ms=NOW + HOUR)
     found = stated(stopped, held, members=0, state="Empty", state_ms=NOW - HOUR)
     cause, effect = (each for each in found if each.partition in (-1, 3) and each.verdict in ("no_members", "stopped"))
-    assert cause.text == "because it has no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"
+    assert cause.text == "what follows is because it has had no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"
     assert (effect.because, "does not show" in effect.text) == ("no_members", False)
     assert {each.because for each in found if each.partition == 4} == {"", "held"}
     assert "does not show" in next(each for each in stated(stopped, members=1) if each.verdict == "stopped").text
@@ -540,7 +540,9 @@ def test_the_transaction_that_holds_a_group_up_comes_before_what_it_loses_and_no
     held = replace(HELD, **lost, loss_by_size=True, retention_bytes=1000)
     stuck = replace(HOLDING, stuck=True, verdict="open", deadline_ms=NOW + HOUR)
     cause, *effects = stated(replace(held, held_by=stuck))
-    assert cause.text.startswith('because it is held up by a transaction of producer 7 (transactional id "pay 1") open since ')
+    assert cause.text.startswith(
+        'what follows is because it is held up by a transaction of producer 7 (transactional id "pay 1") open since '
+    )
     assert "its coordinator does at 2023-11-14T23:13:20Z (in 1h). Only if its producer is gone: the command ends it" in cause.text
     assert cause.command == f"kafka-transactions.sh {SERVER} forceTerminateTransaction --transactionalId 'pay 1'"
     assert [(each.verdict, each.because, each.command) for each in effects] == [("will_lose", "held", ""), ("lost", "held", "")]

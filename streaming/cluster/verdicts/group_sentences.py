@@ -239,7 +239,8 @@ class Sentences:
 
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""
-        return f"no member{self._since(summary.state_ms)}, and something is left to read"
+        since = self._since(summary.state_ms)
+        return f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read"
 
     def unknown(self, partition: GroupPartition) -> str:
         """The lag is not known. Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
