@@ -323,6 +323,7 @@ def test_the_loss_of_a_group_that_has_gone_on_is_shown_with_what_was_not_counted
 
 
 LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
+NOTHING_LEFT = replace(LOST, lag_offsets=110, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)
 BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
 DECIDED = [
     ({"type": "Share", "protocol": "share"}, "Its consumers go on with what is left, without a reset", "until the log has grown so far"),
@@ -340,6 +341,24 @@ def test_where_consumers_go_on_is_what_decides_it_for_their_type_of_group(facts:
         assert text in found.text
         assert ("auto.offset.reset" in found.text) == (not share), "share groups have none"
         assert found.command.startswith("kafka-consumer-groups.sh") == (not share)
+
+
+@each_row(
+    ("facts", "command"),
+    [
+        ({}, True),  # its members may fail with auto.offset.reset=none until the offset is reset
+        ({"type": "Classic", "protocol": "", "members": 0, "epoch": 0, "state": "Empty"}, True),  # so may who assigns partitions to itself
+        ({"members": 0, "state": "Empty"}, False),
+        ({"members": 0, "state": "Empty", "type": "Share", "protocol": "share"}, False),
+    ],
+)
+def test_who_has_lost_everything_and_has_nothing_left_gets_nothing_back(facts: Mapping[str, object], command: bool) -> None:
+    found = next(each for each in stated(NOTHING_LEFT, **facts) if each.verdict == "lost")
+    assert "Nothing is left there, and no command brings back what was deleted" in found.text
+    assert bool(found.command) == command
+    left = next(each for each in stated(LOST, **facts) if each.verdict == "lost")
+    assert "Nothing is left" not in left.text
+    assert bool(left.command) == (facts.get("type") != "Share")
 
 
 def test_a_share_group_has_commands_of_its_own_tool_or_none() -> None:
