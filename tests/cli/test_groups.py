@@ -309,11 +309,11 @@ def test_as_json_a_command_prints_what_the_job_answers() -> None:
 
 
 def test_what_is_about_a_whole_group_stands_below_its_partitions() -> None:
-    left = detail("left", "no_members", "info", "no member, and something is left to read", topic="")
+    left = detail("left", "no_members", "info", "it has no member, and something is left to read", topic="")
     with job([left]) as url:
         out = run_command("groups", "left", "--job", url).stdout.splitlines()
     assert out[2].startswith("orders-0 ")
-    assert out[3:] == ["the group: no member, and something is left to read"]
+    assert out[3:] == ["the group: it has no member, and something is left to read"]
 
 
 def test_a_named_group_without_partitions_is_stated_to_have_none() -> None:

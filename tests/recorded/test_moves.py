@@ -150,6 +150,7 @@ def history(replayed: Replayed, *names: str, more: Sequence[str] = ()) -> Any:
 def test_the_history_has_commits_generations_and_moves_in_their_order(replayed: Replayed) -> None:
     printed = history(replayed, "by-hand")
     head, *lines = printed.stdout.splitlines()
+    why = "; for a day `segtail why by-hand` says how many records, and the command"
     assert printed.returncode == 0
     assert head.startswith("by-hand: what ")
     assert " From offset 0 (20" in head
@@ -160,10 +161,10 @@ def test_the_history_has_commits_generations_and_moves_in_their_order(replayed: 
         "orders-1: committed 10",
         "orders-2: committed 30",
         "generation 2: 0 members",
-        "orders-0: committed 57 (+37, moved by hand)",
-        "orders-1: committed 3 (-7, moved by hand)",
-        "orders-2: committed 40 (+10, moved by hand)",
-        "orders-2: committed 12 (-28, moved by hand)",
+        f"orders-0: committed 57 (+37, moved by hand). 37 offsets lie between{why}",
+        f"orders-1: committed 3 (-7, moved by hand). 7 offsets lie between{why}",
+        f"orders-2: committed 40 (+10, moved by hand). 10 offsets lie between{why}",
+        f"orders-2: committed 12 (-28, moved by hand). 28 offsets lie between{why}",
     ]
 
 

@@ -159,7 +159,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         groups=group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW_MS - 11 * MINUTE)], stopped_since_ms=OLD),
     ),
     "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
-    "group_rebalancing": lambda: around(agent(well()), groups=rebalancing(7)),
+    "group_rebalancing": lambda: around(agent(well()), groups=rebalancing(10)),
     "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),
     "group_skipped": lambda: around(agent(well()), groups=group(moves=[SKIP])),
     "groups_abandoned": lambda: around(agent(well()), groups=abandoned()),

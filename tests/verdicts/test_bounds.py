@@ -12,6 +12,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_o
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.groups.rebalances import LEAST_OF_STORM
 from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, rebalancing, scrub, well
 from tests.view.rows import log, new_table
 from tests.view.test_host_families import broker, log_dir
@@ -51,7 +52,7 @@ BOUNDS: dict[str, tuple[Made, int, int]] = {
     "broker_stopped": (lambda age: registered(Phase.STOPPING, age), HOUR // 2, 1),
     "broker_not_writing": (lambda age: around(agent(well(appended_ms=-1), log_dirs=(log_dir(checkpoint_ms=NOW_MS - age),))), MINUTE, 1),
     "broker_metadata_stalled": (lambda age: around(agent(broker(2, appended_ms=NOW_MS - age), well())), MINUTE, 1),
-    "group_rebalancing": (lambda generations: around(agent(well()), groups=rebalancing(generations)), 6, 1),  # of two members
+    "group_rebalancing": (lambda generations: around(agent(well()), groups=rebalancing(generations)), LEAST_OF_STORM - 1, 1),
     "log_dir_offline": (lambda age: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS - age),))), MINUTE, 1),
     "log_dir_full": (
         lambda taken: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS, free=10_000 - taken, capacity=10_000),))),

@@ -109,8 +109,7 @@ class GroupFindings:
             case GroupVerdict.LOST if not partition.lost_offsets:
                 return words.went_on(partition, judgement.since_ms), _NO_COMMAND
             case GroupVerdict.LOST:
-                reset = commands.reset_to_earliest(partition.topic, partition.partition)
-                return words.lost(partition, members=members), _BECAUSE if waits else reset
+                return words.lost(partition, members=members), _BECAUSE if waits else self._after_loss(partition)
             case GroupVerdict.WILL_LOSE:
                 return words.will_lose(partition), _BECAUSE if waits else _keep_longer(partition, commands, self.now_ms)
             case GroupVerdict.DAMAGED:
@@ -133,6 +132,12 @@ class GroupFindings:
             case GroupVerdict.SKEWED:
                 return words.skewed(partition, self.whole), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words), _NO_COMMAND
+
+    def _after_loss(self, partition: GroupPartition) -> Command:
+        """A reset brings nothing back. Where nothing is left it only helps consumers that fail, as with auto.offset.reset=none."""
+        if not partition.records_left and had_members(self.summary):
+            return Command(reason="nothing is left to read, and what was deleted does not come back")
+        return self.commands.reset_to_earliest(partition.topic, partition.partition)
 
     def _moved(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
         """Its offset was moved; the command moves it to where it was before these moves, while that undoes them."""

@@ -65,9 +65,11 @@ class Sentences:
         were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
         reads = members and not self._shares
         fetched = ", but for what its consumers had fetched by then" if reads else ""
+        none = "" if partition.records_left else "Nothing is left there, and no command brings back what was deleted. "
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
-            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. {self._resets.after_loss}{_stop_first(members=reads)}"
+            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. "
+            f"{none}{self._resets.after_loss}{_stop_first(members=reads)}"
         )
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
@@ -239,7 +241,8 @@ class Sentences:
 
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""
-        return f"no member{self._since(summary.state_ms)}, and something is left to read"
+        since = self._since(summary.state_ms)
+        return f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read"
 
     def unknown(self, partition: GroupPartition) -> str:
         """The lag is not known. Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
