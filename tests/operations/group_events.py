@@ -173,7 +173,7 @@ def consumer_crashes(cluster: Cluster) -> Iterator[Step]:
         for _ in range(2):
             stack.enter_context(Member(cluster.kafka, "crashes", name))
         with restarting(cluster.kafka, "crashes", name):
-            yield Step(name="One of three members ends and starts again every few seconds", minutes=60)
+            yield Step(name="One of three members ends and starts again every few seconds", minutes=24)
         stack.enter_context(Member(cluster.kafka, "crashes", name))
         yield Step(name="It stays", minutes=_LATELY * cluster.factor)
 
