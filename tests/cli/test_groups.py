@@ -278,7 +278,7 @@ def test_that_a_job_s_data_is_old_is_a_doubt(data_age_ms: int, status: int) -> N
 
 
 @pytest.mark.parametrize("command", [("groups",), ("groups", "late"), ("why", "late"), ("why", "--filter", "lat")])
-def test_a_broker_that_is_away_is_told_by_a_job_too(command: tuple[str, ...]) -> None:
+def test_a_job_names_a_broker_that_is_away_too(command: tuple[str, ...]) -> None:
     ended = AwayBroker(broker=1, last_ms=NOW - 5_000, ended_ms=NOW - 4_000)
     with job(GROUPS, away=[ended]) as url:
         text, answer = run_command(*command, "--job", url), run_command(*command, "--json", "--job", url)

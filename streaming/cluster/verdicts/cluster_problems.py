@@ -79,17 +79,17 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
             yield _stopped(circumstances, each.broker, since_ms, age_ms)
 
 
-def _starting(circumstances: Circumstances, of: BrokerPhase, since_ms: int, age_ms: int | None) -> LinkedProblem:
+def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, age_ms: int | None) -> LinkedProblem:
     """A start that lasts, or a note of one that does not yet: the partitions that have no leader meanwhile follow from it."""
     late = age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms
     ago = "" if age_ms is None else f" {format_duration(age_ms / 1000)} ago"
-    serves_nothing = f"{'it registered' if of.registered else 'its process came up'}{ago} and {'still serves nothing' if late else _YET}"
-    there = process_words.serves_nothing(circumstances.processes.get(of.broker)) if of.registered else ""
-    detail = f"{serves_nothing}{there}{_left(circumstances, of.broker)}"
+    serves_nothing = f"{'it registered' if phase.registered else 'its process came up'}{ago} and {'still serves nothing' if late else _YET}"
+    there = process_words.serves_nothing(circumstances.processes.get(phase.broker)) if phase.registered else ""
+    detail = f"{serves_nothing}{there}{_left(circumstances, phase.broker)}"
     if late:
-        return found(kinds.BROKER_STARTING, detail, broker=of.broker, since_ms=since_ms)
-    summary = f"Broker {of.broker} is starting"
-    return found(kinds.BROKER_STARTING, detail, severity=INFO, summary=summary, broker=of.broker, since_ms=since_ms)
+        return found(kinds.BROKER_STARTING, detail, broker=phase.broker, since_ms=since_ms)
+    summary = f"Broker {phase.broker} is starting"
+    return found(kinds.BROKER_STARTING, detail, severity=INFO, summary=summary, broker=phase.broker, since_ms=since_ms)
 
 
 def _stopped(circumstances: Circumstances, broker: int, since_ms: int, age_ms: int | None) -> LinkedProblem:
