@@ -149,21 +149,21 @@ def flink_restarts(cluster: Cluster) -> Iterator[Step]:
 
 def late_records(cluster: Cluster) -> Iterator[Step]:
     with topic(cluster.kafka, "dead-letters", 7 * DAY_MS) as name:
-        fill(cluster.kafka, name, 1, RATE)
+        cluster.idle(60)  # what is there before the log is seen is a first backlog, of which nothing is known
         with late(cluster.kafka, name, 30 * DAY_MS):
             yield Step(name="Its records are thirty days old when they come, and the topic keeps seven", minutes=15)
 
 
 def skipped_by_hand(cluster: Cluster) -> Iterator[Step]:
     with topic(cluster.kafka, "invoiced") as name:
-        fill(cluster.kafka, name, 5, RATE)
-        read_once(cluster.kafka, "ledger", name, 5 * RATE)
-        fill(cluster.kafka, name, 5, RATE)
+        fill(cluster.kafka, name, 3, RATE)
+        read_once(cluster.kafka, "ledger", name, 3 * RATE)
+        fill(cluster.kafka, name, 3, RATE)
         cluster.idle(120)
         place = ("--bootstrap-server", cluster.kafka.bootstrap, "--group", "ledger", "--topic", name)
         run_tool("groups", *place, "--reset-offsets", "--to-latest", "--execute")
         yield Step(name="Somebody resets a group without members to latest", minutes=20)
-        run_tool("groups", *place, "--reset-offsets", "--to-offset", str(5 * RATE), "--execute")
+        run_tool("groups", *place, "--reset-offsets", "--to-offset", str(3 * RATE), "--execute")
         with Member(cluster.kafka, "ledger", name):
             yield Step(name="Its offset is set back to where it was", minutes=20)
 
