@@ -113,6 +113,7 @@ EXPIRED = np.dtype(
         ("first_timestamp", "<i8"),  # largest record timestamp of the first of them
         ("last_timestamp", "<i8"),  # of the last of them
         ("last_offset", "<i8"),  # of the last of them
+        ("first_offset", "<i8"),  # base offset of the first of them
     ]
 )
 """One item: the data batches of a range that were past the retention of their topic when they were appended to its leader."""

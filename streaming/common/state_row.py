@@ -88,6 +88,7 @@ class StateRow:
     expired_ms: Long = -1  # when the last of them was appended
     expired_timestamp: Long = -1  # its largest record timestamp
     expired_offset: Long = -1  # its last offset
+    expired_since_offset: Long = -1  # base offset of the first of them
 
     @property
     def key(self) -> LogKey:

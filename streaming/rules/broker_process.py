@@ -48,6 +48,10 @@ class ProcessState(StrEnum):
     UNKNOWN = "unknown"
 
 
+AWAY = (ProcessState.ENDED, ProcessState.FREE)
+"""No process holds the log dirs."""
+
+
 @dataclass(frozen=True, slots=True)
 class DirLock:
     """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known."""

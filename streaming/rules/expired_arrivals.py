@@ -4,7 +4,7 @@ How late the first and the last of such a run were tells what wrote them: what c
 """
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -40,6 +40,38 @@ class LateLooks(StrEnum):
     """Neither: so far one of them, or times in no order."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredRun:
+    """Records that were past their retention when they were appended, one after the other; others may lie between them.
+
+    ``since_ms``, ``last_ms``: when the first and the last of them were appended, at the earliest; ``since_timestamp``, ``last_timestamp``:
+    their largest record timestamps. All are Unix milliseconds. ``first_offset``, ``last_offset``: of all of them, -1 if not known.
+    ``records``: at least.
+    """
+
+    since_ms: int
+    since_timestamp: int
+    last_ms: int
+    last_timestamp: int
+    first_offset: int
+    last_offset: int
+    records: int
+
+    @property
+    def looks(self) -> LateLooks:
+        """What they look like."""
+        return looks_of((self.since_ms, self.since_timestamp), (self.last_ms, self.last_timestamp))
+
+    def age_of(self, offset: int, timestamp_ms: int) -> int:
+        """How old a record of the log was at least when it was appended, in milliseconds; -1 if it is not among these, or is undated."""
+        return self.since_ms - timestamp_ms if timestamp_ms >= 0 and 0 <= self.first_offset <= offset <= self.last_offset else -1
+
+    def is_all(self, first: int, end: int) -> bool:
+        """Whether all offsets from ``first`` on and below ``end`` are of such records: nothing else lies among these."""
+        alone = self.records == self.last_offset - self.first_offset + 1
+        return alone and 0 <= self.first_offset <= first < end <= self.last_offset + 1
+
+
 def looks_of(first: tuple[int, int], last: tuple[int, int]) -> LateLooks:
     """What a run looks like, by the append and the timestamp of its first and its last batch, all Unix milliseconds."""
     (began_ms, first_timestamp), (ended_ms, last_timestamp) = first, last
@@ -62,9 +94,14 @@ def counted(state: LogState, row: EventRow) -> LogState:
             extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq},
         )
         return state
-    batches, records, size, at_ms, first, last, offset = np.frombuffer(row.expired, EXPIRED)[0].item()
+    batches, records, size, at_ms, first, last, offset, first_offset = np.frombuffer(row.expired, EXPIRED)[0].item()
     begins = state.expired_ms < 0 or at_ms - state.expired_ms > RUN_MS
-    run = {"expired_since_ms": at_ms, "expired_since_timestamp": first, "expired_before": state.share_expired_records} if begins else {}
+    of_run = {
+        "expired_since_ms": at_ms,
+        "expired_since_timestamp": first,
+        "expired_since_offset": first_offset,
+        "expired_before": state.share_expired_records,
+    }
     return replace(
         state,
         share_expired_batches=plus(state.share_expired_batches, batches),
@@ -73,5 +110,5 @@ def counted(state: LogState, row: EventRow) -> LogState:
         expired_ms=at_ms,
         expired_timestamp=last,
         expired_offset=offset,
-        **run,
+        **(of_run if begins else {}),
     )

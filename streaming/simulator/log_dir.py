@@ -41,8 +41,7 @@ class LogDir:
             (path / name).touch()
         # A running broker holds its lock; the file itself is empty. It is a lock of this descriptor: one of the process would end as soon
         # as a reader in the same process closes the file.
-        self._lock = Handle(path / names.BROKER_LOCK)
-        fcntl.fcntl(self._lock.fd, fcntl.F_OFD_SETLK, _WHOLE_FILE)
+        self._lock = _held(path)
 
     def create(
         self,
@@ -90,3 +89,13 @@ class LogDir:
     def release(self) -> None:
         """Let go of the lock, as a broker that ends does."""
         self._lock.close()
+
+    def hold(self) -> None:
+        """Lock it again, as the next process of its broker does."""
+        self._lock = _held(self.path)
+
+
+def _held(path: Path) -> Handle:
+    lock = Handle(path / names.BROKER_LOCK)
+    fcntl.fcntl(lock.fd, fcntl.F_OFD_SETLK, _WHOLE_FILE)
+    return lock

@@ -117,6 +117,40 @@ def test_how_many_partitions_each_broker_leads_is_counted_over_all_topics(tmp_pa
     agent.close()
 
 
+def test_a_broker_starts_from_when_its_process_comes_up_and_what_is_left_to_read_counts_from_then(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
+    controller.create_topic("orders", UUID(int=1), (), [directory.directory_id], NOW)
+    orders = partition(directory, "orders")
+    orders.append(batch(3))
+    directory.write_recovery_points()
+    directory.write_high_watermarks()
+    os.utime(directory.path / "replication-offset-checkpoint", (NOW / 1000, NOW / 1000))
+    agent = Agent(directory.path, journal=tmp_path / "journal")
+    Reader(agent).register()
+
+    def starts() -> tuple[bool, int]:
+        left = state_of(agent).recovering_bytes
+        (status,) = agent.service.status().broker_statuses
+        (own,) = status.registered
+        assert status.process is not None
+        return status.process.has_not_registered(own.epoch), left
+
+    assert starts() == (False, -1)
+    directory.release()
+    assert starts() == (False, -1)
+    gone_ms = agent.now
+    directory.hold()
+    assert starts() == (True, orders.active.size)
+    snapshot = orders.directory / f"{orders.log_end_offset:020}.snapshot"
+    snapshot.touch()
+    os.utime(snapshot, (gone_ms / 1000 + 1, gone_ms / 1000 + 1))
+    assert starts() == (True, 0), "before it was first seen, and after it was last seen to be away"
+    controller.register([directory.directory_id], agent.now)
+    assert starts() == (False, -1)
+    agent.close()
+
+
 def test_where_there_is_no_topic_of_coordinators_that_is_known_as_long_as_metadata_can_be_read(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)

@@ -2,11 +2,13 @@
 
 import errno
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.status_messages import ProcessStatus
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
 from streaming.rules.broker_process import QUIET_MS, DirLock, LockState, ProcessState
 from tests.builders import log_dir
 
@@ -75,6 +77,30 @@ def test_without_a_descriptor_everything_is_as_it_was(tmp_path: Path) -> None:
     watched.locks = {path: [FREE] for path in watched.paths}
     assert watched.look() == before
     assert watched.states == [LockState.LOCKED] * 2
+
+
+def test_the_registration_of_the_process_before_is_remembered(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    status = BrokerStatus(broker=1, readable=True, metadata_offset=5, registered=[], controller=1, led=[], transaction_partitions=0)
+
+    def before(epoch: int) -> int:
+        watched.look()
+        (found,) = watched.watch.within([replace(status, registered=[Registered(2, False, epoch=99), Registered(1, False, epoch=epoch)])])
+        assert found.process is not None
+        return found.process.before
+
+    assert before(7) == -1, "it was there at the first look, so this may be its own"
+    for path in watched.paths:
+        watched.locks[path] = [FREE]
+    assert before(7) == 7
+    assert before(7) == 7
+    for path in watched.paths:
+        watched.locks[path] = [LOCKED]
+    assert before(7) == 7
+    assert before(8) == 7
+    watched.dirs.bar(watched.paths[0], "/d0/.lock does not answer")
+    watched.dirs.bar(watched.paths[1], "/d1/.lock does not answer")
+    assert before(9) == 7, "nobody knows whether that is its own"
 
 
 def test_a_log_dir_that_cannot_be_used_is_not_asked_and_not_known(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ class _Groups:
         """Some rebalance much, and some have done so."""
         if self.chance(0.5):
             return {}
-        ago, count = self.random.choice((0, 599, 600, 20 * MINUTE)), self.random.choice((1, 3, 6, 7, 20))
+        ago, count = self.random.choice((0, 599, 600, 20 * MINUTE)), self.random.choice((1, 6, 9, 10, 20))
         last_ms = 1000 * (NOW - ago)
         minutes = [last_ms // 60_000, count, self.random.choice((1, 2))]
         return {"raised": 40, "raised_by_metadata": 3, "raised_unfinished": 0, "rebalance_ms": last_ms, "rebalance_minutes": minutes}

@@ -11,8 +11,9 @@ from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPE
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.verdicts.log_dir_problems import LEAST_FREE, SCRUB_WAITS_S
-from streaming.cluster.verdicts.rebalance_storms import STORM_GOES_ON_MS, STORM_RATIO
+from streaming.cluster.verdicts.rebalance_storms import STORM_RATIO
 from streaming.cluster.view.observer import FAR_LAG_S
+from streaming.kafka.groups.rebalances import STORM_PAUSE_MINUTES
 from streaming.rules.cleaning import LONG_MS
 from tests.alert_worlds.comparing import SUBJECTS, compare
 from tests.alert_worlds.group_worlds import group_world
@@ -34,7 +35,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "BrokerNotWriting": (NOT_WRITING_MS / 1000,),
     "BrokerStarting": (0.4, 4),  # of two hours, and how often it began or ended
     "GroupHeldUp": (1200,),  # seconds from a start of the job on
-    "GroupRebalanceStorm": (STORM_RATIO, STORM_GOES_ON_MS / 1000),
+    "GroupRebalanceStorm": (STORM_RATIO, 60 * STORM_PAUSE_MINUTES),
     "GroupStopped": (1200,),
     "GroupSkippedRecords": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "GroupLostData": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),

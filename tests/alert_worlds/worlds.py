@@ -212,8 +212,13 @@ class _Cluster:
         state = ProcessState.UP if random.random() < self.calm else random.choice((None, *ProcessState))
         if state is None:
             return None
-        ended = MS - 1000 * random.choice((2 * HOUR, 5 * HOUR)) if state is ProcessState.ENDED else -1
-        return ProcessStatus(state=state, since_ms=ended, last_ms=MS - 6 * HOUR * 1000, free=[f"/d{each}" for each in range(3)])
+        since = MS - 1000 * random.choice((2 * HOUR, 5 * HOUR)) if state is ProcessState.ENDED else -1
+        before = -1
+        if state is ProcessState.UP and random.random() > self.calm:  # it was seen to come up, and may not have registered yet
+            after = round(self.settings.starting_after.total_seconds())
+            since, before = MS - 1000 * random.choice((5, after, after + 1)), random.choice((4, 5))
+        last = MS - 6 * HOUR * 1000
+        return ProcessStatus(state=state, since_ms=since, last_ms=last, free=[f"/d{each}" for each in range(3)], before=before)
 
     def _registered(self, number: int) -> Registered:
         if self.well():
@@ -358,6 +363,7 @@ class _Cluster:
             "expired_ms": last,
             "expired_timestamp": random.choice((last - delay, last - delay, 5)),
             "expired_offset": random.choice((20, 60, 99)),
+            "expired_since_offset": 10,
         }
 
     def _transactions(self) -> list[tuple[Any, ...]]:

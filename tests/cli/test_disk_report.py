@@ -50,6 +50,12 @@ def test_what_is_wrong_comes_first_then_who_is_full_first_then_that_nobody_is() 
     assert "it takes ten minutes" in verdict(answer(use(), use(outlook="unknown")), [])
 
 
+def test_what_a_start_that_goes_on_has_left_is_in_the_present() -> None:
+    starting = use(recovering_bytes=3 * MIB, recovering_logs=2, recovering=["orders-0"], recovered_ms=NOW_MS + HOUR)
+    text = "  its broker is starting after a crash: 3.0 MiB in 2 logs left to read, until about 2023-11-14T23:13:20Z: orders-0"
+    assert text in stated(starting)
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [

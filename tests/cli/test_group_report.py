@@ -75,12 +75,12 @@ def test_each_column_of_partitions_shows_its_own_value() -> None:
 
 
 def test_each_group_has_a_head_its_partitions_as_they_come_and_what_is_about_the_whole_of_it() -> None:
-    whole = GroupFinding(verdict="no_members", severity="info", text="no member, and something is left to read")
+    whole = GroupFinding(verdict="no_members", severity="info", text="it has no member, and something is left to read")
     deserted = group("g", part("t", 2, verdict="held"), part("t", 1), findings=[whole])
     lines = list(partition_tables([deserted, group("h")]))
     assert lines[0] == next(reasons(deserted))
     assert [row[0] for row in cells(lines[1:4])] == ["Partition", "t-2", "t-1"]
-    assert lines[4:] == ["the group: no member, and something is left to read", "", next(reasons(group("h")))]
+    assert lines[4:] == ["the group: it has no member, and something is left to read", "", next(reasons(group("h")))]
 
 
 @pytest.mark.parametrize(

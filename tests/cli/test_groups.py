@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_doubts import OLD_DATA_MS
 from streaming.broker.protocol.group_json import (
     GROUPS_PATH,
@@ -205,7 +206,14 @@ def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
 
 
 @contextmanager
-def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", path: str = GROUPS_PATH) -> Iterator[str]:
+def job(
+    groups: list[GroupDetail],
+    *,
+    omitted: int = 0,
+    unavailable: str = "",
+    path: str = GROUPS_PATH,
+    away: Sequence[AwayBroker] = (),
+) -> Iterator[str]:
     """Serves groups as a job does, two a page at most, at this path."""
 
     def answer(asked_path: str) -> tuple[int, bytes]:
@@ -222,7 +230,8 @@ def job(groups: list[GroupDetail], *, omitted: int = 0, unavailable: str = "", p
         rows = every[offset : offset + 2]
         total, matched = len(groups), len(every)
         facts = {"omitted": omitted, "data_age_ms": max((group.data_age_ms for group in groups), default=0)}
-        return GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", **facts)
+        page = GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", **facts)
+        return replace(page, away=[*away])
 
     with answering(answer) as url:
         yield url
@@ -268,6 +277,15 @@ def test_that_a_job_s_data_is_old_is_a_doubt(data_age_ms: int, status: int) -> N
     assert [(each.returncode, each.stderr) for each in (done, named)] == 2 * [(status, doubt if status else "")]
 
 
+@pytest.mark.parametrize("command", [("groups",), ("groups", "late"), ("why", "late"), ("why", "--filter", "lat")])
+def test_a_job_names_a_broker_that_is_away_too(command: tuple[str, ...]) -> None:
+    ended = AwayBroker(broker=1, last_ms=NOW - 5_000, ended_ms=NOW - 4_000)
+    with job(GROUPS, away=[ended]) as url:
+        text, answer = run_command(*command, "--job", url), run_command(*command, "--json", "--job", url)
+    assert text.stdout.splitlines()[-1].startswith("Broker 1 is not running. The files are as of the last write, ")
+    assert [each["broker"] for each in json.loads(answer.stdout)["away"]] == [1]
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "file:///etc/passwd", "127.0.0.1:9"])
 def test_a_job_that_cannot_be_asked_is_no_answer(url: str) -> None:
     done = run_command("groups", "--job", url)
@@ -291,11 +309,11 @@ def test_as_json_a_command_prints_what_the_job_answers() -> None:
 
 
 def test_what_is_about_a_whole_group_stands_below_its_partitions() -> None:
-    left = detail("left", "no_members", "info", "no member, and something is left to read", topic="")
+    left = detail("left", "no_members", "info", "it has no member, and something is left to read", topic="")
     with job([left]) as url:
         out = run_command("groups", "left", "--job", url).stdout.splitlines()
     assert out[2].startswith("orders-0 ")
-    assert out[3:] == ["the group: no member, and something is left to read"]
+    assert out[3:] == ["the group: it has no member, and something is left to read"]
 
 
 def test_a_named_group_without_partitions_is_stated_to_have_none() -> None:

@@ -112,7 +112,7 @@ def test_a_group_is_empty_since_no_time_to_come() -> None:
     detail = job.detail()
     assert detail is not None
     assert detail.summary.state_ms == ABSENT
-    assert [each.text for each in detail.findings if each.verdict == "no_members"] == ["no member, and something is left to read"]
+    assert [each.text for each in detail.findings if each.verdict == "no_members"] == ["it has no member, and something is left to read"]
 
 
 @each_row("stamp_ms", [NOW + DAY, NOW - DAY, NOW])

@@ -92,6 +92,35 @@ def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> No
     assert (partition(job).loss_records, partition(job).loss_bytes) == (6, 600)
 
 
+def late(committed: int, *, retention_ms: int = 100_000, log_start: int = 0, **run: int) -> GroupPartition:
+    """A group's partition in a log of ten records, of which those from 1 to 8 came when they were some 900 s old."""
+    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
+    facts = Facts(segments=segments, configs=f'{{"static":{{}},"topic":{{"retention.ms":"{retention_ms}"}}}}').encode()
+    expired = {
+        "expired_since_offset": 1,
+        "expired_offset": 8,
+        "expired_since_ms": 900_000,
+        "expired_ms": 950_000,
+        "share_expired_records": 8,
+    }
+    job = world(facts=facts, active_segment=6, active_position=400, log_start_offset=log_start, **expired | {"expired_before": 0} | run)
+    job.agents["a1"].commit(committed)
+    job.round()
+    return partition(job)
+
+
+def test_a_next_record_that_was_past_its_retention_when_it_came_is_known_by_its_age() -> None:
+    assert [late(committed).next_expired_ms for committed in (0, 1, 2, 8, 9)] == [-1, 899_000, 898_000, 892_000, -1]
+    assert [late(2, retention_ms=kept).next_expired_ms for kept in (897_999, 898_000, -1)] == [898_000, -1, -1]
+    assert late(2, expired_ms=-1).next_expired_ms == -1, "none was seen"
+
+
+def test_what_was_lost_had_come_past_its_retention_if_nothing_else_was_there() -> None:
+    assert [late(committed, log_start=4).lost_expired for committed in (0, 1, 3, 4)] == [False, True, True, False]
+    assert not late(1, log_start=4, share_expired_records=7).lost_expired, "one between them was not late"
+    assert late(1, log_start=4).lost_offsets == 3
+
+
 def test_at_stake_is_what_is_due_at_the_first_and_at_the_last_moment_of_a_check() -> None:
     segments = np.array([(0, 600, 1_000, 2_000), (6, 200, 200_000, 2_000), (8, 200, 900_000, 900_000)], SEGMENTS)
     for interval, most in (("1000", (4, 400)), ("250000", (6, 600))):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from streaming.broker.protocol.group_json import GroupFinding
 from streaming.cluster.consumers.group_rebalances import GroupRebalances, RebalanceMemory, lately
 from streaming.cluster.verdicts.rebalance_storms import rebalance_storms
 from streaming.cluster.view.export import EVERYTHING
@@ -159,11 +160,41 @@ def storms(row: dict[str, object], ago_ms: int = 0) -> list[str]:
     return list(rebalance_storms(snapshot, NOW_MS + ago_ms))
 
 
+def storm_details(row: dict[str, object]) -> list[GroupFinding]:
+    detail = job_of(row).detail()
+    assert detail is not None
+    return detail.findings
+
+
 def test_more_than_three_generations_a_member_within_half_an_hour_are_a_storm() -> None:
-    assert storms(storming(3, 2, 1)) == []
-    assert storms(storming(3, 2, 2)) == ["g"]
-    assert storms(storming(7, *([0] * 29))) == ["g"]
-    assert storms(storming(7, *([0] * 30))) == [], "half an hour ago"
+    assert storms(storming(3, 5, 4, members=4)) == []
+    assert storms(storming(4, 5, 4, members=4)) == ["g"]
+    every_nine = [number for _ in range(4) for number in (*[0] * 8, 3)]
+    assert storms(storming(*every_nine, members=3)) == ["g"], "12 within half an hour, of which the first are 27 minutes ago"
+    assert storms(storming(*every_nine, *[0] * 3, members=3)) == [], "9 within half an hour"
+
+
+def test_fewer_than_ten_are_no_storm_whatever_the_number_of_members() -> None:
+    """As of one member that is stopped and started twice, where each start joins twice."""
+    for members in (0, 1, 2):
+        assert storms(storming(3, 0, 6, members=members)) == []
+        assert storms(storming(4, 0, 6, members=members)) == ["g"]
+    assert "group_rebalance_ratio{g}" not in job_of(storming(9, members=1)).page()
+    assert job_of(storming(10, members=1)).page()["group_rebalance_ratio{g}"] == 10
+
+
+def test_what_comes_after_a_pause_of_ten_minutes_is_no_part_of_the_storm_before() -> None:
+    loop, quiet = [12, 12, 12, 12], [0] * 20
+    assert storms(storming(*loop, *[0] * 8, 2, members=3)) == ["g"], "a container is started again after five minutes"
+    restarts = job_of(storming(*loop, *quiet, 2, 2, members=3))
+    assert storms(storming(*loop, *quiet, 2, 2, members=3)) == [], "two ordinary restarts"
+    assert "group_rebalance_ratio{g}" not in restarts.page(), "the alert goes by that"
+    detail = restarts.detail()
+    assert detail is not None
+    assert (detail.summary.verdict, detail.summary.rebalances_lately) == ("fine", 52)
+    (again,) = (each for each in storm_details(storming(*[9] * 3, *[0] * 10, 6, 6, members=3)) if each.verdict == "rebalancing")
+    assert "rebalanced 12 times within 1m, with 3 members at most" in again.text, "what was before the pause does not count"
+    assert again.since_ms == NOW_MS // MINUTE_MS * MINUTE_MS - MINUTE_MS
 
 
 def test_a_rolling_deployment_of_any_size_is_no_storm() -> None:
@@ -175,31 +206,36 @@ def test_a_rolling_deployment_of_any_size_is_no_storm() -> None:
 
 
 def test_a_storm_ends_ten_minutes_after_the_last_rebalance() -> None:
-    assert storms(storming(9), ago_ms=599_999) == ["g"]
-    assert storms(storming(9), ago_ms=600_000) == []
+    assert storms(storming(10), ago_ms=599_999) == ["g"]
+    assert storms(storming(10), ago_ms=600_000) == []
+
+
+def test_what_topics_have_raised_since_does_not_keep_a_storm_alive() -> None:
+    for quiet, names in ((9, ["g"]), (10, [])):
+        assert storms(storming(12, *[0] * quiet)) == names, "it last rebalanced now, but by no member"
 
 
 def test_one_that_has_no_member_left_is_one_too() -> None:
-    assert storms(storming(4, members=1) | {"members": 0, "state": "Empty"}) == ["g"]
-    assert storms(storming(4, members=0) | {"members": 0, "state": "Empty"}) == ["g"]
+    assert storms(storming(10, members=1) | {"members": 0, "state": "Empty"}) == ["g"]
+    assert storms(storming(10, members=0) | {"members": 0, "state": "Empty"}) == ["g"]
 
 
 def test_every_face_says_the_same_of_a_storm() -> None:
-    job = job_of(storming(4, 5))
+    job = job_of(storming(4, 6))
     page = job.page()
     assert page["group_rebalances_total{g,members}"] == 109
     assert page["group_rebalances_total{g,metadata}"] == 0
     assert "group_rebalances_total{g,unfinished}" not in page, "only a classic group has them"
     assert page["group_last_rebalance_timestamp_seconds{g}"] == NOW_MS / 1000
-    assert page["group_rebalance_ratio{g}"] == 4.5
+    assert page["group_rebalance_ratio{g}"] == 5
     assert not any("app-2" in key or "10.0.0.7" in key for key in page), "who it is is no label"
     detail = job.detail()
     assert detail is not None
     assert (detail.summary.verdict, detail.summary.severity) == ("rebalancing", "warning")
-    assert (detail.summary.rebalances_lately, detail.summary.last_rebalance_ms) == (9, NOW_MS)
+    assert (detail.summary.rebalances_lately, detail.summary.last_rebalance_ms) == (10, NOW_MS)
     assert detail.findings[0].text == (
-        "it has rebalanced 9 times within 1m, with 2 members at most, last 0s ago; in the last 10 rebalances app-2 (/10.0.0.7) left "
-        "5 times and joined 5 times"
+        "it has rebalanced 10 times within 1m, with 2 members at most, last 0s ago; app-2 (/10.0.0.7) left 5 times and joined "
+        "5 times, first 10s ago"
     )
     assert [(each.generation, each.joined_members, each.left_members) for each in detail.rebalances[:2]] == [(109, 1, 0), (108, 0, 1)]
     assert [(each.client, each.host) for each in detail.rebalances[0].joined] == [("app-2", "/10.0.0.7")]
@@ -214,7 +250,7 @@ def test_a_group_at_rest_has_no_ratio_and_says_when_it_last_rebalanced() -> None
 
 
 def test_when_one_was_that_is_dated_ahead_is_not_known() -> None:
-    job = job_of(storming(9) | {"rebalance_ms": NOW_MS + 120_000})
+    job = job_of(storming(10) | {"rebalance_ms": NOW_MS + 120_000})
     assert "group_last_rebalance_timestamp_seconds{g}" not in job.page()
     detail = job.detail()
     assert detail is not None

@@ -10,6 +10,7 @@ from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 NOW = 1_700_000_000.0
 
 FINE, WARNING, FAULT, UNKNOWN = Outcome.FINE, Outcome.WARNING, Outcome.FAULT, Outcome.UNKNOWN
+NOT_APPLICABLE = Outcome.NOT_APPLICABLE
 
 Check = Callable[[Setup], Iterator[Diagnosis]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from streaming.simulator.log_dir import LogDir
 from streaming.terminal.doctor import brokers_check
 from tests.builders import log_dir
-from tests.doctor.examined import FINE, NOW, UNKNOWN, WARNING, examined, only
+from tests.doctor.examined import FINE, NOT_APPLICABLE, NOW, UNKNOWN, WARNING, examined, only
 
 
 def rest(disk: LogDir, seconds: float) -> None:
@@ -30,13 +30,27 @@ def test_a_log_dir_that_it_does_not_hold_is_a_warning(tmp_path: Path) -> None:
     assert f"does not hold the lock of {other.path}" in second.what
 
 
-def test_one_that_is_stopped_looks_like_a_copy(tmp_path: Path) -> None:
+def test_one_that_is_stopped_is_a_warning(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    disk.write_high_watermarks()
+    disk.release()
+    written = max(path.stat().st_mtime for path in disk.path.glob("*-checkpoint"))
+    found = only(brokers_check.check, disk.path, now=written + 3600)
+    assert found.state is WARNING
+    assert found.what.startswith("broker 1 does not run, or its log dirs are a copy, as of the last write ")
+    assert found.what.endswith(" (1h ago): nobody holds their locks")
+    (disk.path / ".lock").unlink()
+    (disk.path / ".kafka_cleanshutdown").touch()
+    assert only(brokers_check.check, disk.path, now=written + 3600).state is WARNING
+
+
+def test_a_copy_with_the_dates_of_its_files_is_none(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     rest(disk, 3600)
     found = only(brokers_check.check, disk.path)
-    assert found.state is FINE
-    assert found.what == (
-        "broker 1 does not run, or its log dirs are a copy, as of the last write 2023-11-14T21:13:20Z (1h ago): nobody holds their locks"
+    assert found.state is NOT_APPLICABLE
+    assert found.what.startswith(
+        "the log dirs of broker 1 are a copy, as of the last write 2023-11-14T21:13:20Z (1h ago), it seems: nobody holds their locks, "
     )
 
 

@@ -88,7 +88,7 @@ def golden_groups() -> GroupBoard:
             "raised_by_metadata": 5,
             "raised_unfinished": 0,
             "rebalance_ms": 1_700_000_050_000,
-            "rebalance_minutes": [28_333_320, 4, 3, 28_333_334, 1, 2],
+            "rebalance_minutes": [28_333_329, 9, 3, 28_333_334, 1, 2],
         },
         GROUP
         | {"group": "shared", "type": "Share", "protocol": "share", "members": 0, "state": "Empty"}

@@ -85,12 +85,22 @@ def test_by_whom_an_offset_was_moved(moved: OffsetMove, from_beyond: bool, kind:
         ([(10, 90), (90, 5)], [(90, 5)]),  # and further
         ([(10, 90), (90, 40)], [(10, 90), (90, 40)]),  # a part of it
         ([(10, 50), (50, 90), (90, 10)], []),
-        ([(90, 10), (10, 90)], [(90, 10), (10, 90)]),
+        ([(90, 10), (10, 90)], []),  # a step back that was taken back
+        ([(90, 10), (10, 40)], [(90, 10)]),  # a part of it: all up to 90 was read before
+        ([(90, 10), (20, 40), (45, 90)], []),
+        ([(90, 10), (20, 91)], [(90, 10), (20, 91)]),
+        ([(10, 90), (90, 5), (5, 90)], [(90, 5), (5, 90)]),  # what was skipped before is skipped now
+        ([(10, 90), (90, 40), (40, 60)], [(10, 90), (90, 40), (40, 60)]),
         ([(10, 90), (200, 150)], [(10, 90), (200, 150)]),
     ],
 )
 def test_what_was_taken_back(moves: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
     assert [(each.before, each.offset) for each in not_taken_back(move(*each) for each in moves)] == left
+
+
+def test_who_was_set_back_by_its_own_reset_policy_had_not_read_up_to_there() -> None:
+    moves = [move(90, 10, THERE), move(10, 40)]
+    assert not_taken_back(moves) == moves
 
 
 class Log:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
@@ -14,6 +14,7 @@ from tests.processes import until
 
 VALUE = b"." * 200
 _TURN_SECONDS = 0.2
+_LIFE_SECONDS = 5.0
 _SESSION_MS = 10_000
 """A member that dies without a word is missed after so long."""
 
@@ -92,16 +93,51 @@ def topic(kafka: Kafka, name: str, retention_ms: int | None = None) -> Iterator[
 @contextmanager
 def writing(kafka: Kafka, name: str, rate: float) -> Iterator[None]:
     """So many records a second are appended inside the block."""
-    over = threading.Event()
+    client = producer(kafka.bootstrap)
 
     def write() -> None:
-        client = producer(kafka.bootstrap)
-        while not over.wait(1.0):
-            for _ in range(max(int(rate), 1)):
-                client.produce(name, VALUE, partition=0)
-            client.flush(SECONDS)
+        for _ in range(max(int(rate), 1)):
+            client.produce(name, VALUE, partition=0)
+        client.flush(SECONDS)
 
-    thread = threading.Thread(target=write)
+    with _again_and_again(write):
+        yield
+
+
+@contextmanager
+def late(kafka: Kafka, name: str, delay_ms: int) -> Iterator[None]:
+    """Inside the block records are appended all the time whose timestamps are so old."""
+    client = producer(kafka.bootstrap)
+
+    def write() -> None:
+        client.produce(name, VALUE, partition=0, timestamp=time.time_ns() // 1_000_000 - delay_ms)
+        client.flush(SECONDS)
+
+    with _again_and_again(write):
+        yield
+
+
+@contextmanager
+def restarting(kafka: Kafka, group: str, name: str) -> Iterator[None]:
+    """Inside the block one more member joins the group, reads for a moment, and leaves it, again and again."""
+
+    def live() -> None:
+        with Member(kafka, group, name):
+            time.sleep(_LIFE_SECONDS)
+
+    with _again_and_again(live):
+        yield
+
+
+@contextmanager
+def _again_and_again(do: Callable[[], None]) -> Iterator[None]:
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(1.0):
+            do()
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         yield

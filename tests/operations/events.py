@@ -213,6 +213,7 @@ EVENTS: Mapping[str, Event] = {
     "Scrapes fail": scrapes_fail,
     "Twins": twins,
     "Segtail is deployed three times": segtail_deployed_again_and_again,
+    "A consumer crashes again and again": group_events.consumer_crashes,
 }
 
 BESIDE: Mapping[str, TopicEvent] = {
@@ -226,6 +227,8 @@ BESIDE: Mapping[str, TopicEvent] = {
         event=group_events.exactly_once_dies, topics=frozenset({*group_events.EXACTLY_ONCE, OFFSETS_TOPIC})
     ),
     "A Flink job restarts": TopicEvent(event=group_events.flink_restarts, topics=frozenset({"sink"})),
+    "Records come late": TopicEvent(event=group_events.late_records, topics=frozenset({"dead-letters"})),
+    "Offsets are skipped by hand": TopicEvent(event=group_events.skipped_by_hand, topics=frozenset({"invoiced"})),
 }
 """Those of groups and their transactions, which happen at the same time: an hourly job has to be watched for hours."""
 

@@ -6,9 +6,22 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.rules.expired_arrivals import DAY_MS
+from tests.broker.kafka_tools import run_tool
 from tests.operations import actions
 from tests.operations.cluster import Cluster
-from tests.operations.consumers import Leaving, Member, fill, read_more, read_once, reading_in_transactions, topic, writing
+from tests.operations.consumers import (
+    Leaving,
+    Member,
+    fill,
+    late,
+    read_more,
+    read_once,
+    reading_in_transactions,
+    restarting,
+    topic,
+    writing,
+)
 from tests.operations.day import Step
 
 RATE = 20
@@ -22,6 +35,9 @@ HOUR = 60
 
 _KNOWN = 21
 """Minutes that no factor shortens: for so long after its start a job may have to find out which groups have stopped."""
+
+_LATELY = 11
+"""Minutes that no factor shortens: a group rebalances on until its last rebalance is ten minutes old."""
 
 _SETTLE = 25
 """GroupStopped fires on for 20 minutes."""
@@ -129,6 +145,37 @@ def flink_restarts(cluster: Cluster) -> Iterator[Step]:
         Leaving(kafka, "flink-1", _ms(cluster, 15)).leave_open(name)
         with writing(kafka, name, RATE), Member(kafka, "sink-reader", name):
             yield Step(name="It takes new transactional ids, and its old transaction stays open until its timeout", minutes=30)
+
+
+def late_records(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "dead-letters", 7 * DAY_MS) as name:
+        fill(cluster.kafka, name, 1, RATE)
+        with late(cluster.kafka, name, 30 * DAY_MS):
+            yield Step(name="Its records are thirty days old when they come, and the topic keeps seven", minutes=15)
+
+
+def skipped_by_hand(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "invoiced") as name:
+        fill(cluster.kafka, name, 5, RATE)
+        read_once(cluster.kafka, "ledger", name, 5 * RATE)
+        fill(cluster.kafka, name, 5, RATE)
+        cluster.idle(120)
+        place = ("--bootstrap-server", cluster.kafka.bootstrap, "--group", "ledger", "--topic", name)
+        run_tool("groups", *place, "--reset-offsets", "--to-latest", "--execute")
+        yield Step(name="Somebody resets a group without members to latest", minutes=20)
+        run_tool("groups", *place, "--reset-offsets", "--to-offset", str(5 * RATE), "--execute")
+        with Member(cluster.kafka, "ledger", name):
+            yield Step(name="Its offset is set back to where it was", minutes=20)
+
+
+def consumer_crashes(cluster: Cluster) -> Iterator[Step]:
+    with topic(cluster.kafka, "crashing") as name, writing(cluster.kafka, name, RATE), ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(Member(cluster.kafka, "crashes", name))
+        with restarting(cluster.kafka, "crashes", name):
+            yield Step(name="One of three members ends and starts again every few seconds", minutes=24)
+        stack.enter_context(Member(cluster.kafka, "crashes", name))
+        yield Step(name="It stays", minutes=_LATELY * cluster.factor)
 
 
 def _ms(cluster: Cluster, minutes: float) -> int:

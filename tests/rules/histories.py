@@ -159,7 +159,9 @@ class FoundPublisher:
             "append_delay_ms": random.randrange(99),
             "ahead_batches": random.randrange(3),
             "judges_expiry": random.random() < 0.3,
-            "expired": random.choice([None, None, None, np.array([(1, 2, 3, random.randrange(99), 4, 5, end)], EXPIRED).tobytes()]),
+            "expired": random.choice(
+                [None, None, None, np.array([(1, 2, 3, random.randrange(99), 4, 5, end, end - 1)], EXPIRED).tobytes()]
+            ),
         }
         if what == "overlap" and size % 2:
             return range_of(detailed=True, items=[Item(offset, offset + 1, 62, 1, 4) for offset in range(base, base + size)], **values)

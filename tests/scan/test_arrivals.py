@@ -53,7 +53,7 @@ def plain(batches: list[Item], retention_ms: int) -> AppendDelays:
     if late:
         sums = len(late), sum(each.records for each in late), sum(each.size for each in late)
         times = SEEN.earliest_ms, late[0].timestamp, late[-1].timestamp, late[-1].next_offset - 1
-        expired = np.array([(*sums, *times)], EXPIRED).tobytes()
+        expired = np.array([(*sums, *times, late[0].base_offset)], EXPIRED).tobytes()
     return AppendDelays(tuple(buckets), total, ahead, expired)
 
 

@@ -21,6 +21,11 @@ def test_what_follows_from_a_problem_is_in_its_card_and_has_none_of_its_own() ->
     assert (len(card.follows), card.follows[0].href) == (5, "/groups/g0")
 
 
+def test_what_should_be_gone_by_its_own_times_is_due_now() -> None:
+    (card,) = shown_problems([problem(0, deadline_ms=NOW_MS - 23 * 86_400_000)], NOW_MS)
+    assert (card.due.text, card.due.time) == ("now", "")
+
+
 def test_from_three_of_one_kind_on_all_but_the_first_are_folded_away() -> None:
     def of(*kinds: str) -> list[tuple[int, int]]:
         return [(len(each.shown), len(each.folded)) for each in by_kind(shown_problems(list(map(named, enumerate(kinds))), NOW_MS))]

@@ -1,5 +1,6 @@
 """What the details of a partition, a group and a problem say: each line its own value."""
 
+from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
@@ -126,5 +127,8 @@ def test_the_facts_of_a_problem() -> None:
     assert (found["group"], found["broker"], found["log dir"], found["agent"]) == ("g", "2", "/d", "a")
     assert found["runbook"] == "segtail runbook R"
     assert found["since"] == "2023-11-14T21:13:20Z, 1h ago"
+    assert "due" not in found
+    for deadline_ms, due in ((NOW_MS + HOUR, "2023-11-14T23:13:20Z, in 1h"), (NOW_MS, "now"), (NOW_MS - 23 * 24 * HOUR, "now")):
+        assert facts(problem_lines(replace(problem, deadline_ms=deadline_ms), TIMES, WIDTH))["due"] == due
     whole = facts(problem_lines(Problem(kind="k", severity=WARNING, what="what", topic="t", broker=0), TIMES, WIDTH))
     assert (whole["topic"], whole["broker"], {"partition", "since", "group"} & whole.keys()) == ("t", "0", set())

@@ -65,6 +65,13 @@ def test_off_a_terminal_each_row_is_a_line_with_its_labels(url: str) -> None:
     assert len(out) == 5
 
 
+def test_what_should_be_gone_by_its_own_times_is_due_now(job: FakeJob, url: str) -> None:
+    job.problems = [replace(job.problems[0], deadline_ms=at) for at in (1, 4_000_000_000_000)]
+    first, second = (line for line in run(url).stdout.splitlines() if line.startswith("problem: "))
+    assert ", due now, " in first
+    assert ", due in " in second
+
+
 def test_labelled_lines_of_other_views_have_no_picture_and_nothing_that_is_not_known(url: str) -> None:
     out = run(url, "--view", "partitions", "--limit", "2").stdout.splitlines()
     assert out[2] == "partitions: 2 of 300"

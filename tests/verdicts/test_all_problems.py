@@ -100,6 +100,7 @@ LATE = {
     "expired_ms": NOW_MS - 1000,
     "expired_timestamp": NOW_MS - 9_601_000,
     "expired_offset": 20,
+    "expired_since_offset": 14,
     "share_expired_records": 7,
 }
 """Records that were 9,600 s old when they were appended, one after the other for a minute, as late as ever."""
@@ -158,7 +159,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         groups=group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW_MS - 11 * MINUTE)], stopped_since_ms=OLD),
     ),
     "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
-    "group_rebalancing": lambda: around(agent(well()), groups=rebalancing(7)),
+    "group_rebalancing": lambda: around(agent(well()), groups=rebalancing(10)),
     "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),
     "group_skipped": lambda: around(agent(well()), groups=group(moves=[SKIP])),
     "groups_abandoned": lambda: around(agent(well()), groups=abandoned()),

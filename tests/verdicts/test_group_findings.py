@@ -144,6 +144,23 @@ GOLDEN = [
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.bytes=2000",
     ),
     (
+        "lost",
+        replace(READING, committed=30, lost_offsets=10, lost_records=10, lost_expired=True),
+        "already deleted: 10 records between the committed offset 30 and the log start 40 were deleted unread, but for what its consumers "
+        "had fetched by then; they were past the retention of their topic when they were written. auto.offset.reset decides where its "
+        "consumers go on: with none they fail until the offset is reset, with latest they skip what is left, with by_duration they skip "
+        "what is older than that. Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "will_lose",
+        replace(READING, loss_ms=NOW - 1, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 240 * HOUR, next_expired_ms=239 * HOUR),
+        "its oldest unread records will be deleted with the next check unless they are read before. The next one was 9d 23h old when it "
+        "was written, longer than its topic keeps records: with message.timestamp.type=LogAppendTime their time begins when they are "
+        "written",
+        f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.ms=885600000",
+    ),
+    (
         "damaged",
         replace(READING, batch=BatchCheck(sound=False, error="CRC", position=3000, segment=40, last_offset=110)),
         "the next batch is damaged, and consumers cannot get over it: CRC, at byte 3000 of the segment 00000000000000000040.log, offset "
@@ -283,6 +300,14 @@ def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: s
     assert (found.verdict, found.text, found.command) == (kind, text, command)
 
 
+def test_what_was_skipped_is_not_skipped_once_more_by_the_command_that_brings_it_back() -> None:
+    for committed, command in ((41, True), (40, False), (30, False)):
+        found = only(replace(READING, committed=committed, moves=[MOVED]))
+        assert found.verdict == "skipped"
+        assert bool(found.command) == command
+        assert found.no_command == ("" if command else "it is back before that offset, and reads on from there")
+
+
 def went_on(records: int, offsets: int, **changes: object) -> str:
     partition = replace(READING, lost_lately_records=records, lost_lately_offsets=offsets, lost_lately_ms=NOW - 2 * HOUR, **changes)
     return stated(partition)[0].text
@@ -298,6 +323,7 @@ def test_the_loss_of_a_group_that_has_gone_on_is_shown_with_what_was_not_counted
 
 
 LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
+NOTHING_LEFT = replace(LOST, lag_offsets=110, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)
 BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
 DECIDED = [
     ({"type": "Share", "protocol": "share"}, "Its consumers go on with what is left, without a reset", "until the log has grown so far"),
@@ -315,6 +341,24 @@ def test_where_consumers_go_on_is_what_decides_it_for_their_type_of_group(facts:
         assert text in found.text
         assert ("auto.offset.reset" in found.text) == (not share), "share groups have none"
         assert found.command.startswith("kafka-consumer-groups.sh") == (not share)
+
+
+@each_row(
+    ("facts", "command"),
+    [
+        ({}, True),  # its members may fail with auto.offset.reset=none until the offset is reset
+        ({"type": "Classic", "protocol": "", "members": 0, "epoch": 0, "state": "Empty"}, True),  # so may who assigns partitions to itself
+        ({"members": 0, "state": "Empty"}, False),
+        ({"members": 0, "state": "Empty", "type": "Share", "protocol": "share"}, False),
+    ],
+)
+def test_who_has_lost_everything_and_has_nothing_left_gets_nothing_back(facts: Mapping[str, object], command: bool) -> None:
+    found = next(each for each in stated(NOTHING_LEFT, **facts) if each.verdict == "lost")
+    assert "Nothing is left there, and no command brings back what was deleted" in found.text
+    assert bool(found.command) == command
+    left = next(each for each in stated(LOST, **facts) if each.verdict == "lost")
+    assert "Nothing is left" not in left.text
+    assert bool(left.command) == (facts.get("type") != "Share")
 
 
 def test_a_share_group_has_commands_of_its_own_tool_or_none() -> None:
@@ -337,7 +381,7 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
     assert [(each.verdict, each.partition) for each in found if each.verdict not in FINDINGS] == [("fine", 4), ("fine", 3)]
     assert [(each.verdict, each.topic, each.partition, each.text) for each in found if each.verdict in FINDINGS] == [
         ("skewed", "orders", 4, "this partition has 99 % of the lag: 9,000 of 9,045 records"),
-        ("no_members", "", -1, "no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"),
+        ("no_members", "", -1, "it has had no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"),
     ]
 
 
@@ -345,7 +389,7 @@ def test_of_what_stands_still_in_a_group_without_members_that_is_the_cause() -> 
     stopped, held = replace(READING, stopped_since_ms=NOW - HOUR), replace(HELD, partition=4, loss_ms=NOW + HOUR)
     found = stated(stopped, held, members=0, state="Empty", state_ms=NOW - HOUR)
     cause, effect = (each for each in found if each.partition in (-1, 3) and each.verdict in ("no_members", "stopped"))
-    assert cause.text == "because it has no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"
+    assert cause.text == "what follows is because it has had no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"
     assert (effect.because, "does not show" in effect.text) == ("no_members", False)
     assert {each.because for each in found if each.partition == 4} == {"", "held"}
     assert "does not show" in next(each for each in stated(stopped, members=1) if each.verdict == "stopped").text
@@ -515,7 +559,9 @@ def test_the_transaction_that_holds_a_group_up_comes_before_what_it_loses_and_no
     held = replace(HELD, **lost, loss_by_size=True, retention_bytes=1000)
     stuck = replace(HOLDING, stuck=True, verdict="open", deadline_ms=NOW + HOUR)
     cause, *effects = stated(replace(held, held_by=stuck))
-    assert cause.text.startswith('because it is held up by a transaction of producer 7 (transactional id "pay 1") open since ')
+    assert cause.text.startswith(
+        'what follows is because it is held up by a transaction of producer 7 (transactional id "pay 1") open since '
+    )
     assert "its coordinator does at 2023-11-14T23:13:20Z (in 1h). Only if its producer is gone: the command ends it" in cause.text
     assert cause.command == f"kafka-transactions.sh {SERVER} forceTerminateTransaction --transactionalId 'pay 1'"
     assert [(each.verdict, each.because, each.command) for each in effects] == [("will_lose", "held", ""), ("lost", "held", "")]
@@ -710,6 +756,13 @@ def test_a_deserted_group_lacks_members_and_is_not_slower() -> None:
     found = stated(BEHIND, members=0, state="Empty")
     assert [each.verdict for each in found] == ["no_members", "fine"]
     assert only(BEHIND).verdict == "slower"
+
+
+def test_a_deserted_group_lacks_members_and_does_not_catch_up() -> None:
+    read_lately = replace(BEHIND, consumed_rate=9.0)
+    found = stated(read_lately, members=0, state="Empty")
+    assert [each.verdict for each in found] == ["no_members", "fine"]
+    assert only(read_lately).verdict == "catching_up"
 
 
 def test_a_group_whose_commits_wait_in_a_transaction_is_not_slower_for_that() -> None:

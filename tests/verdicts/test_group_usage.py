@@ -203,7 +203,7 @@ def test_how_severe_it_is_for_whom(verdict: GroupVerdict, use: str, severity: st
 @each_row(("use", "severity"), list(zip(USES, TABLE[GroupVerdict.REBALANCING], strict=True)))
 def test_how_severe_it_is_that_a_group_rebalances_all_the_time(use: str, severity: str) -> None:
     name, facts, ago = USES[use]
-    of = Group(name=name, partitions=[replace(READING, commit_ms=NOW - ago)], facts=facts | storming(NOW, 9))
+    of = Group(name=name, partitions=[replace(READING, commit_ms=NOW - ago)], facts=facts | storming(NOW, 10))
     found = [each.word for each in judge_groups(snapshot_of(of, now_ms=NOW), NOW).about(name) if each.verdict is GroupVerdict.REBALANCING]
     assert found == [severity]
 

@@ -15,7 +15,8 @@ from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
-from tests.verdicts.test_all_problems import CASES, HOUR, MINUTE, NOW_MS, OLD, agent, around, well
+from tests.verdicts.test_all_problems import CASES, HOUR, LATE, MINUTE, NOW_MS, OLD, agent, around, well
+from tests.view import test_retention_columns as retention
 from tests.view.rows import log, new_table, states
 from tests.view.test_host_families import log_dir
 from tests.view.test_transaction_columns import coordinator, orders, transaction
@@ -149,9 +150,14 @@ def lacking(problem: str, *missing: list[int], partitions: int = 1) -> str:
     return PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **{problem: partitions})], affected=affected).pack()
 
 
-def down(*brokers: int, **values: Any) -> Any:
-    registered = [Registered(broker=each, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True) for each in brokers]
+def away(*brokers: int, phase: Phase, **values: Any) -> Any:
+    since_ms = OLD if phase is Phase.DOWN else NOW_MS - 5_000
+    registered = [Registered(broker=each, fenced=True, epoch=5, phase=phase, since_ms=since_ms, replicas=True) for each in brokers]
     return well(registered=[Registered(broker=1, fenced=False), *registered], **values)
+
+
+def down(*brokers: int, **values: Any) -> Any:
+    return away(*brokers, phase=Phase.DOWN, **values)
 
 
 @each_row(
@@ -170,6 +176,49 @@ def test_partitions_follow_from_a_broker_only_if_they_lack_it_alone(status: Any,
     every = problems(around(agent(status)))
     (replicas,) = (each for each in every if each.topic == "orders")
     assert bool(replicas.because) == follows
+
+
+@each_row("phase, kind", [(Phase.STARTING, "broker_starting"), (Phase.STOPPING, "broker_stopped")])
+def test_partitions_follow_from_a_broker_that_began_to_start_or_was_stopped_seconds_ago(phase: Phase, kind: str) -> None:
+    of = around(agent(away(2, phase=phase, counts=lacking("offline", [2]))))
+    assert tree(of) == {kind: ["partition_offline orders-0"]}
+    root = problems(of)[0]
+    assert (root.severity, root.worst) == ("info", "critical")
+    assert tree(around(agent(away(2, phase=phase, counts=lacking("offline", [2, 3]))))) == {"partition_offline orders-0": [], kind: []}
+
+
+def test_what_partitions_without_a_leader_lack_besides_follows_from_the_same_broker() -> None:
+    """Each is named once, as without a leader: none of its replicas is in sync, so it is short of them in every way."""
+    left = [
+        AffectedPartition(topic="orders", partition=each, problem="offline", leader=-1, in_sync=[], out_of_sync=[2], electable=[2])
+        for each in (0, 1)
+    ]
+
+    def of(*affected: AffectedPartition, **values: Any) -> Circumstances:
+        counts = {"offline": 2, "under_min_isr": 2, "under_replicated": 2} | values
+        packed = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, **counts)], affected=[*affected]).pack()
+        return around(agent(away(2, phase=Phase.STARTING, counts=packed)))
+
+    follow = ["partition_offline orders--1", "under_min_isr orders--1", "under_replicated orders--1"]
+    assert tree(of(*left)) == {"broker_starting": follow}
+    other = AffectedPartition(topic="orders", partition=2, problem="under_min_isr", leader=1, in_sync=[1], out_of_sync=[3], electable=[1])
+    assert tree(of(*left, other, under_min_isr=3, under_replicated=3)) == {"broker_starting": follow[:1], follow[1]: [], follow[2]: []}
+    kept = [replace(each, in_sync=[2], out_of_sync=[]) for each in left]
+    assert tree(of(*kept, under_min_isr=0, under_replicated=0)) == {"broker_starting": follow[:1]}
+
+
+def test_the_last_replica_in_sync_lacks_nothing_after_a_clean_stop() -> None:
+    left = AffectedPartition(topic="orders", partition=0, problem="offline", leader=-1, in_sync=[], out_of_sync=[1], electable=[1])
+    counts = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=8, offline=1)], affected=[left]).pack()
+    stopped = [Registered(broker=1, fenced=True, epoch=5, phase=Phase.STOPPING, since_ms=NOW_MS - 5_000, replicas=True)]
+
+    def what(*, clean: bool) -> str:
+        of = around(agent(well(registered=stopped, counts=counts, clean=clean)))
+        assert tree(of) == {"broker_stopped": ["partition_offline orders-0"]}
+        return problems(of)[1].what
+
+    assert what(clean=True).endswith("partition 0, broker 1 must come back so that nothing is lost")
+    assert what(clean=False).endswith("it may lack the end of its log if kafka-topics.sh names it as LastKnownElr")
 
 
 def test_an_agent_is_away_with_its_broker_and_what_cannot_be_seen_with_the_agent() -> None:
@@ -220,3 +269,29 @@ def test_a_producer_is_seen_to_be_gone_if_no_group_that_it_commits_for_has_a_mem
     assert (seen in root.what) == gone
     assert ("Only if its producer is gone: the command ends it at once" in root.what) != gone
     assert root.command == "kafka-transactions.sh --bootstrap-server HOST:PORT forceTerminateTransaction --transactionalId pay"
+
+
+def late_log() -> Table:
+    """Records from offset 14 to 20 were past their retention when they were written, each of them."""
+    return new_table(retention.orders(retention.facts((0, 500, 9600), configs=retention.BELOW), **LATE))
+
+
+LOST_LATE = {"committed": 15, "log_start": 18, "lost_offsets": 3, "lost_records": 3, "next_offset": -1}
+
+
+def test_a_group_that_loses_what_came_too_late_follows_from_that() -> None:
+    of = around(agent(well()), table=late_log(), groups=groups(behind(0, **LOST_LATE)))
+    assert tree(of)["arrives_expired orders-0"] == ["group_lost ledger"]
+    (effect,) = (each for each in problems(of) if each.because)
+    assert effect.command.endswith("--to-earliest --execute"), "the cause's own command brings no record back"
+    also = around(agent(well()), table=late_log(), groups=groups(behind(0, **LOST_LATE | {"committed": 13})))
+    assert tree(also)["group_lost ledger"] == [], "the first of them was not late"
+
+
+def test_a_group_that_will_lose_what_came_too_late_follows_from_that() -> None:
+    soon = {"loss_ms": NOW_MS - 1, "stopped_since_ms": OLD, "committed": 14, "next_offset": 14, "log_start": 0}
+    came = {"next_timestamp_ms": LATE["expired_since_timestamp"], "next_append_ms": LATE["expired_since_ms"]}
+    of = around(agent(well()), table=late_log(), groups=groups(behind(0, **soon | came)))
+    assert tree(of)["arrives_expired orders-0"] == ["group_will_lose ledger"]
+    in_time = around(agent(well()), table=late_log(), groups=groups(behind(0, **soon | came | {"next_timestamp_ms": NOW_MS - 70_000})))
+    assert tree(in_time)["arrives_expired orders-0"] == []

@@ -1,14 +1,18 @@
 """What problems say of brokers whose process is seen, or is not."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import LockState, ProcessState
-from tests.verdicts.test_all_problems import HOUR, NOW_MS, OLD, agent, around, kinds_of, only, well
+from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, OLD, agent, around, kinds_of, only, well
 from tests.view.test_host_families import broker, log_dir
 
 UP = ProcessStatus(state=ProcessState.UP)
@@ -65,6 +69,51 @@ def test_one_that_starts_says_so_only_where_it_is_seen() -> None:
     assert only(of(None, STARTS), "broker_starting").what.endswith("still serves nothing")
     assert "broker_starting" not in kinds_of(of(FREE, STARTS))
     assert "broker_down" in kinds_of(of(FREE, STARTS))
+
+
+def test_one_that_has_just_begun_to_start_says_what_is_left() -> None:
+    came_up = replace(UP, since_ms=NOW_MS - 8_000, before=SERVES.epoch)
+
+    def starting(**values: Any) -> Problem:
+        of = around(agent(well(registered=[SERVES], process=came_up), log_dirs=(log_dir("/d0", checkpoint_ms=OLD, **values),)))
+        return only(of, "broker_starting")
+
+    clean = starting()
+    assert (clean.summary, clean.what) == (
+        "Broker 1 is starting",
+        "Broker 1 is starting: its process came up 8s ago and serves nothing yet",
+    )
+    left = "; after a crash it reads its logs, and 2.0 KiB in 3 logs are left, for about 2s"
+    crashed = starting(recovering_logs=3, recovering_bytes=2048, recovery_rate=1024.0)
+    assert crashed.what == clean.what + left
+    assert (crashed.severity, crashed.since_ms) == ("info", NOW_MS - 8_000)
+    fenced = replace(STARTS, since_ms=NOW_MS - 3_000)
+    assert only(of(UP, fenced), "broker_starting").what == (
+        "Broker 1 is starting: it registered 3s ago and serves nothing yet; its process is there"
+    )
+    late = only(of(replace(came_up, since_ms=NOW_MS - HOUR)), "broker_starting")
+    assert late.severity == "warning"
+    assert late.what == "Broker 1 does not finish its start: its process came up 1h ago and still serves nothing"
+
+
+def test_one_that_was_just_stopped_has_no_command_for_those_that_are_gone() -> None:
+    stopped = only(of(ENDED, replace(FENCED, phase=Phase.STOPPING, since_ms=NOW_MS - 5_000)), "broker_stopped")
+    assert (stopped.severity, stopped.command) == ("info", "")
+    assert stopped.what == "Broker 1 is shut down: it was shut down in an orderly way, or is away and has no replica"
+    assert stopped.no_command == "it goes on when it is started again"
+
+
+def test_a_log_dir_is_not_given_up_by_a_broker_that_has_not_loaded_its_logs() -> None:
+    """It came up seconds ago. Its checkpoints are of the process before, which was down for longer; its controller already writes."""
+    dirs = (log_dir("/d0", checkpoint_ms=NOW_MS - 2 * MINUTE), log_dir("/d1", checkpoint_ms=NOW_MS - 2 * MINUTE))
+
+    def kinds(process: ProcessStatus, registered: Registered = SERVES) -> list[str]:
+        return kinds_of(around(agent(well(appended_ms=NOW_MS, registered=[registered], process=process), log_dirs=dirs)))
+
+    came_up = replace(UP, since_ms=NOW_MS - 8_000, before=SERVES.epoch)
+    assert "log_dir_offline" not in kinds(came_up)
+    assert kinds(came_up, replace(SERVES, epoch=6)) == ["log_dir_offline"] * 2
+    assert kinds(UP) == ["log_dir_offline"] * 2
 
 
 def test_a_log_dir_that_was_let_go_is_offline() -> None:

@@ -59,15 +59,25 @@ def test_a_time_that_is_not_stored() -> None:
 
 
 def storm(**values: int) -> Lately:
-    return Lately(**{"generations": 41, "members": 3, "first_ms": NOW_MS - 10 * MINUTE, "last_ms": NOW_MS - 9 * SECOND, **values})
+    return Lately(
+        **{"generations": 60, "members": 3, "in_a_row": 41, "first_ms": NOW_MS - 10 * MINUTE, "last_ms": NOW_MS - 9 * SECOND, **values}
+    )
 
 
 def test_a_storm_names_who_comes_and_goes_most_often() -> None:
     some = [left(1), left(1), left(2), rebalance(joined_members=2, joined=[member(1), member(2)]), left(3, ago_ms=31 * MINUTE)]
     assert storm_text(storm(), some, NOW_MS) == (
-        "it has rebalanced 41 times within 9m 51s, with 3 members at most, last 9s ago; in the last 4 rebalances app-1 (/10.0.0.7) left "
-        "2 times and joined 1 time"
+        "it has rebalanced 41 times within 9m 51s, with 3 members at most, last 9s ago; app-1 (/10.0.0.7) left 2 times and joined 1 time, "
+        "first 1m ago"
     )
+
+
+def test_when_a_storm_began_is_when_that_member_first_left_and_not_when_it_joined() -> None:
+    came = rebalance(at_ms=NOW_MS - 6 * MINUTE, joined_members=1, joined=[member(1)])
+    some = [left(1), rebalance(at_ms=NOW_MS - 2 * MINUTE, joined_members=1, joined=[member(1)]), left(1, ago_ms=3 * MINUTE), came]
+    assert storm_text(storm(), some, NOW_MS).endswith("app-1 (/10.0.0.7) left 2 times and joined 2 times, first 3m ago")
+    before = [left(2, ago_ms=ago * MINUTE) for ago in range(11, 20)]
+    assert storm_text(storm(), [*some, *before], NOW_MS) == storm_text(storm(), some, NOW_MS), "what was before a pause"
 
 
 def test_a_storm_in_which_the_same_members_stay_names_nobody() -> None:

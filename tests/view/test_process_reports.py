@@ -67,6 +67,20 @@ def test_what_a_snapshot_leaves_open_the_process_shows() -> None:
     assert [each.phase for each in broker_phases([copy(1, 1000, FENCED), replace(current, process=ENDED)])] == [Phase.DOWN]
 
 
+def test_a_process_that_has_come_up_and_not_registered_yet_starts() -> None:
+    """Until it registers, the metadata log has its broker as it left it: for as long as the session lasts as one that serves."""
+    new = replace(STARTED, before=7)
+    assert phase(RUNS, new) == (Phase.STARTING, 9.6)
+    assert phase(DOWN, new) == (Phase.STARTING, 9.6)
+    assert phase(STOPS, new) == (Phase.STARTING, 9.6)
+    assert phase(STOPS, new, clean=True) == (Phase.STARTING, 9.6)
+    assert phase(replace(RUNS, epoch=8), new) == (Phase.RUNNING, 5.0), "the registration is its own"
+    assert phase(replace(RUNS, epoch=-1), STARTED) == (Phase.RUNNING, 5.0)
+    assert phase(RUNS, STARTED) == (Phase.RUNNING, 5.0), "an earlier agent does not tell"
+    assert phase(RUNS, replace(new, state=ProcessState.UNKNOWN)) == (Phase.RUNNING, 5.0)
+    assert phase(RUNS, replace(ENDED, before=7)) == (Phase.DOWN, 9.0)
+
+
 def known(*statuses: BrokerStatus) -> dict[int, tuple[str, str]]:
     return {number: (each.state, each.why) for number, each in broker_processes(each_broker(statuses)).items()}
 
@@ -104,6 +118,11 @@ def test_agents_that_share_a_broker_know_it_together() -> None:
     assert both(UNKNOWN, rest) == "unknown"
     assert both(replace(ENDED, free=["a"]), rest) == "ended"
     assert both(None, None) is None
+
+
+def test_what_one_agent_knows_of_the_registration_before_is_known() -> None:
+    both = broker_processes(each_broker([copy(2, 90, RUNS, process=UP), copy(2, 80, RUNS, process=replace(STARTED, before=7))]))
+    assert both[2] == replace(STARTED, before=7)
 
 
 def test_it_is_exported_only_where_it_is_known() -> None:

@@ -1,6 +1,6 @@
 """Asks the locks of all log dirs whether the processes of their brokers are there, look by look."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from streaming.broker.disk.process_lock import ask_lock, last_write_ms
 from streaming.broker.disk.shortage import shortage
 from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
 from streaming.common.formatting import format_name
-from streaming.rules.broker_process import NEVER_LOOKED, DirLock, LockState, ProcessLook, look
+from streaming.rules.broker_process import AWAY, NEVER_LOOKED, DirLock, LockState, ProcessLook, look
 
 _WHY_LENGTH = 500
 
@@ -36,6 +36,7 @@ class ProcessWatch:
         self._wrote_ms = wrote_ms
         self._looks: dict[int, ProcessLook] = {}
         self._locks: dict[Path, DirLock] = {}
+        self._before: dict[int, int] = {}  # the epoch of each broker's registration when it last had no process
 
     def refresh(self) -> None:
         """Look at all log dirs once. If no descriptor is free, everything is as it was."""
@@ -62,10 +63,24 @@ class ProcessWatch:
             return None
         dirs = [each for each in self._log_dirs.known if each.broker == broker and self.lock_of(each).is_held_by_nobody]
         free = [each.directory_id for each in dirs if each.directory_id is not None]
-        return ProcessStatus(state=found.state, why=found.why, since_ms=found.since_ms, last_ms=found.last_ms, free=free)
+        return ProcessStatus(
+            state=found.state,
+            why=found.why,
+            since_ms=found.since_ms,
+            last_ms=found.last_ms,
+            free=free,
+            before=self._before.get(broker, -1),
+        )
 
-    def within(self, statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
-        """The statuses of brokers, with what the last look has found out about their processes."""
+    def within(self, statuses: Sequence[BrokerStatus]) -> list[BrokerStatus]:
+        """The statuses of brokers, with what the last look has found out about their processes.
+
+        Args:
+            statuses: as they were before that look: then no registration in them is of a process that the look has not found yet.
+        """
+        for each in (registered for status in statuses for registered in status.registered):
+            if each.epoch >= 0 and each.broker in self._looks and self._looks[each.broker].state in AWAY:
+                self._before[each.broker] = max(each.epoch, self._before.get(each.broker, -1))
         return [replace(each, process=self.status_of(each.broker)) for each in statuses]
 
     def _asked(self, dirs: Iterable[LogDir]) -> Mapping[Path, DirLock]:

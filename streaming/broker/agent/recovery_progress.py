@@ -18,7 +18,8 @@ MOST_NAMED = 10
 """So many logs that are being recovered are named."""
 
 LEAST_MS = 1_000
-"""What took less than this shows no rate."""
+LEAST_BYTES = 64 << 20
+"""What took less time, or was less, shows no rate: a start does more than read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class DirRecovery:
 
     def __init__(self) -> None:
         self.rate = -1.0
-        """Bytes a second of the last recovery that was seen here, with all its threads; -1 if none was."""
+        """Bytes a second of the last recovery of which most was seen here, with all its threads; -1 if none was."""
         self._since_ms = -1
         self._logs: dict[Path, _Log] = {}
 
@@ -68,10 +69,7 @@ class DirRecovery:
         if since_ms != self._since_ms:
             self._since_ms = since_ms
             self._logs = {each.directory: _Log(each) for each in logs if any(size for _, size in each.segments)}
-        for each in self._logs.values():
-            if each.left:
-                self._look_at(each)
-        self._measure()
+        self._look_again()
         unfinished = [each for each in self._logs.values() if each.left]
         working = [each.log.directory.name for each in unfinished if self._is_read(each)]
         return Recovering(
@@ -80,6 +78,22 @@ class DirRecovery:
             working=tuple(working[:MOST_NAMED]),
             begun=any(each.done for each in self._logs.values()),
         )
+
+    def end(self) -> None:
+        """The start is over. What was done since the last look, likely the largest logs, counts for its rate.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        if self._logs:
+            self._look_again()
+            self._logs = {}
+
+    def _look_again(self) -> None:
+        for each in self._logs.values():
+            if each.left:
+                self._look_at(each)
+        self._measure()
 
     def _look_at(self, each: _Log) -> None:
         directory = each.log.directory
@@ -103,10 +117,16 @@ class DirRecovery:
             return False
 
     def _measure(self) -> None:
-        """By the time from the first segment that was done to the last: what threads had read of others then is about the same."""
+        """By the time from the first segment that was done to the last: what threads had read of others then is about the same.
+
+        Not by the first few that are done: those are small, and while they are read others are.
+        """
         done = sorted(each for log in self._logs.values() for each in log.done if each[1])
-        if done and done[-1][0] - done[0][0] >= LEAST_MS:
-            self.rate = sum(size for _, size in done[1:]) * 1000 / (done[-1][0] - done[0][0])
+        if sum(size for _, size in done) < sum(each.left for each in self._logs.values()):
+            return
+        took_ms, read = (done[-1][0] - done[0][0], sum(size for _, size in done[1:])) if done else (0, 0)
+        if took_ms >= LEAST_MS and read >= LEAST_BYTES:
+            self.rate = read * 1000 / took_ms
 
 
 def _done(log: ToRecover, since_ms: int) -> Iterator[tuple[int, int]]:

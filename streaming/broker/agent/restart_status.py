@@ -8,10 +8,12 @@ from pathlib import Path
 from streaming.broker.agent.recovery_progress import DirRecovery, Recovering, ToRecover
 from streaming.broker.agent.restart_costs import NOTHING_KNOWN, DirRestart, PointOf, RestartCosts
 from streaming.broker.disk.contents import DirContents
-from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.rules.broker_process import AWAY
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,8 @@ class RestartStatus:
         self._found: dict[Path, DirRestart] = {}
         self._tails: dict[Path, list[Tail]] = {}
         self._began: dict[int, int] = {}
+        self._away_ms: dict[int, int] = {}  # the last look without a process
+        self._came_up: dict[int, int] = {}  # by broker: as of a start that was seen before the process had registered
         self._starts: dict[Path, DirRecovery] = {}
         self._clean_ms: dict[Path, int] = {}  # when the mark of a clean shutdown was last there
 
@@ -41,8 +45,26 @@ class RestartStatus:
             if tail.partition.topic != METADATA_TOPIC:
                 self._tails.setdefault(tail.partition.log_dir.path, []).append(tail)
         self._found = self._costs.look(self._tails)
-        own = ((status.broker, each) for status in brokers for each in status.registered if each.broker == status.broker)
-        self._began = {broker: each.since_ms for broker, each in own if each.phase == Phase.STARTING}
+        own = ((status.process, each) for status in brokers for each in status.registered if each.broker == status.broker)
+        self._began = {each.broker: began for process, each in own if (began := self._began_ms(process, each)) is not None}
+
+    def _began_ms(self, process: ProcessStatus | None, registered: Registered) -> int | None:
+        """Since when the broker starts, Unix milliseconds, -1 if that is not known; None if it does not start.
+
+        Logs are read as soon as the process has the metadata, which may be long before the controller accepts its registration. So where
+        the process was seen to come up, all that is younger than the last look without it is of this start.
+        """
+        broker = registered.broker
+        if process is not None and process.state in AWAY:
+            self._away_ms[broker] = self._now
+            self._came_up.pop(broker, None)
+            return None
+        if process is not None and process.has_not_registered(registered.epoch):
+            return self._came_up.setdefault(broker, self._away_ms.get(broker, process.since_ms))
+        if registered.phase == Phase.STARTING:
+            return self._came_up.get(broker, registered.since_ms)
+        self._came_up.pop(broker, None)
+        return None
 
     def within(self, status: LogDirStatus, contents: DirContents) -> LogDirStatus:
         """The status of a log dir, with what a restart costs it."""
@@ -74,9 +96,10 @@ class RestartStatus:
         High watermarks are not written before all logs are loaded (`ReplicaManager`), so once they are, the logs are.
         """
         since_ms = self._began.get(contents.log_dir.broker, -1)
-        if contents.clean or since_ms < 0 or contents.checkpoint_ms >= since_ms:
-            return None
         try:
+            if contents.clean or since_ms < 0 or contents.checkpoint_ms >= since_ms:
+                start.end()
+                return None
             found = start.look(since_ms, map(self._to_recover, tails))
         except OSError as error:
             log.warning("how far a start has come cannot be read", extra={"log_dir": str(contents.log_dir.path), "error": str(error)})

@@ -212,6 +212,8 @@ class GroupPartition(PublicMessage):
     and then. All that the same check deletes is at stake: ``loss_records_least`` with ``loss_bytes_least`` at the earliest check,
     ``loss_records`` with ``loss_bytes`` at the latest. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that
     could set the limits is not known here, so a weaker one or Kafka's defaults are used; false if nothing is unread.
+    ``next_expired_ms``: how old the next record was at least when it was appended, where that is longer than its topic keeps records; -1 if
+    it came in time, or if that was not seen. ``lost_expired``: all of the offsets that are lost had come so.
 
     ``stopped_since_ms``: since when the committed offset has not moved although a record was readable, -1 if it is not stopped;
     ``stopped_earlier``: it may have stopped earlier: that is when it was first looked at, or when its next record was there at the latest.
@@ -244,8 +246,10 @@ class GroupPartition(PublicMessage):
     next_batch_bytes: int = -1
     next_segment: int = -1
     next_position: int = -1
+    next_expired_ms: int = -1
     lost_records: int = -1
     lost_offsets: int = 0
+    lost_expired: bool = False
     lost_lately_records: int = -1
     lost_lately_offsets: int = -1
     lost_lately_ms: int = -1

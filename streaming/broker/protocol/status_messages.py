@@ -116,6 +116,7 @@ class ProcessStatus(Message):
 
     ``why``: the reason where that is not known. ``since_ms``: when it was first seen so, at most one look after it came true, -1 where that
     is not known; ``last_ms``: its last sign of life, -1 for none. ``free``: ids of the log dirs that nobody holds. Unix milliseconds.
+    ``before``: the epoch of the registration that its broker had when it last had no process, -1 if that is not known.
     """
 
     state: ProcessName
@@ -123,6 +124,11 @@ class ProcessStatus(Message):
     since_ms: int = -1
     last_ms: int = -1
     free: list[str] = field(default_factory=list)
+    before: int = -1
+
+    def has_not_registered(self, epoch: int) -> bool:
+        """Whether the process is there, and this registration of its broker is that of another process, before it."""
+        return self.state == ProcessState.UP and 0 <= self.before == epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

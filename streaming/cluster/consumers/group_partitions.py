@@ -11,12 +11,14 @@ from streaming.cluster.consumers.group_logs import TopicPartition, current_repli
 from streaming.cluster.consumers.group_losses import losses_of
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.moved_lately import FoundMove
+from streaming.cluster.view.late_arrivals import run_of
 from streaming.cluster.view.open_list import Late
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import PendingCommit
 from streaming.rules.group_loss import Losses
+from streaming.rules.limits import Limits
 
 NOT_COMMITTED = "not_committed"
 """Why there is no lag of a partition of which a group has no offset, or only offsets of open transactions."""
@@ -84,19 +86,33 @@ class GroupPartitions:
     def _limited(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
         """The partitions; those with a next record with the limits of their logs."""
         losses, items = self._losses(partitions)
-        retention = self._logs.retention
         limited = []
         for each, sized, latest_ms, item in zip(
             partitions, losses.by_size.tolist(), losses.latest_ms.tolist(), items.tolist(), strict=True
         ):
-            place = int(np.searchsorted(retention.items, item))
-            limits = retention.limits[place] if item >= 0 and place < len(retention.items) and retention.items[place] == item else None
+            limits = self._limits(item)
             if limits is not None:
                 each = replace(each, limits_assumed=limits.assumed, loss_by_size=sized, loss_latest_ms=latest_ms)
                 if limits.deletes:
                     each = replace(each, retention_ms=limits.retention_ms, retention_bytes=limits.retention_bytes)
-            limited.append(each)
+            limited.append(self._with_late(each))
         return limited
+
+    def _limits(self, item: int) -> Limits | None:
+        """The limits of a log, None if they are not known."""
+        retention = self._logs.retention
+        place = int(np.searchsorted(retention.items, item))
+        return retention.limits[place] if item >= 0 and place < len(retention.items) and retention.items[place] == item else None
+
+    def _with_late(self, partition: GroupPartition) -> GroupPartition:
+        """The partition, with what is known of how late its records came that are next, or lost."""
+        item = self._replicas.get((partition.topic, partition.partition))
+        run, limits = (None, None) if item is None else (run_of(self._logs.observed, item), self._limits(item))
+        if run is None or limits is None or not limits.judges_expiry:
+            return partition
+        age_ms = run.age_of(partition.next_offset, partition.next_timestamp_ms)
+        lost = partition.lost_offsets > 0 and run.is_all(partition.committed, partition.log_start)
+        return replace(partition, next_expired_ms=age_ms if age_ms > limits.expires_ms else ABSENT, lost_expired=lost)
 
     def _losses(self, partitions: Sequence[GroupPartition]) -> tuple[Losses, Longs]:
         """When and how each partition loses its next record, and its log; `ABSENT` for none."""

@@ -18,7 +18,15 @@ from streaming.cluster.view.family import TEXT, labels
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
-from streaming.kafka.groups.rebalances import COUNTED, MINUTE_MS, STORM_MINUTES, RebalanceKind, unpacked_rebalances
+from streaming.kafka.groups.rebalances import (
+    COUNTED,
+    LEAST_OF_STORM,
+    MINUTE_MS,
+    STORM_MINUTES,
+    STORM_PAUSE_MINUTES,
+    RebalanceKind,
+    unpacked_rebalances,
+)
 
 _AHEAD_MINUTES = AHEAD_MS // MINUTE_MS
 
@@ -47,19 +55,21 @@ class GroupRebalances:
 class Lately:
     """How members have interrupted each other by rebalances within the last half an hour.
 
-    ``generations``: how many. ``members``: the most that it had in that time. ``first_ms``: when the first of them was, to the minute;
-    ``last_ms``: when it last rebalanced for whatever reason. Unix milliseconds.
+    ``generations``: how many. ``members``: the most that it had in that time. ``in_a_row``: how many since the last pause of
+    `STORM_PAUSE_MINUTES`, 0 in such a pause. ``first_ms``: when the first of those was, to the minute; ``last_ms``: when the last one was.
+    Unix milliseconds.
     """
 
     generations: int
     members: int
+    in_a_row: int
     first_ms: int
     last_ms: int
 
     @property
-    def per_member(self) -> float:
-        """How many generations there were for each member."""
-        return self.generations / max(self.members, 1)
+    def ratio(self) -> float:
+        """How many in a row for each member; 0 of so few that they are no storm."""
+        return self.in_a_row / max(self.members, 1) if self.in_a_row >= LEAST_OF_STORM else 0.0
 
 
 def lately(facts: GroupFacts, now_ms: int) -> Lately | None:
@@ -69,11 +79,16 @@ def lately(facts: GroupFacts, now_ms: int) -> Lately | None:
     some = [each for each in minutes if now - STORM_MINUTES < each[0] <= now + _AHEAD_MINUTES]
     if not some:
         return None
+    first = max((at for at in range(1, len(some)) if some[at][0] - some[at - 1][0] >= STORM_PAUSE_MINUTES), default=0)
+    last_minute_ms = some[-1][0] * MINUTE_MS
+    last_ms = facts.rebalance_ms if facts.rebalance_ms < last_minute_ms + MINUTE_MS else last_minute_ms  # metadata has raised it since
+    goes_on = now_ms - last_ms < STORM_PAUSE_MINUTES * MINUTE_MS
     return Lately(
         generations=sum(count for _, count, _ in some),
         members=max(facts.members, *(members for _, _, members in some)),
-        first_ms=some[0][0] * MINUTE_MS,
-        last_ms=facts.rebalance_ms if facts.rebalance_ms <= now_ms + AHEAD_MS else some[-1][0] * MINUTE_MS,
+        in_a_row=sum(count for _, count, _ in some[first:]) if goes_on else 0,
+        first_ms=some[first][0] * MINUTE_MS,
+        last_ms=last_ms,
     )
 
 

@@ -1,7 +1,7 @@
 """What is shown of committed offsets that were moved: those of a day that nobody has taken back, and what all of them add up to."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS
@@ -55,12 +55,44 @@ class Moved:
 NOTHING_MOVED = Moved()
 
 
+def _joined(moves: Iterable[FoundMove]) -> Iterator[FoundMove]:
+    """The moves of a partition; those by hand of which each begins where the one before has ended are one: nobody has read between them."""
+    run: list[FoundMove] = []
+    for each in moves:
+        if run and (each.kind is not MoveKind.ADMIN or each.move.before != run[-1].move.offset):
+            yield from _net(run)
+            run = []
+        if each.kind is MoveKind.ADMIN:
+            run.append(each)
+        else:
+            yield each
+    yield from _net(run)
+
+
+def _net(run: Sequence[FoundMove]) -> Iterator[FoundMove]:
+    """What some moves amount to; nothing if the last one has ended where the first began."""
+    if len(run) <= 1 or run[0].move.before == run[-1].move.offset:
+        yield from run if len(run) == 1 else ()
+        return
+    first, last = run[0].move, run[-1].move
+    move = replace(last, before=first.before, before_ms=first.before_ms)
+    if any(each.amount.offsets for each in run):
+        yield replace(run[-1], move=move, amount=Amount(offsets=abs(move.offset - move.before)))
+        return
+    there = sum(each.amount.records if each.move.forwards == move.forwards else -each.amount.records for each in run)
+    yield replace(run[-1], move=move, amount=Amount(records=max(there, 0)))
+
+
 def shown(moves: Iterable[FoundMove], now_ms: int) -> Iterator[FoundMove]:
-    """Of some moves, in the order of the log, those that somebody should know: of a day, not taken back, and with records between."""
+    """Of some moves, in the order of the log, those that somebody should know: of a day, not taken back, and with records between.
+
+    Those by hand that follow each other are shown as one.
+    """
     of_row: dict[int, list[FoundMove]] = {}
     for each in moves:
         of_row.setdefault(each.row, []).append(each)
-    for _, some in sorted(of_row.items()):
+    for _, each_move in sorted(of_row.items()):
+        some = list(_joined(each_move))
         left = {id(move) for move in not_taken_back(each.move for each in some)}
         for each in some:
             there = each.amount != Amount() and now_ms - each.move.at_ms <= LOST_LATELY_MS

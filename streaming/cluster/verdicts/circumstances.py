@@ -17,12 +17,12 @@ from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.full_times import ByDir
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
-from streaming.cluster.view.process_reports import AWAY, broker_processes
+from streaming.cluster.view.process_reports import broker_processes
 from streaming.cluster.view.reported_once import each_broker, each_log_dir
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
-from streaming.rules.broker_process import ProcessState
+from streaming.rules.broker_process import AWAY, ProcessState
 
 NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
@@ -179,6 +179,7 @@ def found(
     detail: str = "",
     *,
     severity: str = "",
+    summary: str = "",
     broker: int = -1,
     topic: str = "",
     partition: int = -1,
@@ -196,8 +197,9 @@ def found(
 
     Args:
         severity: "" for that of the kind.
+        summary: of what no alert reports yet; "" for that of the kind.
     """
-    about = kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
+    about = summary or kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
     problem = Problem(
         kind=kind.name,
         severity=severity or kind.severity,

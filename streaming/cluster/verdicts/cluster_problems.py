@@ -1,12 +1,14 @@
 """Problems of the cluster by its metadata: brokers, the controller, partitions without a leader or with too few replicas."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
+from streaming.broker.protocol.problem_json import INFO
 from streaming.cluster.verdicts import kinds, process_words
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
+from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
-from streaming.cluster.view.broker_status import newest
+from streaming.cluster.view.broker_status import BrokerPhase, newest
 from streaming.cluster.view.cluster_counts import judged_counts
 from streaming.common.formatting import format_count, format_duration, format_size
 from streaming.kafka.formats.metadata_brokers import Phase
@@ -19,6 +21,8 @@ STOPPED_FOR_MS = 1_800_000
 """Who stopped a broker knows; after so long others should know, too."""
 
 _MOST_DESCRIBED = 5
+_YET = "serves nothing yet"
+_GOES_ON = Command(reason="it goes on when it is started again")
 
 
 def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
@@ -64,23 +68,37 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for each in circumstances.phases.values():
         since_ms = -1 if each.since is None else round(each.since * 1000)
         age_ms = circumstances.now_ms - since_ms if since_ms >= 0 else None
-        process = circumstances.processes.get(each.broker)
         if each.phase is Phase.DOWN:
+            process = circumstances.processes.get(each.broker)
             host = "answers: the host is up" if each.broker in answering else "does not answer, either"
             detail = process_words.down(process) + (f"; segtail's agent there {host}" if circumstances.live else "")
             yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms)
-        elif each.phase is Phase.STARTING and age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms:
-            serves_nothing = f"it registered {format_duration(age_ms / 1000)} ago and still serves nothing"
-            detail = f"{serves_nothing}{process_words.serves_nothing(process)}{_left(circumstances, each.broker)}"
-            yield found(kinds.BROKER_STARTING, detail, broker=each.broker, since_ms=since_ms)
-        elif each.phase is Phase.STOPPING and (age_ms is None or age_ms > STOPPED_FOR_MS):
-            detail = (
-                "it was shut down in an orderly way, or is away and has no replica; the command is for one that is gone for good, "
-                "after its partitions were reassigned"
-            )
-            yield found(
-                kinds.BROKER_STOPPED, detail, broker=each.broker, since_ms=since_ms, command=circumstances.commands.unregister(each.broker)
-            )
+        elif each.phase is Phase.STARTING:
+            yield _starting(circumstances, each, since_ms, age_ms)
+        elif each.phase is Phase.STOPPING:
+            yield _stopped(circumstances, each.broker, since_ms, age_ms)
+
+
+def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, age_ms: int | None) -> LinkedProblem:
+    """A start that lasts, or a note of one that does not yet: the partitions that have no leader meanwhile follow from it."""
+    late = age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms
+    ago = "" if age_ms is None else f" {format_duration(age_ms / 1000)} ago"
+    serves_nothing = f"{'it registered' if phase.registered else 'its process came up'}{ago} and {'still serves nothing' if late else _YET}"
+    there = process_words.serves_nothing(circumstances.processes.get(phase.broker)) if phase.registered else ""
+    detail = f"{serves_nothing}{there}{_left(circumstances, phase.broker)}"
+    if late:
+        return found(kinds.BROKER_STARTING, detail, broker=phase.broker, since_ms=since_ms)
+    summary = f"Broker {phase.broker} is starting"
+    return found(kinds.BROKER_STARTING, detail, severity=INFO, summary=summary, broker=phase.broker, since_ms=since_ms)
+
+
+def _stopped(circumstances: Circumstances, broker: int, since_ms: int, age_ms: int | None) -> LinkedProblem:
+    """Of one that was stopped lately it is a note: the partitions that have no leader meanwhile follow from it."""
+    detail = "it was shut down in an orderly way, or is away and has no replica"
+    if age_ms is not None and age_ms <= STOPPED_FOR_MS:
+        return found(kinds.BROKER_STOPPED, detail, severity=INFO, broker=broker, since_ms=since_ms, command=_GOES_ON)
+    detail += "; the command is for one that is gone for good, after its partitions were reassigned"
+    return found(kinds.BROKER_STOPPED, detail, broker=broker, since_ms=since_ms, command=circumstances.commands.unregister(broker))
 
 
 def _silent_brokers(circumstances: Circumstances) -> Iterator[LinkedProblem]:
@@ -112,25 +130,35 @@ def counts_of(circumstances: Circumstances) -> PartitionCounts | None:
 
 
 def lacking_partitions(circumstances: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
-    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it."""
-    among = {"under_replicated": ("under_replicated", "under_min_isr")}.get(name, (name,))
+    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it.
+
+    One that has no leader lacks in-sync replicas, too, if none is left. Without eligible leader replicas (KIP-966) the last one is.
+    """
     topics = {each.topic for each in counts.topics if getattr(each, name) and circumstances.export.has_topic(each.topic)}
-    named = (each for each in counts.affected if each.topic in topics and each.problem in among)
+    named = (each for each in counts.affected if each.topic in topics and _lacks_too(each, name))
     return sorted(named, key=lambda each: (each.topic, each.partition))
 
 
-_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition], str]]] = {
-    "offline": ("--unavailable-partitions", lambda each: _who_must_return(each)),
-    "under_min_isr": ("--under-min-isr-partitions", lambda each: _who_lacks(each)),
-    "under_replicated": ("--under-replicated-partitions", lambda each: _who_lacks(each)),
+def _lacks_too(partition: AffectedPartition, name: str) -> bool:
+    """Whether what a partition is named with, which is the worst, includes this."""
+    if partition.problem == "offline" and name != "offline":
+        return not partition.in_sync if name == "under_min_isr" else bool(partition.out_of_sync)
+    return partition.problem == name or (name, partition.problem) == ("under_replicated", "under_min_isr")
+
+
+_TOOLS: dict[str, tuple[str, Callable[[AffectedPartition, frozenset[int]], str]]] = {
+    "offline": ("--unavailable-partitions", lambda each, clean: _who_must_return(each, clean)),
+    "under_min_isr": ("--under-min-isr-partitions", lambda each, _: _who_lacks(each)),
+    "under_replicated": ("--under-replicated-partitions", lambda each, _: _who_lacks(each)),
 }
-"""The option of Kafka's tool that lists such partitions, and what is written about each of them."""
+"""The option of Kafka's tool that lists such partitions, and what is written about each of them; brokers that were shut down cleanly."""
 
 
 def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     counts = counts_of(circumstances)
     if counts is None:
         return
+    clean = frozenset(each.broker for each in circumstances.brokers if each.clean)
     for kind, name in REPLICATION:
         option, described = _TOOLS[name]
         command = circumstances.commands.describe_topics(option)
@@ -142,7 +170,8 @@ def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
                 partition = those[0].partition if count == 1 and those else -1
                 named = partitions_of(topic.topic, [each.partition for each in those])
                 links = Links(partitions=named, lacks=_lacks(kind, those) if count == len(those) else -1)
-                yield found(kind, _detail(count, those, described), topic=topic.topic, partition=partition, command=command, links=links)
+                detail = _detail(count, [described(each, clean) for each in those[:_MOST_DESCRIBED]], those)
+                yield found(kind, detail, topic=topic.topic, partition=partition, command=command, links=links)
 
 
 def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
@@ -151,20 +180,23 @@ def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:
     return next(iter(missing))[0] if len(missing) == 1 and len(next(iter(missing))) == 1 else -1
 
 
-def _detail(count: int, those: list[AffectedPartition], described: Callable[[AffectedPartition], str]) -> str:
+def _detail(count: int, described: Sequence[str], those: Sequence[AffectedPartition]) -> str:
     if not those:
         return format_count(count, "partition")
-    shown = "; ".join(f"{partitions_named([each.partition])}, {described(each)}" for each in those[:_MOST_DESCRIBED])
+    shown = "; ".join(f"{partitions_named([each.partition])}, {text}" for each, text in zip(those, described, strict=False))
     return shown + (f"; {count - _MOST_DESCRIBED:,} more" if count > _MOST_DESCRIBED else "")
 
 
-def _who_must_return(partition: AffectedPartition) -> str:
+def _who_must_return(partition: AffectedPartition, clean: frozenset[int]) -> str:
+    """Who can lead it without a loss. The last one that was in sync has everything if it was shut down cleanly, whatever has become of it
+    in the metadata.
+    """
     brokers = ", ".join(map(str, partition.electable))
     if not brokers:
         return "no replica holds everything"
     if len(partition.electable) > 1:
         return f"one of the brokers {brokers} must come back so that nothing is lost"
-    if partition.in_sync:
+    if partition.in_sync or clean.issuperset(partition.electable):
         return f"broker {brokers} must come back so that nothing is lost"
     return f"broker {brokers} must come back; it may lack the end of its log if kafka-topics.sh names it as LastKnownElr"
 

@@ -189,7 +189,7 @@ class _Judge:
         )
         markers = ~gone & (lag == 0) & (lags.offsets > 0) & ~self._snapshot.rows.share & ~lags.held
         catches_up = ~gone & (lag > 0) & (self._appended >= 0) & (self._appended < rate) & ~self._keeps_up
-        catches_up &= ~reads_too_little(self._snapshot)
+        catches_up &= ~reads_too_little(self._snapshot) & ~self._deserted
         between = ~gone & (lag > 0) & self._between
         verdicts = GroupVerdict.UNKNOWN, GroupVerdict.ONLY_MARKERS, GroupVerdict.BETWEEN_RUNS, GroupVerdict.CATCHING_UP
         return np.select((unknown, markers, between, catches_up), verdicts, GroupVerdict.FINE)

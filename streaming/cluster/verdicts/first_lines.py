@@ -6,8 +6,8 @@ from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Prob
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import count
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.view.process_reports import AWAY
 from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_time
+from streaming.rules.broker_process import AWAY
 
 _OF_SIGHT = frozenset(
     {

@@ -17,7 +17,7 @@ _EFFECTS = frozenset(verdict.label for verdict in (GroupVerdict.LOST, GroupVerdi
 
 TopicPartition = tuple[str, int]
 
-BECAUSE = "because "
+BECAUSE = "what follows is because "
 
 
 def causes_first(findings: Sequence[GroupFinding], gone_on: Collection[TopicPartition] = ()) -> list[GroupFinding]:
@@ -60,7 +60,7 @@ def _nobody_first(findings: list[GroupFinding], effects: Sequence[GroupFinding])
     nobody = next((each for each in findings if each.verdict == GroupVerdict.NO_MEMBERS.label), None)
     if nobody is None or not effects:
         return findings
-    cause = replace(nobody, text=f"{BECAUSE}it has {nobody.text}")
+    cause = replace(nobody, text=f"{BECAUSE}{nobody.text}")
     found = [replace(each, because=nobody.verdict) if each in effects else each for each in findings if each is not nobody]
     first = next(at for at, each in enumerate(found) if each.because == nobody.verdict)
     return [*found[:first], cause, *found[first:]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupRebalance, GroupSummary
+from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupRebalance, GroupSummary, MovedOffset
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
@@ -109,8 +109,7 @@ class GroupFindings:
             case GroupVerdict.LOST if not partition.lost_offsets:
                 return words.went_on(partition, judgement.since_ms), _NO_COMMAND
             case GroupVerdict.LOST:
-                reset = commands.reset_to_earliest(partition.topic, partition.partition)
-                return words.lost(partition, members=members), _BECAUSE if waits else reset
+                return words.lost(partition, members=members), _BECAUSE if waits else self._after_loss(partition)
             case GroupVerdict.WILL_LOSE:
                 return words.will_lose(partition), _BECAUSE if waits else _keep_longer(partition, commands, self.now_ms)
             case GroupVerdict.DAMAGED:
@@ -134,17 +133,40 @@ class GroupFindings:
                 return words.skewed(partition, self.whole), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words), _NO_COMMAND
 
+    def _after_loss(self, partition: GroupPartition) -> Command:
+        """A reset brings nothing back. Where nothing is left it only helps consumers that fail, as with auto.offset.reset=none."""
+        if not partition.records_left and had_members(self.summary):
+            return Command(reason="nothing is left to read, and what was deleted does not come back")
+        return self.commands.reset_to_earliest(partition.topic, partition.partition)
+
     def _moved(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
-        """Its offset was moved; the command moves it to where it was before the first of these moves."""
+        """Its offset was moved; the command moves it to where it was before these moves, while that undoes them."""
         forwards = judgement.verdict is GroupVerdict.SKIPPED
         moves = [each for each in partition.moves if (each.to_offset > each.from_offset) == forwards]
-        words, members = MoveWords(self.now_ms), self.summary.members > 0
+        words = MoveWords(self.now_ms)
         if not moves:  # of another job, which does not say how
             return words.moved(forwards=forwards), _NO_COMMAND
-        if moves[0].kind == MoveKind.RESET:
-            return words.rewound(moves, members=False), Command(reason="the offset before was beyond the end of the log")
-        text = words.skipped(moves, members=members) if forwards else words.rewound(moves, members=members)
-        return text, self.commands.reset_to(partition.topic, partition.partition, moves[0].from_offset)
+        command = self._undone(partition, moves, forwards=forwards)
+        stop = self.summary.members > 0 and bool(command.line)
+        if not forwards:
+            return words.rewound(moves, members=stop), command
+        return words.skipped(moves, read_to=partition.committed if command.line else -1, members=stop), command
+
+    def _undone(self, partition: GroupPartition, moves: Sequence[MovedOffset], *, forwards: bool) -> Command:
+        """What undoes moves in one direction, if anything does by now: an offset that has gone on is not moved the other way."""
+        if not forwards:
+            if moves[0].kind == MoveKind.RESET:
+                return Command(reason="the offset before was beyond the end of the log")
+            furthest = max(each.from_offset for each in moves)
+            if partition.committed >= furthest:
+                return Command(reason="it has read past that offset again")
+            return self.commands.reset_to(partition.topic, partition.partition, furthest)
+        first = min(each.from_offset for each in moves)
+        if max(each.to_offset for each in moves) <= partition.log_start:
+            return Command(reason="what was skipped is deleted by now")
+        if 0 <= partition.committed <= first:
+            return Command(reason="it is back before that offset, and reads on from there")
+        return self.commands.reset_to(partition.topic, partition.partition, first)
 
     def _held(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         """The cause of whatever else is said of the partition, with what ends it."""

@@ -1,7 +1,7 @@
 """Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ MOST_PROBLEMS = 10_000
 """So many are put into words, the most severe ones with the largest lags."""
 
 _MOST_NAMED = 5
+
+_LOSSES = (GroupVerdict.LOST, GroupVerdict.WILL_LOSE)
 
 
 class _Subject(NamedTuple):
@@ -93,11 +95,19 @@ def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         return
     chosen = sorted(_subjects(judged, circumstances), key=lambda each: (each.about.severity, -each.lag, each.about))[:MOST_PROBLEMS]
     messages = GroupPartitions(judged.snapshot, circumstances.view, circumstances.topics)
+    late = {each.topic for each in circumstances.view.late}
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
     yield from _abandoned(judged, circumstances.export)
     yield from _storms(judged, circumstances)
     for each in chosen:
-        yield _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
+        problem = _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
+        came_late = each.about.topic in late and each.about.verdict in _LOSSES and _came_late(messages.committed(each.rows))
+        yield replace(problem, links=replace(problem.links, came_late=came_late))
+
+
+def _came_late(partitions: Sequence[GroupPartition]) -> bool:
+    """Whether the cause of a loss is that all of these records came past their retention."""
+    return all(each.next_expired_ms >= 0 or each.lost_expired for each in partitions)
 
 
 def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
@@ -202,7 +212,7 @@ def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
 def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
     if facts is None:
         return GroupSummary(group=group, type=GroupType.CLASSIC)
-    return GroupSummary(group=group, type=facts.type, protocol=facts.protocol, members=facts.members)
+    return GroupSummary(group=group, type=facts.type, protocol=facts.protocol, members=facts.members, state=facts.state, epoch=facts.epoch)
 
 
 def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> LinkedProblem:

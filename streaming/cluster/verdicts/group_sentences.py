@@ -28,6 +28,8 @@ REASONS = {
 """The reasons why a lag is not known."""
 
 
+_CAME_SO = "; they were past the retention of their topic when they were written"
+
 _FEW_MARKERS = 2
 """So many offsets that were deleted after a committed one are likely markers."""
 
@@ -63,9 +65,11 @@ class Sentences:
         were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
         reads = members and not self._shares
         fetched = ", but for what its consumers had fetched by then" if reads else ""
+        none = "" if partition.records_left else "Nothing is left there, and no command brings back what was deleted. "
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
-            f"deleted unread{fetched}. {self._resets.after_loss}{_stop_first(members=reads)}"
+            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. "
+            f"{none}{self._resets.after_loss}{_stop_first(members=reads)}"
         )
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
@@ -91,7 +95,7 @@ class Sentences:
         limit = " by retention.bytes" if partition.loss_by_size else ""
         assumed = " by limits that are assumed," if partition.limits_assumed else ""
         when = f"{self._checked(partition)} unless they are read before"
-        return f"its oldest unread records will be deleted{limit}{assumed} {when}{self._stake(partition)}"
+        return f"its oldest unread records will be deleted{limit}{assumed} {when}{self._stake(partition)}{_came_late(partition)}"
 
     def _checked(self, partition: GroupPartition) -> str:
         """When the check comes that deletes the next record."""
@@ -237,7 +241,8 @@ class Sentences:
 
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""
-        return f"no member{self._since(summary.state_ms)}, and something is left to read"
+        since = self._since(summary.state_ms)
+        return f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read"
 
     def unknown(self, partition: GroupPartition) -> str:
         """The lag is not known. Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
@@ -313,6 +318,17 @@ class Sentences:
 
     def _age(self, at_ms: int) -> str:
         return format_age((self.now_ms - at_ms) / 1000)
+
+
+def _came_late(partition: GroupPartition) -> str:
+    """That the next record had no time to be read, and what gives the next ones some."""
+    if partition.next_expired_ms < 0 or partition.loss_by_size:
+        return ""
+    age = format_duration(partition.next_expired_ms / 1000)
+    return (
+        f". The next one was {age} old when it was written, longer than its topic keeps records: "
+        "with message.timestamp.type=LogAppendTime their time begins when they are written"
+    )
 
 
 def _lost_lately(partition: GroupPartition) -> str:

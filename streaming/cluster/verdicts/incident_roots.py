@@ -71,8 +71,12 @@ class _Roots:
         return self._chiefs.get(self._every[number].links.producer)
 
     def _of_group(self, number: int) -> int | None:
-        """The transaction that it waits for; else what the same group suffers in the same topic, and is the cause of the rest."""
+        """The transaction that it waits for, or that its records came too late; else what the same group suffers in the same topic, and is
+        the cause of the rest.
+        """
         each = self._every[number]
+        if each.links.came_late and (late := self._covering(kinds.ARRIVES_EXPIRED, each)) is not None:
+            return late
         if each.links.waits:
             chief = self._chiefs.get(each.links.producer)
             unlisted = (kinds.HANGING, kinds.STUCK, kinds.STALLED) if chief is None else ()

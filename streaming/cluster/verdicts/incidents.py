@@ -23,6 +23,9 @@ MOST_CONSEQUENCES = 100
 _OWN_REMEDY = frozenset({kinds.HANGING.name})
 """A hanging transaction has to be ended in each of its partitions."""
 
+_MENDS_WHAT_COMES = frozenset({kinds.ARRIVES_EXPIRED.name})
+"""Their commands change nothing for the records that are there."""
+
 _FAR = float("inf")
 
 
@@ -62,7 +65,8 @@ def _consequence(every: Sequence[LinkedProblem], number: int, root: int, ids: Se
     problem, of = every[number].problem, every[root].problem
     mended = replace(problem, id=ids[number], because=ids[root], worst=problem.severity)
     part = problem.group and (problem.group, problem.topic) == (of.group, of.topic) and not every[number].links.waits
-    return mended if part or problem.kind in _OWN_REMEDY else replace(mended, command="", no_command="it ends with its cause")
+    own = part or problem.kind in _OWN_REMEDY or of.kind in _MENDS_WHAT_COMES
+    return mended if own else replace(mended, command="", no_command="it ends with its cause")
 
 
 def _ids(every: Sequence[LinkedProblem]) -> list[str]:

@@ -16,6 +16,7 @@ class Links:
     ``partitions``: all that it is about. ``producer``: whose transaction it is, or it waits for. ``waits``: all of it waits for open
     transactions. ``weight``: what it holds back; of one transaction the problem with most is the root. ``lacks``: the one broker that
     each of the partitions lacks; of several none is said. ``brokers``: those of an agent. ``reason``: as the label of the alert.
+    ``came_late``: all that is lost there had come past the retention of its topic.
     """
 
     partitions: frozenset[TopicPartition] = frozenset()
@@ -25,6 +26,7 @@ class Links:
     lacks: int = -1
     brokers: tuple[int, ...] = ()
     reason: str = ""
+    came_late: bool = False
 
 
 NO_LINKS = Links()

@@ -134,8 +134,8 @@ LOOKS_LIKE = {
     LateLooks.NO_TIME: "They are dated near 1970: it looks as if no time was set.",
     LateLooks.SECONDS: "They are dated in early 1970: it looks as if seconds were taken for milliseconds.",
     LateLooks.REPLAY: "They get less late: it looks like a replay or a mirror that catches up.",
-    LateLooks.CLOCK: "They stay as late as they are: it looks like a wrong clock.",
-    LateLooks.OLD: "They are in no order that shows why: old data, or single events.",
+    LateLooks.CLOCK: "They stay as late as they are: it looks like a wrong clock, or like timestamps that are copied, as of dead letters.",
+    LateLooks.OLD: "Their order does not show why: old data, copied timestamps as of dead letters and retries, or single events.",
 }
 
 

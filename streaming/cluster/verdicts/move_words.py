@@ -20,16 +20,19 @@ class MoveWords:
     def __init__(self, now_ms: int) -> None:
         self._now_ms = now_ms
 
-    def skipped(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
+    def skipped(self, moves: Sequence[MovedOffset], *, read_to: int, members: bool) -> str:
         """Records were skipped, by moves one after the other.
 
         Args:
+            read_to: the offset that is committed now, -1 where nothing sets it back.
             members: the group has some, and Kafka resets no offset of such a group.
         """
-        return f"skipped: {self._moves(moves)}. Left unread: {_records(moves)}{_stop_first(members=members)}"
+        since = "Once it is set back it reads them, and once more all that it has read since, up to offset"
+        again = f". {since} {read_to}" if read_to > moves[-1].to_offset else ""
+        return f"skipped: {self._moves(moves)}. Left unread: {_records(moves)}{again}{_stop_first(members=members)}"
 
     def rewound(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
-        """The group was set back. What lies between was read before, but for what was skipped meanwhile."""
+        """The group was set back. What lies between was read before, but for what was skipped meanwhile. ``members``: as in `skipped`."""
         return f"set back: {self._moves(moves)}. Between both: {_records(moves)}{_stop_first(members=members)}"
 
     @staticmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from streaming.broker.protocol.group_json import GroupRebalance, RebalancedMember
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_time
-from streaming.kafka.groups.rebalances import MINUTE_MS, STORM_MINUTES, RebalanceKind
+from streaming.kafka.groups.rebalances import MINUTE_MS, RebalanceKind
 
 _MOST_NAMED = 3
 _MOST_REBALANCES = 3
@@ -15,10 +15,10 @@ _MOST_REBALANCES = 3
 def storm_text(of_late: Lately, rebalances: Sequence[GroupRebalance], now_ms: int) -> str:
     """What is said of a group that rebalances all the time. ``rebalances``: its last ones, the newest first."""
     lasted_ms = max(of_late.last_ms - of_late.first_ms, MINUTE_MS)
-    often = f"it has rebalanced {format_count(of_late.generations, 'time')} within {format_duration(lasted_ms / 1000)}"
+    often = f"it has rebalanced {format_count(of_late.in_a_row, 'time')} within {format_duration(lasted_ms / 1000)}"
     members = f"with {format_count(of_late.members, 'member')} at most"
     last = f"last {_age(of_late.last_ms, now_ms)}"
-    return f"{often}, {members}, {last}{_restless([each for each in rebalances if now_ms - each.at_ms < STORM_MINUTES * MINUTE_MS])}"
+    return f"{often}, {members}, {last}{_restless([each for each in rebalances if each.at_ms >= of_late.first_ms], now_ms)}"
 
 
 def rebalance_text(rebalance: GroupRebalance, now_ms: int) -> str:
@@ -49,8 +49,8 @@ def _what(rebalance: GroupRebalance) -> Iterator[str]:
         yield f"{format_count(rebalance.unfinished, 'generation')} before it had no assignment"
 
 
-def _restless(rebalances: Sequence[GroupRebalance]) -> str:
-    """Who has come and gone most often in the last rebalances."""
+def _restless(rebalances: Sequence[GroupRebalance], now_ms: int) -> str:
+    """Who has come and gone most often, and since when: it may have joined long before it first left."""
     joined = Counter(member for each in rebalances for member in each.joined if each.kind != RebalanceKind.REJOINED)
     left = Counter(member for each in rebalances for member in each.left)
     both = (joined + left).most_common(1)
@@ -58,7 +58,8 @@ def _restless(rebalances: Sequence[GroupRebalance]) -> str:
         return ""
     ((member, _),) = both
     counts = [f"{verb} {format_count(of[member], 'time')}" for verb, of in (("left", left), ("joined", joined)) if of[member]]
-    return f"; in the last {format_count(len(rebalances), 'rebalance')} {_name(member)} {' and '.join(counts)}"
+    first_ms = min(each.at_ms for each in rebalances if member in (each.left if left[member] else each.joined))
+    return f"; {_name(member)} {' and '.join(counts)}, first {_age(first_ms, now_ms)}"
 
 
 def _named(members: Sequence[RebalancedMember], count: int) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
-from streaming.cluster.view.process_reports import AWAY, broker_processes
+from streaming.cluster.view.process_reports import broker_processes
 from streaming.kafka.formats.metadata_brokers import Phase
-from streaming.rules.broker_process import ProcessState
+from streaming.rules.broker_process import AWAY, ProcessState
 
 CURRENT_OFFSETS = 120
 """A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""
@@ -15,11 +15,15 @@ CURRENT_OFFSETS = 120
 
 @dataclass(frozen=True, slots=True)
 class BrokerPhase:
-    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
+    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known.
+
+    ``registered``: false if it starts, and its process has not registered yet.
+    """
 
     broker: int
     phase: Phase
     since: float | None
+    registered: bool = True
 
 
 def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[BrokerPhase]:
@@ -34,8 +38,9 @@ def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerSt
     misses it.
 
     The locks of its log dirs show more. A process that was seen to end serves no more, before the controller misses its heartbeats, and
-    also without a controller. A broker that starts without a process does not start. Whether log dirs that nobody was seen to hold are
-    those of a broker that serves elsewhere, they do not show: it is as the metadata log has it.
+    also without a controller. A broker that starts without a process does not start. A process that came up, while the registration is
+    still the one before it, starts: in the metadata log its broker is as it was left, so for some seconds it even seems to serve. Whether
+    log dirs that nobody was seen to hold are those of a broker that serves elsewhere, they do not show: it is as the metadata log has it.
 
     Args:
         remembered: the last statuses of agents that do not answer any more.
@@ -47,6 +52,10 @@ def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerSt
     for registered in sorted(latest.registered, key=lambda each: each.broker):
         process = processes.get(registered.broker)
         phase = _phase(registered, latest, brokers, process)
+        if process is not None and process.has_not_registered(registered.epoch):
+            since = process.since_ms / 1000 if process.since_ms >= 0 else None
+            yield BrokerPhase(registered.broker, Phase.STARTING, since, registered=False)
+            continue
         since_ms, away = _since_ms(registered, phase, process), _is_away(phase, process)
         if away:
             phase = Phase.DOWN

@@ -9,11 +9,11 @@ from prometheus_client import Metric as Samples
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
 from streaming.cluster.view.broker_status import broker_phases, newest, unwatched_log_dirs
-from streaming.cluster.view.process_reports import AWAY, broker_processes, is_given_up
+from streaming.cluster.view.process_reports import broker_processes, is_given_up
 from streaming.common.definitions import broker_metrics, log_dir_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.kafka.formats.metadata_brokers import Phase
-from streaming.rules.broker_process import ProcessState
+from streaming.rules.broker_process import AWAY, ProcessState
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""

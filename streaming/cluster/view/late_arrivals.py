@@ -10,7 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.cluster.view.exported import Observed, RetentionResults
-from streaming.rules.expired_arrivals import RUN_MS, LateLooks, looks_of
+from streaming.rules.expired_arrivals import RUN_MS, ExpiredRun, LateLooks
+
+_RUN = (
+    "expired_since_ms",
+    "expired_since_timestamp",
+    "expired_ms",
+    "expired_timestamp",
+    "expired_since_offset",
+    "expired_offset",
+    "share_expired_records",
+    "expired_before",
+)
 
 CATCHES_UP_MS = 60_000
 """If the last of records that get less late came so long ago, nothing newer follows."""
@@ -35,6 +46,24 @@ class LateArrivals:
     deleted: bool
 
 
+def run_of(observed: Observed, item: int) -> ExpiredRun | None:
+    """The last of a log's records that came past their retention one after the other; None if none was seen."""
+    since_ms, since_timestamp, last_ms, last_timestamp, first_offset, last_offset, records, before = (
+        int(observed.columns[name][item]) for name in _RUN
+    )
+    if last_ms < 0:
+        return None
+    return ExpiredRun(
+        since_ms=since_ms,
+        since_timestamp=since_timestamp,
+        last_ms=last_ms,
+        last_timestamp=last_timestamp,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        records=records - max(before, 0),
+    )
+
+
 def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) -> tuple[LateArrivals, ...]:
     """Those of the last hour, of logs whose limit is known."""
     columns, items = observed.columns, retention.items
@@ -48,20 +77,19 @@ def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) 
 
 def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArrivals | None:
     limits, item = retention.limits[place], int(retention.items[place])
-    if limits is None or not limits.judges_expiry:
+    run = run_of(observed, item)
+    if limits is None or not limits.judges_expiry or run is None:
         return None
-    names = ("expired_since_ms", "expired_since_timestamp", "expired_ms", "expired_timestamp", "share_expired_records", "expired_before")
-    since_ms, first, last_ms, last, records, before = (int(observed.columns[name][item]) for name in names)
     return LateArrivals(
         item=item,
         topic=observed.names[item],
-        since_ms=since_ms,
-        last_ms=last_ms,
-        delay_ms=last_ms - last,
+        since_ms=run.since_ms,
+        last_ms=run.last_ms,
+        delay_ms=run.last_ms - run.last_timestamp,
         limit_ms=limits.expires_ms,
-        records=records - max(before, 0),
-        looks=looks_of((since_ms, first), (last_ms, last)),
-        deleted=int(observed.columns["log_start_offset"][item]) > int(observed.columns["expired_offset"][item]),
+        records=run.records,
+        looks=run.looks,
+        deleted=int(observed.columns["log_start_offset"][item]) > run.last_offset,
     )
 
 

@@ -6,13 +6,10 @@ from dataclasses import replace
 from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
-from streaming.rules.broker_process import LockState, ProcessState
+from streaming.rules.broker_process import AWAY, LockState, ProcessState
 
 FENCED_MS = 60_000
 """A controller has fenced a broker by then whose process has ended (``broker.session.timeout.ms``, 9 s by default)."""
-
-AWAY = (ProcessState.ENDED, ProcessState.FREE)
-"""No process holds the log dirs."""
 
 _NOT_ASKED = "not all log dirs that it is registered with are asked"
 _RUNS_ELSEWHERE = "its .lock is not held, but the controller gets heartbeats of it: this is a copy, or it runs where its locks are not seen"
@@ -24,7 +21,7 @@ def process_by_all(reports: Iterable[ProcessStatus | None]) -> ProcessStatus | N
     It is up if any of them sees that. That it is away needs all of them.
     """
     known = [each for each in reports if each is not None]
-    up = next((each for each in known if each.state == ProcessState.UP), None)
+    up = max((each for each in known if each.state == ProcessState.UP), key=lambda each: each.before, default=None)
     if up is not None or not known:
         return up
     free = sorted({name for each in known for name in each.free})

@@ -13,13 +13,14 @@ BROKER_FENCED = Metric("segtail_broker_fenced", "1 if the broker is fenced by th
 BROKER_STATUS = Metric(
     "segtail_broker_status",
     "1 for the status of a registered broker by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
-    "since), stopping (in controlled shutdown, ended by one, or away without any replica, however it ended), down (fenced although it "
-    "served, or its process was seen to end).",
+    "since, or its process came up and has not registered yet), stopping (in controlled shutdown, ended by one, or away without any "
+    "replica, however it ended), down (fenced although it served, or its process was seen to end).",
     ("broker", "status"),
 )
 BROKER_STATUS_SINCE = Metric(
     "segtail_broker_status_since_timestamp_seconds",
-    "Since when at the latest the broker has that status, by the controller's clock, or by its host's where its process was seen to end.",
+    "Since when at the latest the broker has that status, by the controller's clock, or by its host's where its process was seen to end "
+    "or to come up.",
     ("broker",),
 )
 PROCESS_UP = Metric(

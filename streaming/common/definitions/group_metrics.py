@@ -158,8 +158,8 @@ LAST_REBALANCE = Metric(
 REBALANCE_RATIO = Metric(
     "segtail_group_rebalance_ratio",
     "Rebalances within the last 30 minutes by which members interrupted each other, for each member, of the most that the group had then; "
-    "absent if there was none. Those of metadata alone do not count, nor the first member and the last one, unless the group is back "
-    "within a minute.",
+    "absent if there were fewer than 10. Those before a pause of 10 minutes do not count, nor those of metadata alone, nor the first "
+    "member and the last one, unless the group is back within a minute.",
     ("group",),
 )
 USE = Metric(

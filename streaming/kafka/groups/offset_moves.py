@@ -92,9 +92,16 @@ def not_taken_back(moves: Iterable[OffsetMove]) -> list[OffsetMove]:
     """Of the moves of one partition by hand, in their order, those that were not taken back by a later one.
 
     An offset that is set back to where it was skipped from, or before, has skipped nothing; nor was it set back, if it is where it was.
+    One that was set back from where its group had read to has skipped nothing either, as long as it does not go forwards beyond that.
     """
     left: list[OffsetMove] = []
+    skipped = False  # what lies before the offset has not all been read
     for move in moves:
+        if move.forwards and not skipped and left and move.offset <= left[-1].before and left[-1].presence != GroupPresence.THERE:
+            if move.offset == left[-1].before:
+                left.pop()
+            continue
+        skipped |= move.forwards
         back = False
         while left and not move.forwards and left[-1].forwards and move.offset <= left[-1].before:
             back |= left[-1].before == move.offset

@@ -32,6 +32,16 @@ MINUTE_MS = 60_000
 STORM_MINUTES = 30
 """For so long rebalances are counted by the minute."""
 
+STORM_PAUSE_MINUTES = 10
+"""What comes after so long without a rebalance is no part of what was before. A container that crashes again and again is started after
+five minutes at the latest.
+"""
+
+LEAST_OF_STORM = 10
+"""Fewer in a row are no storm, however few members a group has: one of a single member that is stopped and started twice has as many as
+six, for some clients join twice.
+"""
+
 GENERATIONS = 1 << 32
 """A generation is a Java int, which wraps: as a number without a sign it counts on."""
 

@@ -83,6 +83,7 @@ def _expired(batches: Batches, timed: np.ndarray, earliest_ms: int, retention_ms
         batches.max_timestamp[first],
         batches.max_timestamp[last],
         batches.last_offset[last],
+        batches.base_offset[first],
     )
     return np.array([found], EXPIRED).tobytes()
 
@@ -94,5 +95,6 @@ def merged_expired(first: bytes | None, later: bytes | None) -> bytes | None:
     before, after = np.frombuffer(first, EXPIRED)[0], np.frombuffer(later, EXPIRED)[0].copy()
     for name in ("batches", "records", "bytes"):
         after[name] = plus(int(before[name]), int(after[name]))
-    after["first_timestamp"] = before["first_timestamp"]
+    for name in ("first_timestamp", "first_offset"):
+        after[name] = before[name]
     return bytes(after.tobytes())

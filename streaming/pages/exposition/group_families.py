@@ -120,7 +120,7 @@ def _rebalances(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> 
     yield _labelled(group_metrics.REBALANCES, found.labels, "kind", list(zip(map(str, COUNTED), counts, possible, strict=True)))
     yield _family(group_metrics.LAST_REBALANCE, found.labels, found.last_by(snapshot.at_ms)[found.shown])
     of_late = all_lately(found, snapshot.groups, snapshot.at_ms)
-    ratios = [(labels(group=name), round(each.per_member * MILLIONTHS)) for name, each in of_late.items() if is_exported(name)]
+    ratios = [(labels(group=name), round(each.ratio * MILLIONTHS)) for name, each in of_late.items() if each.ratio and is_exported(name)]
     yield family_of(group_metrics.REBALANCE_RATIO, ratios)
 
 

@@ -86,8 +86,15 @@ GROUP_PARTITIONS = Listing(
         Field(name="next_batch_bytes", unit=Unit.BYTES, meaning="of the batch that it is in"),
         Field(name="next_segment", unit=Unit.ID, meaning="the base offset of the segment of that batch"),
         Field(name="next_position", unit=Unit.COUNT, meaning="the position of that batch in its segment"),
+        Field(
+            name="next_expired_ms",
+            unit=Unit.DURATION,
+            meaning="how old the next record was at least when it was written, if its topic keeps records for less; `null` if it came in "
+            "time, or if nobody saw it come",
+        ),
         Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
         Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets; of a share group at most so many"),
+        Field(name="lost_expired", unit=Unit.FLAG, meaning="all of these had come past the retention of their topic"),
         Field(name="lost_lately_records", unit=Unit.COUNT, meaning=f"deleted before they were read {_LATELY}"),
         Field(
             name="lost_lately_offsets",

@@ -26,6 +26,10 @@ class Times:
             return NONE
         return format_age((self.now_ms - at_ms) / 1000) if self.relative else format_time(at_ms)
 
+    def deadline(self, at_ms: int) -> str:
+        """A point in time until when something may be done: what should have been before, by its own times, is due now."""
+        return self.of(at_ms) if not 0 <= at_ms <= self.now_ms else "now"
+
     def both(self, at_ms: int) -> str:
         """Both ways, for a place with room for it."""
         return NONE if at_ms < 0 else f"{format_time(at_ms)}, {format_age((self.now_ms - at_ms) / 1000)}"

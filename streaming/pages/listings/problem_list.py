@@ -35,7 +35,7 @@ def since_or_due(row: Problem, times: Times) -> Cell:
     """When something is lost; since when it is so where nothing is."""
     if row.deadline_ms < 0:
         return Cell(text=times.of(row.since_ms), at_ms=row.since_ms)
-    return Cell(text=f"due {times.of(row.deadline_ms) if row.deadline_ms > times.now_ms else 'now'}", at_ms=row.deadline_ms)
+    return Cell(text=f"due {times.deadline(row.deadline_ms)}", at_ms=row.deadline_ms)
 
 
 PROBLEMS = Listing(

@@ -83,7 +83,7 @@ def _shown(key: str, problem: Problem, now_ms: int) -> ShownProblem:
         detail=_detail(problem),
         badge=badge(problem.gravity),
         since=moment(problem.since_ms, now_ms, otherwise="not known"),
-        due=moment(problem.deadline_ms, now_ms),
+        due=PageCell(text="now") if 0 <= problem.deadline_ms <= now_ms else moment(problem.deadline_ms, now_ms),
         about=tuple(_about(problem)),
         follows=follows[:_MOST_FOLLOWING],
         folded=follows[_MOST_FOLLOWING:],

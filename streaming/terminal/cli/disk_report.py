@@ -97,7 +97,7 @@ def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
         logs = f": {format_list([format_name(name, 300) for name in each.recovering], 3)}" if each.recovering else ""
         until = f", until about {format_time(each.recovered_ms)}" if each.recovered_ms >= 0 else ""
         left = f"{format_size(each.recovering_bytes)} in {format_count(each.recovering_logs, 'log')}"
-        yield f"  its broker starts after a crash: {left} left to read{until}{logs}"
+        yield f"  its broker is starting after a crash: {left} left to read{until}{logs}"
     elif each.recovery_bytes > 0:
         threads = f", with {format_count(each.recovery_threads, 'thread')}" if each.recovery_threads > 0 else ""
         takes = f", for about {format_duration(each.recovery_seconds)}" if each.recovery_seconds >= 0 else ""

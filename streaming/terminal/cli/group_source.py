@@ -96,7 +96,7 @@ class GroupSource:
             raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{_hint(missing)}")
         at_ms = max((each.at_ms for each in groups), default=wanted.now_ms)
         groups.sort(key=lambda each: each.summary.group)
-        away = [] if self._reading is None else [*self._reading.away]
+        away = [*self._reading.away] if self._reading is not None else (page or self._page(1)).away
         named = GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups, read=self.read, away=away)
         return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total)
 

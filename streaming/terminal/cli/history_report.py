@@ -1,9 +1,15 @@
-"""How the history of a group is printed: a head, then a line for each record of its coordinator's log, the oldest first."""
+"""How the history of a group is printed: a head, then what its coordinator's log has of it, the oldest first.
+
+Consumers commit every few seconds, so ordinary commits between two other things are a line for each partition.
+"""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from streaming.broker.protocol.group_history_json import GroupHistory, HistoryEvent
+from streaming.cluster.verdicts.commands import Commands
 from streaming.common.formatting import format_count, format_list, format_name, format_time, format_word
+from streaming.kafka.groups.offset_moves import MoveKind
 
 _BY = {"admin": "by hand", "consumer": "by a member", "external": "by a program beside the group"}
 _MOST_NAMED = 5
@@ -15,7 +21,9 @@ def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
         if index:
             yield ""
         yield from _head(group)
-        yield from (_line(each) for each in group.events)
+        for ordinary, some in groupby(group.events, _is_ordinary):
+            events = list(some)
+            yield from _runs(events) if ordinary else (_line(each, group.group) for each in events)
 
 
 def _head(group: GroupHistory) -> Iterator[str]:
@@ -28,9 +36,32 @@ def _head(group: GroupHistory) -> Iterator[str]:
         yield f"{format_count(group.omitted, 'record')} before are left out"
 
 
-def _line(event: HistoryEvent) -> str:
+def _is_ordinary(event: HistoryEvent) -> bool:
+    """Whether it is a commit as readers make them."""
+    return event.event == "commit" and not event.moved and event.committed >= 0 and event.at_ms >= 0
+
+
+def _runs(commits: Sequence[HistoryEvent]) -> Iterator[str]:
+    """A line for each partition, in the order of their first commits."""
+    of: dict[tuple[str, int], list[HistoryEvent]] = {}
+    for each in commits:
+        of.setdefault((each.topic, each.partition), []).append(each)
+    for each, *more in of.values():
+        yield _run(each, more[-1], 1 + len(more)) if more else _line(each)
+
+
+def _run(first: HistoryEvent, last: HistoryEvent, count: int) -> str:
+    begin = first.before if first.before >= 0 else first.committed
+    step = last.committed - begin
+    offsets = f"from {begin} to {last.committed} ({step:+,})" if step else f"all of {begin}"
+    until = f"{format_count(count, 'commit')} until {format_time(last.at_ms, 'milliseconds')}, {offsets}"
+    where = f"{format_name(first.topic)}-{first.partition}"
+    return f"{format_time(first.at_ms, 'milliseconds')}  {first.record_offset} to {last.record_offset}  {where}: {until}"
+
+
+def _line(event: HistoryEvent, group: str = "") -> str:
     at = format_time(event.at_ms, "milliseconds") if event.at_ms >= 0 else "at a time that is not known"
-    return f"{at}  {event.record_offset}  {_what(event)}"
+    return f"{at}  {event.record_offset}  {_what(event)}{_between(event, group)}"
 
 
 def _what(event: HistoryEvent) -> str:
@@ -53,6 +84,16 @@ def _step(event: HistoryEvent) -> str:
     step = event.committed - event.before
     how = f", moved {_BY.get(event.moved, event.moved)}" if event.moved else ""
     return f" ({step:+,}{how})" if step else " (as before)"
+
+
+def _between(event: HistoryEvent, group: str) -> str:
+    """What lies between both ends of a move. How many of it are records, this log does not show: the judge counts them of moves by hand."""
+    offsets = abs(event.committed - event.before)
+    if not event.moved or event.before < 0 or event.committed < 0:
+        return ""
+    command = Commands().why(group).line if event.moved == MoveKind.ADMIN else ""
+    more = f"; for a day `{command}` says how many records, and the command" if command else ""
+    return f". {format_count(offsets, 'offset')} {'lies' if offsets == 1 else 'lie'} between{more}"
 
 
 def _members(event: HistoryEvent) -> str:

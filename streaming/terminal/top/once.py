@@ -72,7 +72,7 @@ def _problem(row: Problem, times: Times) -> Iterator[str]:
     """Its sentence has no name of a column before it."""
     yield f"{row.gravity}: {plain(row.what)}"
     yield from [f"since {times.of(row.since_ms)}"] if row.since_ms >= 0 else []
-    yield from [f"due {times.of(row.deadline_ms)}"] if row.deadline_ms >= 0 else []
+    yield from [f"due {times.deadline(row.deadline_ms)}"] if row.deadline_ms >= 0 else []
     yield from [f"holds back: {plain(row.holds_back.rstrip('.'))}"] if row.holds_back else []
     yield from (f"follows: {plain(each.text)}" for each in row.consequences)
     if row.command:

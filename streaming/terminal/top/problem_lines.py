@@ -15,7 +15,7 @@ def problem_lines(problem: Problem, times: Times, width: int) -> list[DetailLine
             (
                 ("severity", problem.gravity),
                 ("since", times.both(problem.since_ms) if problem.since_ms >= 0 else ""),
-                ("due", times.both(problem.deadline_ms) if problem.deadline_ms >= 0 else ""),
+                ("due", _due(problem.deadline_ms, times)),
                 ("holds back", problem.holds_back),
                 *(("follows", text) for text in _following(problem)),
                 ("partition", place(problem.topic, problem.partition) if problem.topic and problem.partition >= 0 else ""),
@@ -31,6 +31,12 @@ def problem_lines(problem: Problem, times: Times, width: int) -> list[DetailLine
         DetailLine(""),
         *command_lines(problem.command, problem.no_command, width),
     ]
+
+
+def _due(at_ms: int, times: Times) -> str:
+    if at_ms < 0:
+        return ""
+    return times.both(at_ms) if at_ms > times.now_ms else times.deadline(at_ms)
 
 
 def _following(problem: Problem) -> list[str]:

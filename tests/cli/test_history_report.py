@@ -1,0 +1,72 @@
+"""How the history of a group is printed: what is ordinary is folded, and what somebody looks for stands out."""
+
+from dataclasses import replace
+from typing import Any
+
+from streaming.broker.protocol.group_history_json import GroupHistory, HistoryEvent
+from streaming.terminal.cli.history_report import histories
+
+SECOND = 1000
+NOW_MS = 1_700_000_000_000
+
+
+def commits(*offsets: int, partition: int = 0, first: int = 0, **values: Any) -> list[HistoryEvent]:
+    """Commits of a partition, a second after the other; each follows the one before."""
+    befores = (-1, *offsets)
+    return [
+        HistoryEvent(
+            event="commit",
+            record_offset=first + number,
+            at_ms=NOW_MS + (first + number) * SECOND,
+            topic="orders",
+            partition=partition,
+            committed=offset,
+            before=befores[number],
+            **values,
+        )
+        for number, offset in enumerate(offsets)
+    ]
+
+
+def printed(*events: HistoryEvent, group: str = "g") -> list[str]:
+    _, *lines = histories([GroupHistory(group=group, log="/d/__consumer_offsets-3", whole_from=0, events=[*events])])
+    return lines
+
+
+def test_what_one_partition_has_read_is_a_line() -> None:
+    assert printed(*commits(100, 103, 103, 783)) == [
+        "2023-11-14T22:13:20.000Z  0 to 3  orders-0: 4 commits until 2023-11-14T22:13:23.000Z, from 100 to 783 (+683)"
+    ]
+    assert printed(*commits(100, 103)[1:]) == ["2023-11-14T22:13:21.000Z  1  orders-0: committed 103 (+3)"], "one is as it is"
+    assert printed(*commits(100, 103, 105)[1:])[0].endswith("2 commits until 2023-11-14T22:13:22.000Z, from 100 to 105 (+5)")
+    assert printed(*commits(7, 7, 7))[0].endswith("3 commits until 2023-11-14T22:13:22.000Z, all of 7")
+
+
+def test_partitions_that_are_committed_together_are_a_line_each() -> None:
+    both = [each for pair in zip(commits(1, 2, 3), commits(5, 6, 7, partition=1), strict=True) for each in pair]
+    assert [line.partition("  ")[2].partition("  ")[2] for line in printed(*both)] == [
+        "orders-0: 3 commits until 2023-11-14T22:13:22.000Z, from 1 to 3 (+2)",
+        "orders-1: 3 commits until 2023-11-14T22:13:22.000Z, from 5 to 7 (+2)",
+    ]
+
+
+def test_a_move_stands_alone_and_says_what_lies_between_and_who_has_the_command() -> None:
+    before, after = commits(700, 783), commits(110, 120, first=3)
+    (move,) = commits(100, first=2, moved="admin")
+    lines = printed(*before, replace(move, before=783), *after, group="g 1")
+    assert [line.partition("orders-0: ")[2] for line in lines] == [
+        "2 commits until 2023-11-14T22:13:21.000Z, from 700 to 783 (+83)",
+        "committed 100 (-683, moved by hand). 683 offsets lie between; "
+        "for a day `segtail why 'g 1'` says how many records, and the command",
+        "2 commits until 2023-11-14T22:13:24.000Z, from 110 to 120 (+10)",
+    ]
+    (line,) = printed(replace(move, before=101, moved="external"))
+    assert line.endswith("committed 100 (-1, moved by a program beside the group). 1 offset lies between")
+
+
+def test_whatever_else_happens_ends_a_run() -> None:
+    for event in ("pending", "deleted", "generation", "gone"):
+        other = HistoryEvent(event=event, record_offset=2, at_ms=NOW_MS, topic="orders", partition=0, committed=9, before=9, epoch=4)
+        assert len(printed(*commits(1, 2), other, *commits(3, 4, first=3))) == 3
+    unknown = HistoryEvent(event="commit", record_offset=2, topic="orders", partition=0)
+    assert len(printed(*commits(1, 2), unknown, *commits(3, 4, first=3))) == 3
