@@ -1,6 +1,5 @@
 """What a restart costs, held against what a broker reads after SIGKILL and after a clean stop, and what is left while it starts."""
 
-import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -14,10 +13,9 @@ from streaming.kafka.formats.names import METADATA_TOPIC
 from tests.broker.clients import create_topic, producer, send
 from tests.broker.install import BROKER_VERSION, OLDER_VERSION
 from tests.broker.kafka import Kafka
+from tests.broker.recovered import LOGGERS, recovered
 from tests.broker.restart_look import RestartLook
 
-_LOGGERS = ("org.apache.kafka.storage.internals.log.LogLoader", "kafka.log.LogLoader$", "kafka.log.LogLoader")
-_SEGMENT = re.compile(r"Recovering unflushed segment (\d+)\. \S+ recovered for (\S+)\.")
 _SEGMENT_BYTES = 4 << 20
 
 
@@ -50,9 +48,9 @@ def segment_sizes(kafka: Kafka) -> dict[tuple[str, int], tuple[Path, int]]:
 def read_by_kafka(kafka: Kafka, begin: int, sizes: dict[tuple[str, int], tuple[Path, int]]) -> Counter[Path]:
     """Bytes of the segments of each log dir that the broker has recovered, by its own log from a position on."""
     found = Counter[Path]()
-    for base_offset, partition in _SEGMENT.findall(kafka.brokers[0].log.read_bytes()[begin:].decode()):
+    for partition, base_offset in recovered(kafka.brokers[0].log.read_bytes()[begin:].decode().splitlines()):
         if not partition.startswith(METADATA_TOPIC):
-            log_dir, size = sizes[partition, int(base_offset)]
+            log_dir, size = sizes[partition, base_offset]
             found[log_dir] += size
     return found
 
@@ -60,7 +58,7 @@ def read_by_kafka(kafka: Kafka, begin: int, sizes: dict[tuple[str, int], tuple[P
 @pytest.mark.parametrize(("version", "threads"), [(BROKER_VERSION, 2), (OLDER_VERSION, 1)])
 def test_what_a_start_reads_is_foretold_and_what_is_left_of_it_falls(kafka_jars: None, tmp_path: Path, version: str, threads: int) -> None:
     settings = {"num.recovery.threads.per.data.dir": threads, "log.segment.bytes": _SEGMENT_BYTES}
-    kafka = Kafka(tmp_path, settings=settings, version=version, loggers=_LOGGERS)
+    kafka = Kafka(tmp_path, settings=settings, version=version, loggers=LOGGERS)
     look = None
     try:
         kafka.start()

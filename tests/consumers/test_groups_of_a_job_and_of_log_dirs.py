@@ -25,30 +25,21 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts import group_stands
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.answers import apply
 from streaming.cluster.view.export import EVERYTHING
-from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.page_context import context_of
-from streaming.cluster.view.table import Table
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.cluster.view.view import view
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
-from streaming.common.rows import pack_rows, unpack_rows
 from streaming.common.settings import Settings
-from streaming.common.state_row import STATES
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups
-from streaming.rules.shard import fold_shard
-from streaming.rules.shard_state import ShardState
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
-from streaming.spark.query.cutting import cut, overwritten_from
 from streaming.terminal.offline.group_reading import read_groups
-from tests.agents import Agent, Reader, read_range
+from tests.agents import Agent
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.file_times import written_at
 from tests.group_answers import detailed
+from tests.one_agent_job import OneAgentJob
 
 HOUR = 3_600_000
 SETTINGS = Settings(broker_config={"log.retention.ms": str(30 * HOUR)}, group_stopped_after=timedelta(days=10_000))
@@ -89,25 +80,11 @@ def reported_by_job(
     tracker has.
     """
     agent = Agent(*([path] if isinstance(path, Path) else path), journal=scratch)
-    reader = Reader(agent).begin()
+    job = OneAgentJob(agent, settings)
     agent.count()
     agent.follow_groups()
-    plan = reader.plan()
-    asked = reader.asked(plan)
-    (rows,) = read_range(agent.service, asked).combine_chunks().to_batches()
-    folded = fold_shard(0, ShardState(None, lambda: None), [pack_rows(rows)], cut=cut, overwritten_from=overwritten_from)
-    table = Table(replicas="leaders", stale_after_s=1e12, series_limit=0, context=context_of(settings, once=False))
-    assert folded.changed_rows is not None
-    table.apply(pa.Table.from_batches([unpack_rows(folded.changed_rows, STATES)], STATES))
-    status = agent.service.status()
-    apply(table, [AgentStatus(name="a1", up=True, broker_statuses=tuple(status.broker_statuses))], [status])
-    decided = agent.watcher.decided(())
-    assert decided is not None
-    table.take_catalog("a1", decided.applied(NOTHING_DECIDED))
-    table.mark_agent("a1", now_ms / 1000)
-    table.set_reading({"a1": now_ms / 1000})
-    arrived = {"change": "arrived", "agent": "a1", "topic_id": plan.journal, "partition": 0, "log_end_offset": plan.seq}
-    table.apply(pa.Table.from_pylist([{name: arrived.get(name) for name in STATES.names}], STATES))
+    job.round(now_ms)
+    table = job.table
     board, clock = GroupBoard(), lambda: now_ms / 1000
     around = Surroundings(
         agents=lambda: {"a1": Client(agent, now_ms)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock

@@ -25,6 +25,8 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "disk": NEWEST,
     "dump": NEWEST,
     "groups": BOTH,
+    "killed": BOTH,
+    "late": NEWEST,
     "metadata": NEWEST,
     "min_isr": NEWEST,
     "moves": NEWEST,
