@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,6 +62,19 @@ def test_a_new_directory_is_private_and_no_warning(tmp_path: Path, capfd: pytest
     child.stop()
     assert directory.stat().st_mode & 0o077 == 0
     assert "other users may enter" not in capfd.readouterr().err
+
+
+def test_a_job_with_more_than_a_thousand_open_files_starts_its_agent(tmp_path: Path) -> None:
+    """`select.select` takes no descriptor above 1,023."""
+    child = ChildAgent((log_dir(tmp_path).path,), tmp_path / "agent", tmp_path / "address", tmp_path / "token", dict(os.environ))
+    with ExitStack() as files:
+        while files.enter_context(Path(os.devnull).open("rb")).fileno() < 1_100:
+            pass
+        try:
+            child.start()
+            assert (tmp_path / "address").read_text()
+        finally:
+            child.stop()
 
 
 def kill(child: ChildAgent) -> None:

@@ -8,7 +8,7 @@ of this machine can reach the port. It is in a file, because Spark's processes t
 import logging
 import os
 import secrets
-import select
+import selectors
 import subprocess
 import sys
 import time
@@ -158,8 +158,10 @@ class ChildAgent:
             return self._ended() is None
         assert self._process.stdout is not None
         pipe = self._process.stdout
-        if not select.select([pipe], [], [], max(0.0, seconds))[0]:
-            return False
+        with selectors.DefaultSelector() as selector:  # select() takes no descriptor above 1,023
+            selector.register(pipe, selectors.EVENT_READ)
+            if not selector.select(max(0.0, seconds)):
+                return False
         address = os.read(pipe.fileno(), 256).decode().strip()  # so short a line is never split
         if not address:
             self._process.wait()  # it closed the pipe: it is about to end
