@@ -55,32 +55,30 @@ class Moved:
 NOTHING_MOVED = Moved()
 
 
-def _joined(moves: Iterable[FoundMove]) -> Iterator[FoundMove]:
-    """The moves of a partition; those by hand of which each begins where the one before has ended are one: nobody has read between them."""
-    run: list[FoundMove] = []
+def _joined(moves: Iterable[FoundMove]) -> list[FoundMove]:
+    """The moves of a partition; those by hand of which each begins where the one before has ended are one: nobody has read between them.
+
+    They are none if the last one has ended where the first began.
+    """
+    runs: list[list[FoundMove]] = []
     for each in moves:
-        if run and (each.kind is not MoveKind.ADMIN or each.move.before != run[-1].move.offset):
-            yield from _net(run)
-            run = []
-        if each.kind is MoveKind.ADMIN:
-            run.append(each)
+        before = runs[-1][-1] if runs else None
+        if before is not None and before.kind is each.kind is MoveKind.ADMIN and before.move.offset == each.move.before:
+            runs[-1].append(each)
         else:
-            yield each
-    yield from _net(run)
+            runs.append([each])
+    return [_net(run) for run in runs if len(run) == 1 or run[0].move.before != run[-1].move.offset]
 
 
-def _net(run: Sequence[FoundMove]) -> Iterator[FoundMove]:
-    """What some moves amount to; nothing if the last one has ended where the first began."""
-    if len(run) <= 1 or run[0].move.before == run[-1].move.offset:
-        yield from run if len(run) == 1 else ()
-        return
-    first, last = run[0].move, run[-1].move
-    move = replace(last, before=first.before, before_ms=first.before_ms)
+def _net(run: Sequence[FoundMove]) -> FoundMove:
+    """What some moves amount to."""
+    if len(run) == 1:
+        return run[0]
+    move = replace(run[-1].move, before=run[0].move.before, before_ms=run[0].move.before_ms)
     if any(each.amount.offsets for each in run):
-        yield replace(run[-1], move=move, amount=Amount(offsets=abs(move.offset - move.before)))
-        return
+        return replace(run[-1], move=move, amount=Amount(offsets=abs(move.offset - move.before)))
     there = sum(each.amount.records if each.move.forwards == move.forwards else -each.amount.records for each in run)
-    yield replace(run[-1], move=move, amount=Amount(records=max(there, 0)))
+    return replace(run[-1], move=move, amount=Amount(records=max(there, 0)))
 
 
 def shown(moves: Iterable[FoundMove], now_ms: int) -> Iterator[FoundMove]:
@@ -91,8 +89,8 @@ def shown(moves: Iterable[FoundMove], now_ms: int) -> Iterator[FoundMove]:
     of_row: dict[int, list[FoundMove]] = {}
     for each in moves:
         of_row.setdefault(each.row, []).append(each)
-    for _, each_move in sorted(of_row.items()):
-        some = list(_joined(each_move))
+    for _, all_of_row in sorted(of_row.items()):
+        some = _joined(all_of_row)
         left = {id(move) for move in not_taken_back(each.move for each in some)}
         for each in some:
             there = each.amount != Amount() and now_ms - each.move.at_ms <= LOST_LATELY_MS

@@ -1,7 +1,7 @@
 """Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -100,14 +100,15 @@ def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     yield from _abandoned(judged, circumstances.export)
     yield from _storms(judged, circumstances)
     for each in chosen:
-        problem = _problem(circumstances, judged, each, next(firsts) if each.rows else _without_commit(messages, each))
-        came_late = each.about.topic in late and each.about.verdict in _LOSSES and _came_late(messages.committed(each.rows))
-        yield replace(problem, links=replace(problem.links, came_late=came_late))
+        first = next(firsts) if each.rows else _without_commit(messages, each)
+        yield _problem(circumstances, judged, each, first, came_late=each.about.topic in late and _came_late(messages, each))
 
 
-def _came_late(partitions: Sequence[GroupPartition]) -> bool:
-    """Whether the cause of a loss is that all of these records came past their retention."""
-    return all(each.next_expired_ms >= 0 or each.lost_expired for each in partitions)
+def _came_late(messages: GroupPartitions, each: _Rows) -> bool:
+    """Whether it is a loss, and its cause is that all of these records came past their retention."""
+    if each.about.verdict not in _LOSSES or each.uncommitted:
+        return False
+    return all(of.next_expired_ms >= 0 or of.lost_expired for of in messages.committed(each.rows))
 
 
 def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
@@ -215,7 +216,7 @@ def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
     return GroupSummary(group=group, type=facts.type, protocol=facts.protocol, members=facts.members, state=facts.state, epoch=facts.epoch)
 
 
-def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition) -> LinkedProblem:
+def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition, *, came_late: bool) -> LinkedProblem:
     about, rows = each.about, judged.snapshot.rows
     kind, facts = PROBLEMS[about.verdict], judged.snapshot.groups.get(about.group)
     waiting = judged.uncommitted.get(about.group, {})
@@ -243,7 +244,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         holds_back=kind.costs or each.left,
         deadline_ms=_deadline_ms(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1,
         command=command if command != Command() else circumstances.commands.why(about.group),
-        links=Links(partitions=partitions_of(about.topic, partitions), producer=about.producer, waits=about.waits),
+        links=Links(partitions=partitions_of(about.topic, partitions), producer=about.producer, waits=about.waits, came_late=came_late),
     )
 
 

@@ -48,11 +48,11 @@ class LateArrivals:
 
 def run_of(observed: Observed, item: int) -> ExpiredRun | None:
     """The last of a log's records that came past their retention one after the other; None if none was seen."""
+    if observed.columns["expired_ms"][item] < 0:
+        return None
     since_ms, since_timestamp, last_ms, last_timestamp, first_offset, last_offset, records, before = (
         int(observed.columns[name][item]) for name in _RUN
     )
-    if last_ms < 0:
-        return None
     return ExpiredRun(
         since_ms=since_ms,
         since_timestamp=since_timestamp,
