@@ -19,7 +19,8 @@ class Configs:
     """The settings of some levels for one topic, or for all topics of a broker; at most one value for each configuration.
 
     ``static_known``: ``server.properties`` is among the levels, so a configuration that is not set here really has Kafka's default.
-    ``topic_known``: the topic's own level is among them, so for a configuration that it does not set, the broker's value counts.
+    ``topic_known``: the topic's own level is among them, so for a configuration that it does not set, the broker's value counts. A setting
+    that is assumed counts only where no level sets it.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -29,10 +30,11 @@ class Configs:
 
     def over(self, weaker: "Configs") -> "Configs":
         """Combine these levels with weaker ones."""
-        own = {setting.name for setting in self.settings}
-        rest = tuple(setting for setting in weaker.settings if setting.name not in own)
+        better = {each.name for each in weaker.settings if each.source is not ValueSource.ASSUMED}
+        kept = tuple(each for each in self.settings if each.source is not ValueSource.ASSUMED or each.name not in better)
+        names = {each.name for each in kept}
         return Configs(
-            self.settings + rest,
+            kept + tuple(each for each in weaker.settings if each.name not in names),
             self.static_known or weaker.static_known,
             self.topic_known or weaker.topic_known,
             self.rejected + weaker.rejected,

@@ -1,6 +1,7 @@
 """The configurations of logs that are used here: their names on topics and on brokers, what values are valid, Kafka's defaults.
 
-A value that cannot be read counts as not set, and is reported (`TopicConfig`, `LogConfig`, `ServerLogConfigs`).
+A value that cannot be read counts as not set, and is reported (`TopicConfig`, `LogConfig`, `ServerLogConfigs`). In
+``server.properties`` it may be a variable, such as ``${env:HOURS}``, whose value only the broker knows: what stands in for it is assumed.
 """
 
 import re
@@ -27,7 +28,7 @@ class ValueSource(StrEnum):
     TOPIC = "topic"
     DYNAMIC = "dynamic"
     STATIC = "static"
-    ASSUMED = "assumed"  # a level that could set it is not known: a weaker one, or Kafka's default, is used
+    ASSUMED = "assumed"  # a level that could set it, or what it sets, is not known: a weaker one, or Kafka's default, is used
 
 
 STRENGTH = {source: rank for rank, source in enumerate(ValueSource)}
@@ -108,7 +109,10 @@ class ConfigDefinition:
         return self._first(((name, 1) for name in self.of_topic or (self.name,)), values, ValueSource.TOPIC)
 
     def by_broker(self, values: dict[str, str], source: ValueSource) -> tuple[Setting | None, list[Rejected]]:
-        return self._first(((synonym.name, synonym.scale) for synonym in self.of_broker), values, source)
+        setting, rejected = self._first(((synonym.name, synonym.scale) for synonym in self.of_broker), values, source)
+        if rejected and source is ValueSource.STATIC:
+            setting = Setting(self.name, self.default if setting is None else setting.value, ValueSource.ASSUMED)
+        return setting, rejected
 
     def _first(
         self, names: Iterable[tuple[str, int]], values: dict[str, str], source: ValueSource

@@ -106,17 +106,17 @@ class _Values:
         return frozenset(self.text("cleanup.policy").split(","))
 
 
-def _assumed(**settings: str) -> Configs:
-    return Configs(tuple(Setting(name.replace("_", "."), value, ValueSource.ASSUMED) for name, value in settings.items()))
+def _created(**settings: str) -> Configs:
+    return Configs(tuple(Setting(name.replace("_", "."), value, ValueSource.TOPIC) for name, value in settings.items()))
 
 
 _BUILT_IN = {
-    "__consumer_offsets": _assumed(cleanup_policy="compact", segment_bytes=str(100 << 20)),
-    "__transaction_state": _assumed(cleanup_policy="compact", segment_bytes=str(100 << 20), min_insync_replicas="2"),
-    "__share_group_state": _assumed(cleanup_policy="delete", retention_ms="-1", segment_bytes=str(100 << 20)),
-    "__remote_log_metadata": _assumed(cleanup_policy="delete", retention_ms="-1"),
+    "__consumer_offsets": _created(cleanup_policy="compact", segment_bytes=str(100 << 20)),
+    "__transaction_state": _created(cleanup_policy="compact", segment_bytes=str(100 << 20), min_insync_replicas="2"),
+    "__share_group_state": _created(cleanup_policy="delete", retention_ms="-1", segment_bytes=str(100 << 20)),
+    "__remote_log_metadata": _created(cleanup_policy="delete", retention_ms="-1"),
 }
-"""The settings with which brokers create their own topics, used if later changes are not known.
+"""The settings with which brokers create their own topics, used if later changes are not known: then each value is assumed.
 
 From `transactionTopicConfigs`, `groupMetadataTopicConfigs`, `shareGroupStateTopicConfigs`, `createRemoteLogMetadataTopicRequest`.
 """

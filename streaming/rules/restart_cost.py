@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.config_levels import Configs
+from streaming.rules.config_values import ValueSource
 
 NOT_KNOWN = -1
 """In place of bytes: the recovery points cannot be read, or were not sent."""
@@ -145,8 +146,7 @@ def recovery_threads(configs: Configs, metadata_version: int) -> int:
     """
     for each in configs.settings:
         if each.name == THREADS:
-            return int(each.value)
-    rejected = any(each.name == THREADS for each in configs.rejected)
-    if rejected or not configs.static_known or metadata_version < 0:
+            return -1 if each.source is ValueSource.ASSUMED else int(each.value)
+    if not configs.static_known or metadata_version < 0:
         return -1
     return 2 if metadata_version >= _KAFKA_4_0 else 1

@@ -86,6 +86,15 @@ def test_a_value_that_cannot_be_read_is_counted_and_named_once(metadata: Metadat
     assert [vars(record)["config"] for record in caplog.records] == ["log.retention.bytes", "retention.ms"]
 
 
+def test_a_variable_in_the_file_that_a_broker_was_started_with_is_counted_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    started = broker_configs([("log.retention.hours", "${env:HOURS}")], ValueSource.STATIC)
+    configs = TopicConfigs(1, None, running=lambda: started)
+    for _ in range(2):
+        configs.refresh(None)
+    assert configs.rejected == 1
+    assert [vars(record)["config"] for record in caplog.records] == ["log.retention.hours"]
+
+
 def test_what_the_broker_was_started_with_counts_below_all_that_is_set_dynamically_and_may_change() -> None:
     found: list[dict[str, str]] = [{}]
 

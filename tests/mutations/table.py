@@ -1155,8 +1155,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="restart-threads-unreadable",
         file="streaming/rules/restart_cost.py",
-        before="if rejected or not configs.static_known or metadata_version < 0:",
-        after="if not configs.static_known or metadata_version < 0:",
+        before="return -1 if each.source is ValueSource.ASSUMED else int(each.value)",
+        after="return int(each.value)",
         why="Kafka's default would stand for threads that are set by a variable.",
         tests=("tests/rules/test_restart_cost.py",),
     ),

@@ -76,6 +76,7 @@ def test_log_dirs_that_are_read_once_foretell_them_too(replayed: Replayed) -> No
     answer = disk_answer(replayed.disk("killed"))
     by_log_dir = read_by_kafka(replayed)
     assert {each.log_dir: each.recovery_bytes for each in answer.log_dirs} == by_log_dir
+    assert {each.recovery_threads for each in answer.log_dirs} == {1}  # as the file says that it is given
 
 
 def test_after_a_clean_stop_nothing_is_read(replayed: Replayed) -> None:

@@ -108,6 +108,23 @@ def test_a_value_that_cannot_be_read_leaves_the_other_names_of_its_level():
     assert configs.rejected == (Rejected("log.retention.ms", "soon", ValueSource.STATIC),)
 
 
+def test_a_variable_in_server_properties_leaves_what_it_sets_assumed():
+    variable = static(log_retention_hours="${env:HOURS}", min_insync_replicas="${env:ISR}")
+    for limits in (effective_limits("t", variable), limits_of("t", variable.text())):
+        assert (limits.retention_ms, limits.source, limits.judges_expiry) == (7 * 24 * HOUR, ValueSource.ASSUMED, False)
+        assert not limits.min_insync_known
+    coarser = static(log_retention_ms="${env:MS}", log_retention_hours=1)  # it may be anything, whatever the hours are
+    assert limits_of("t", coarser.text()).source is ValueSource.ASSUMED
+    assert limits_of("t", topic(retention_ms=5).over(variable).text()).source is ValueSource.TOPIC
+    assert limits_of("t", dynamic(log_retention_hours=2).over(variable).text()).source is ValueSource.DYNAMIC
+
+
+def test_what_a_job_is_told_goes_before_a_variable_that_an_agent_has_read():
+    told = broker_configs([("log.retention.hours", "3")], ValueSource.STATIC)
+    limits = Limiter(lambda: {1: told}).now()(1, "t", static(log_retention_hours="${env:HOURS}").text())
+    assert (limits.retention_ms, limits.source) == (3 * HOUR, ValueSource.STATIC)
+
+
 def test_an_hour_count_too_large_for_milliseconds_is_rejected():
     assert static(log_retention_hours=2**62).rejected
 

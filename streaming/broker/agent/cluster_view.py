@@ -27,6 +27,8 @@ from streaming.rules.restart_cost import recovery_threads
 
 log = logging.getLogger(__name__)
 
+_NOTHING = Configs()
+
 IDLE_MS = 5_000
 """If a controller writes at least this often while nothing happens, every metadata log keeps growing."""
 
@@ -126,9 +128,13 @@ class ClusterView:
         """The highest metadata.version that a broker's registration supports, -1 if it names none or that is not known."""
         return -1 if self._newest is None else self._newest.metadata_version(broker)
 
-    def recovery_threads(self, broker: int) -> int:
-        """How many threads a broker's start has for each log dir, -1 if that is not known: the default depends on its version."""
-        return recovery_threads(self._followers[broker].configs.of_broker, self.metadata_version(broker))
+    def recovery_threads(self, broker: int, given: Configs = _NOTHING) -> int:
+        """How many threads a broker's start has for each log dir, -1 if that is not known: the default depends on its version.
+
+        Args:
+            given: what is known of its ``server.properties`` from elsewhere.
+        """
+        return recovery_threads(self._followers[broker].configs.of_broker.over(given), self.metadata_version(broker))
 
     def has_topic(self, key: LogKey) -> bool | None:
         """Whether the topic still exists, None if that is not known."""

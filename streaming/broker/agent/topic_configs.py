@@ -54,6 +54,7 @@ class TopicConfigs:
         restarted = running is not None and running != self._static
         if running is not None:
             self._static = running
+            self._complain("", running)
         if restarted or (image is None) != (self._image is None) or of_broker != self._of_broker:
             self._topics.clear()
             self._below = self._static
@@ -94,7 +95,7 @@ class TopicConfigs:
                 self._logged.add(what)
                 self.rejected += 1
                 log.warning(
-                    "value of a configuration cannot be read: the next level is used",
+                    "value of a configuration cannot be read: another level, or Kafka's default, stands in",
                     extra={
                         "broker": self._broker,
                         "topic": topic,

@@ -61,7 +61,7 @@ class Doubt(StrEnum):
     PRODUCER_SNAPSHOT = "producer_snapshot"  # an older one, or the log itself, showed what was open
     TIME_INDEX = "time_index"  # its segment was scanned
     CHECKPOINT = "checkpoint"  # there is no fallback for its offsets: they are not known
-    CONFIGURATION = "configuration"  # the next level's value counts
+    CONFIGURATION = "configuration"  # another level, or the default, stands in
     RECORD_TIME = "record_time"  # of a batch that is too large to be opened: there is no fallback
 
 

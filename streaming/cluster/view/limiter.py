@@ -49,6 +49,10 @@ class Limiter:
             held = self._held = static, lru_cache(1 << 16)(partial(self._of, static))
         return held[1]
 
+    def given(self, broker: int) -> Configs:
+        """What the settings say of a broker's own level."""
+        return self._static().get(broker, self._assumed)
+
     def min_isr(self, broker: int) -> int:
         """min.insync.replicas if the metadata log sets none: that of the broker, else the largest known one."""
         static = self._static()

@@ -47,7 +47,7 @@ def static_configs(files: Iterable[Path], broker_config: Mapping[str, str], brok
         configs = broker_configs(properties.configs, ValueSource.STATIC)
         for refused in configs.rejected:
             extra = {"broker": properties.node_id, "config": refused.name, "value": refused.value}
-            log.warning("value in server.properties cannot be read: Kafka's default is used", extra=extra)
+            log.warning("value in server.properties cannot be read: what stands in for it is assumed", extra=extra)
         if wanted is not None and properties.node_id not in wanted:
             log.warning("server.properties of a broker without a log dir here", extra={"broker": properties.node_id})
         found[properties.node_id] = configs

@@ -23,8 +23,8 @@ AGENT_PROBLEM = Metric(
 AGENT_DOUBTS = Metric(
     "segtail_agent_doubts_total",
     "Files or values that an agent could not use, with a fallback for each kind: producer_snapshot (an older one, or the log itself), "
-    "time_index (a scan of its segment), configuration (the value of the next level), checkpoint (no fallback: its offsets are not known), "
-    "record_time (of a record in a batch that would grow beyond 8 MiB: it is not known).",
+    "time_index (a scan of its segment), configuration (another level's value, or Kafka's default), checkpoint (no fallback: its offsets "
+    "are not known), record_time (of a record in a batch that would grow beyond 8 MiB: it is not known).",
     ("agent", "kind"),
 )
 AGENT_CLOCK_AHEAD = Metric(

@@ -136,8 +136,7 @@ class _Reading:
     def _away(self) -> list[AwayBroker]:
         """The brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of."""
         watch = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
-        watch.refresh()
-        return away_brokers(broker_processes(watch.within(self._cluster.statuses())))
+        return away_brokers(broker_processes(watch.look(self._cluster.statuses())))
 
     def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
         before, number = len(self._topics), len(self._dirs)
@@ -244,7 +243,7 @@ class _Reading:
     def _restart(self, log_dir: LogDir, logs: Sequence[_Log]) -> RestartFacts:
         """What a start after a crash reads, by the recovery points now."""
         logs = [log for log in logs if log.key.topic != names.METADATA_TOPIC]
-        threads = self._cluster.recovery_threads(log_dir.broker)
+        threads = self._cluster.recovery_threads(log_dir.broker, self._limiter.given(log_dir.broker))
         if not logs:
             return RestartFacts(logs=0, scanned=0, not_fsynced=0, threads=threads)
         points = _points(logs)
