@@ -42,6 +42,11 @@ class WritingBroker:
         if self._thread.is_alive():
             self._thread.join()
 
+    def close(self) -> None:
+        """Stop writing, and close its files, of which there are some hundred."""
+        self.rest()
+        self._broker.close()
+
     def facts(self) -> tuple[Facts, ...]:
         """The truth, of a broker at rest from which nothing was taken away."""
         facts = self._broker.facts()
@@ -62,7 +67,7 @@ def writing_broker(directory: Path) -> Iterator[WritingBroker]:
     try:
         yield broker
     finally:
-        broker.rest()
+        broker.close()
 
 
 def written(broker: WritingBroker) -> dict[tuple[str, int], Counts]:
