@@ -270,7 +270,7 @@ GOLDEN = [
         "rewound",
         replace(READING, moves=[replace(MOVED, kind="reset", from_offset=700, to_offset=100, records=1)]),
         "set back: the committed offset went from 700 to 100 at 2023-11-14T20:13:20Z (2h ago) from beyond the end of the log, as its "
-        "consumers do by auto.offset.reset after records were cut off. Between both: 1 record",
+        "consumers do by auto.offset.reset: records were cut off, or somebody had committed that. Between both: 1 record",
         "",
     ),
     (

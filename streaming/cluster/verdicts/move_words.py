@@ -9,7 +9,8 @@ from streaming.kafka.groups.offset_moves import MoveKind
 _BY = {
     MoveKind.ADMIN: "by hand, as kafka-consumer-groups.sh --reset-offsets does: the group had no members, and the log does not say who it "
     "was",
-    MoveKind.RESET: "from beyond the end of the log, as its consumers do by auto.offset.reset after records were cut off",
+    MoveKind.RESET: "from beyond the end of the log, as its consumers do by auto.offset.reset: records were cut off, or somebody had "
+    "committed that",
     MoveKind.CONSUMER: "by one of its own consumers, further than they go back to repeat what they had not committed",
 }
 
