@@ -84,8 +84,8 @@ def test_the_registration_of_the_process_before_is_remembered(tmp_path: Path) ->
     status = BrokerStatus(broker=1, readable=True, metadata_offset=5, registered=[], controller=1, led=[], transaction_partitions=0)
 
     def before(epoch: int) -> int:
-        watched.look()
-        (found,) = watched.watch.within([replace(status, registered=[Registered(2, False, epoch=99), Registered(1, False, epoch=epoch)])])
+        watched.now += 5_000
+        (found,) = watched.watch.look([replace(status, registered=[Registered(2, False, epoch=99), Registered(1, False, epoch=epoch)])])
         assert found.process is not None
         return found.process.before
 

@@ -69,9 +69,7 @@ class HostStatus:
             if tail.last_found is not None:
                 deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
                 index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
-        statuses = self._cluster.statuses()  # before the locks are asked: see within()
-        self._processes.refresh()
-        self.brokers = self._processes.within(statuses)
+        self.brokers = self._processes.look(self._cluster.statuses())
         self._live = 0
         if self._restarts is not None:
             self._restarts.look(tails, self.brokers, now)

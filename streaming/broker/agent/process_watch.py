@@ -72,12 +72,13 @@ class ProcessWatch:
             before=self._before.get(broker, -1),
         )
 
-    def within(self, statuses: Sequence[BrokerStatus]) -> list[BrokerStatus]:
-        """The statuses of brokers, with what the last look has found out about their processes.
+    def look(self, statuses: Sequence[BrokerStatus]) -> list[BrokerStatus]:
+        """Look once, and return the statuses of brokers with what is known of their processes then.
 
-        Args:
-            statuses: as they were before that look: then no registration in them is of a process that the look has not found yet.
+        Their registrations were read before the look, so none of them is of a process that it has not found yet. They are remembered for
+        brokers that are away.
         """
+        self.refresh()
         for each in (registered for status in statuses for registered in status.registered):
             if each.epoch >= 0 and each.broker in self._looks and self._looks[each.broker].state in AWAY:
                 self._before[each.broker] = max(each.epoch, self._before.get(each.broker, -1))
