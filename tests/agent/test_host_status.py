@@ -130,12 +130,18 @@ def test_a_broker_starts_from_when_its_process_comes_up_and_what_is_left_to_read
     Reader(agent).register()
 
     def starts() -> tuple[bool, int]:
-        left = state_of(agent).recovering_bytes
+        agent.now += CHECK_EVERY_MS  # so its files are listed anew once in a while, and not at each look
+        while agent.watcher.poll(set()):
+            pass
+        agent.host_status.refresh()
+        left = agent.service.status().log_dirs[0].recovering_bytes
         (status,) = agent.service.status().broker_statuses
         (own,) = status.registered
         assert status.process is not None
         return status.process.has_not_registered(own.epoch), left
 
+    assert starts() == (False, -1)
+    orders.append(batch(5))
     assert starts() == (False, -1)
     directory.release()
     assert starts() == (False, -1)

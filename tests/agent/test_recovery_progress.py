@@ -57,6 +57,15 @@ def test_another_start_begins_anew_and_the_rate_stays(log: ToRecover) -> None:
     assert recovery.rate == 1.5 * SIZE
 
 
+def test_a_start_that_goes_on_after_it_seemed_to_be_over_has_its_logs_again(log: ToRecover) -> None:
+    recovery = DirRecovery()
+    recovery.look(START, [log])
+    write(log.directory, f"{100:020}.snapshot", START + 1_000)
+    recovery.end()
+    found = recovery.look(START, [log])
+    assert (found.left, found.logs, found.begun) == (3 * SIZE, 1, True)
+
+
 def test_what_was_cut_off_or_deleted_is_not_left(log: ToRecover) -> None:
     recovery = DirRecovery()
     assert recovery.look(START, [log]).left == 7 * SIZE

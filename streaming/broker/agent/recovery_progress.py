@@ -87,7 +87,7 @@ class DirRecovery:
         """
         if self._logs:
             self._look_again()
-            self._logs = {}
+        self._logs, self._since_ms = {}, -1
 
     def _look_again(self) -> None:
         for each in self._logs.values():

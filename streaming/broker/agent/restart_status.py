@@ -115,6 +115,9 @@ class RestartStatus:
         return all(self._point_of(tail)[0] >= tail.cursor.next_offset for tail in tails)
 
     def _to_recover(self, tail: Tail) -> ToRecover:
+        """What a start reads of a log: of the segment that grew, also what came after it was listed, up to where it is read here."""
+        sizes, cursor = {each.base_offset: each.size for each in tail.segments}, tail.cursor
+        sizes[cursor.segment] = max(sizes.get(cursor.segment, 0), cursor.position)
         offset = max(self._point_of(tail)[0], 0)
-        held = max((each.base_offset for each in tail.segments if each.base_offset <= offset), default=-1)
-        return ToRecover(tail.partition.path, [(each.base_offset, each.size) for each in tail.segments if each.base_offset >= held])
+        held = max((base_offset for base_offset in sizes if base_offset <= offset), default=-1)
+        return ToRecover(tail.partition.path, sorted(each for each in sizes.items() if each[0] >= held))
