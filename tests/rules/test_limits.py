@@ -119,9 +119,9 @@ def test_a_variable_in_server_properties_leaves_what_it_sets_assumed():
     assert limits_of("t", dynamic(log_retention_hours=2).over(variable).text()).source is ValueSource.DYNAMIC
 
 
-def test_what_a_job_is_told_goes_before_a_variable_that_an_agent_has_read():
-    told = broker_configs([("log.retention.hours", "3")], ValueSource.STATIC)
-    limits = Limiter(lambda: {1: told}).now()(1, "t", static(log_retention_hours="${env:HOURS}").text())
+def test_what_a_job_is_given_goes_before_a_variable_that_an_agent_has_read():
+    of_job = broker_configs([("log.retention.hours", "3")], ValueSource.STATIC)
+    limits = Limiter(lambda: {1: of_job}).now()(1, "t", static(log_retention_hours="${env:HOURS}").text())
     assert (limits.retention_ms, limits.source) == (3 * HOUR, ValueSource.STATIC)
 
 
