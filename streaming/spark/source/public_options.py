@@ -1,0 +1,230 @@
+"""The options of ``format("segtail")``, parsed once and checked against each other. No secret is among them: they are visible in plans."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+from streaming.common.selection import Selection
+from streaming.common.start_from import StartFrom
+from streaming.common.targets import FORM, Target
+from streaming.common.units import SIZE_FORM, parse_size
+from streaming.errors import UsageError
+from streaming.spark.client.address_lookup import addresses
+from streaming.spark.client.agent_client import ClientFiles
+from streaming.spark.source.relations import SCHEMAS, Relation
+
+AGENT_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
+AGENT_OPTIONS = ("agents", "cluster_id", *AGENT_FILES)
+RECORDS_OPTIONS = ("isolation", "mode", "until")
+WITH_COLUMNS = (Relation.RECORDS, Relation.BATCHES)
+KNOWN = (
+    *("relation", "log_dirs", "topics", "topicsPattern", "partitions", "startingPosition", "startingTimestamp", "maxBytesPerTrigger"),
+    *("consumer", "columns", *RECORDS_OPTIONS, *AGENT_OPTIONS),
+)
+_BY_LOWER = {name.lower(): name for name in KNOWN}
+
+_Name = TypeVar("_Name", bound=StrEnum)
+
+
+class Mode(StrEnum):
+    """What is done with a batch that is damaged, as in Spark's file sources."""
+
+    PERMISSIVE = "PERMISSIVE"  # what is whole of it is read, and the rest is logged
+    DROPMALFORMED = "DROPMALFORMED"  # the batch is left out, and logged
+    FAILFAST = "FAILFAST"  # the query fails
+
+
+class Isolation(StrEnum):
+    """Which records are read, as in Kafka's own consumer."""
+
+    COMMITTED = "read_committed"
+    UNCOMMITTED = "read_uncommitted"
+
+
+class Until(StrEnum):
+    """Where the log of a broker that does not run ends."""
+
+    HIGH_WATERMARK = "high_watermark"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicOptions:
+    """What to read, and from where: ``agents``, or ``log_dirs`` that this Spark can open itself.
+
+    ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
+    milliseconds, -1 none. ``max_bytes``: of logs in one micro-batch. ``consumer``: the name under which agents keep what was not read yet,
+    "" for a reader that holds up nothing. ``columns``: those that are wanted, () for all.
+    """
+
+    relation: Relation
+    agents: tuple[Target, ...]
+    files: ClientFiles
+    cluster_id: str
+    log_dirs: tuple[Path, ...]
+    selection: Selection
+    starting_position: StartFrom | None
+    starting_timestamp: int
+    max_bytes: int
+    consumer: str
+    columns: tuple[str, ...]
+    isolation: Isolation
+    mode: Mode
+    until: Until
+
+    def addresses(self) -> tuple[str, ...]:
+        """The present addresses of the agents."""
+        return addresses(self.agents, tls=self.files.ca is not None)
+
+
+def parse_public_options(options: Mapping[str, str]) -> PublicOptions:
+    """Read the options that Spark passes, whose names have no case.
+
+    Raises:
+        UsageError: one is unknown, not valid, or contradicts another one; the message names it.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    for name in options:
+        if name.lower() not in _BY_LOWER:
+            raise UsageError(f"the data source segtail has no option {name!r}; it knows {', '.join(KNOWN)}")
+    relation = _one_of(given, "relation", Relation, Relation.RANGES)
+    _check_together(given, relation)
+    return PublicOptions(
+        relation=relation,
+        agents=tuple(_each(given, "agents", Target.parse, f"{FORM}, separated by commas")),
+        files=ClientFiles(**{name.removeprefix("agent_"): Path(given[name]) for name in AGENT_FILES if name in given}),
+        cluster_id=given.get("cluster_id", ""),
+        log_dirs=tuple(_each(given, "log_dirs", _absolute, "absolute paths of log dirs, separated by commas")),
+        selection=_selection(given),
+        starting_position=_one_of(given, "startingposition", StartFrom, None) if "startingposition" in given else None,
+        starting_timestamp=_number(given, "startingtimestamp", -1),
+        max_bytes=_size(given, "maxbytespertrigger", 2 << 30),
+        consumer=_consumer(given),
+        columns=tuple(_each(given, "columns", _column_of(relation), f"names of columns of {relation}, separated by commas")),
+        isolation=_one_of(given, "isolation", Isolation, Isolation.COMMITTED),
+        mode=_one_of(given, "mode", Mode, Mode.PERMISSIVE),
+        until=_one_of(given, "until", Until, Until.HIGH_WATERMARK),
+    )
+
+
+def _check_together(given: Mapping[str, str], relation: Relation) -> None:
+    """Raise a UsageError for the first two options that contradict each other."""
+    from_dirs, from_agents = bool(given.get("log_dirs", "").strip()), bool(given.get("agents", "").strip())
+    if from_dirs and from_agents:
+        raise UsageError("options agents and log_dirs: give one of them; agents read on their hosts, log_dirs are read by this Spark")
+    if relation is Relation.RECORDS and not from_dirs:
+        raise UsageError("option relation: records are read of log_dirs alone, because keys and values never go over an agent")
+    if not from_dirs and not from_agents:
+        raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs")
+    if from_dirs:
+        _refuse(given, (*AGENT_OPTIONS, "consumer", "maxbytespertrigger"), "goes with agents, and log_dirs are given")
+    if relation is not Relation.RECORDS:
+        _refuse(given, RECORDS_OPTIONS, f"goes with the relation records, and {relation} is read")
+    if relation not in WITH_COLUMNS:
+        _refuse(given, ("columns",), f"goes with the relations {' and '.join(WITH_COLUMNS)}, and {relation} is read")
+    if "startingposition" in given and "startingtimestamp" in given:
+        raise UsageError("options startingPosition and startingTimestamp: give one of them")
+    if "topics" in given and "topicspattern" in given:
+        raise UsageError("options topics and topicsPattern: give one of them")
+
+
+def _refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        if name in given:
+            raise UsageError(f"option {_BY_LOWER[name]}: it {why}")
+
+
+def _each(given: Mapping[str, str], name: str, parse: Callable[[str], object], form: str) -> list:  # type: ignore[type-arg]
+    written = given.get(name, "")
+    parts = [each.strip() for each in written.split(",")] if name in given else []
+    if name in given and not all(parts):
+        raise UsageError(f"option {_BY_LOWER[name]}: {written!r} is not {form}")
+    try:
+        return [parse(each) for each in parts]
+    except ValueError as error:
+        raise UsageError(f"option {_BY_LOWER[name]}: {written!r} is not {form}") from error
+
+
+def _absolute(written: str) -> Path:
+    path = Path(written.removeprefix("file://"))
+    if not path.is_absolute():
+        raise ValueError(written)
+    return path
+
+
+def _column_of(relation: Relation) -> Callable[[str], str]:
+    known = SCHEMAS[relation].names
+
+    def column(name: str) -> str:
+        if name not in known:
+            raise UsageError(f"option columns: {relation} has no column {name!r}; it has {', '.join(known)}")
+        return name
+
+    return column
+
+
+def _selection(given: Mapping[str, str]) -> Selection:
+    pattern = given.get("topicspattern", "")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"option topicsPattern: {pattern!r} is no regular expression: {error}") from error
+    return Selection(
+        topics=tuple(_each(given, "topics", str, "names of topics, separated by commas")),
+        pattern=pattern,
+        partitions=tuple(sorted({number for part in _each(given, "partitions", _numbers, _PARTITIONS) for number in part})),
+    )
+
+
+_PARTITIONS = "numbers of partitions such as 0,1,4-7"
+
+
+def _numbers(written: str) -> range:
+    first, dash, last = written.partition("-")
+    if not (first.isascii() and first.isdigit()) or (dash and not (last.isascii() and last.isdigit())):
+        raise ValueError(written)
+    found = range(int(first), int(last or first) + 1)
+    if not 0 < len(found) <= 1 << 16:
+        raise ValueError(written)
+    return found
+
+
+def _consumer(given: Mapping[str, str]) -> str:
+    consumer = given.get("consumer", "")
+    if "consumer" in given and not re.fullmatch(r"[!-~]([ -~]{0,62}[!-~])?", consumer):
+        raise UsageError(f"option consumer: {consumer!r} is not a name of 1 to 64 printable ASCII characters")
+    return consumer
+
+
+def _one_of(given: Mapping[str, str], name: str, values: type[_Name], default: _Name | None) -> _Name:
+    value = given.get(name)
+    for each in values:
+        if (value is None and each is default) or (value is not None and value.lower() == each.lower()):
+            return each
+    raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is none of {', '.join(values)}")
+
+
+def _number(given: Mapping[str, str], name: str, default: int) -> int:
+    value = given.get(name)
+    if value is None:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) <= 18):
+        raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is not a number of milliseconds since 1970")
+    return int(value)
+
+
+def _size(given: Mapping[str, str], name: str, default: int) -> int:
+    value = given.get(name)
+    if value is None:
+        return default
+    short = re.fullmatch(r"([0-9]+) ?([kmgtKMGT])[bB]?", value.strip())  # as Spark writes sizes: 10g
+    try:
+        size = parse_size(f"{short[1]}{short[2].upper()}iB" if short else value.strip())
+    except ValueError as error:
+        raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is not {SIZE_FORM} or 10g") from error
+    if size < 1:
+        raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is less than a byte")
+    return size
