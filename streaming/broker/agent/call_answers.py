@@ -7,12 +7,15 @@ from typing import TypeVar
 import pyarrow as pa
 
 from streaming.broker.agent.batch_listing import list_logs, scan_segment
+from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.agent.service import Service
+from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.segment_list import Log, Logs
 from streaming.broker.protocol.status_messages import StatusRequest
 
@@ -42,6 +45,11 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
 
+    to_readers = ReaderService(service, Readers(service.journal, service.consumers))
+
+    def reader_rows(body: bytes, principal: str) -> Messages:
+        return _few(row_messages(_counted(to_readers.rows(_decoded(ReaderRange, body), principal), count_rows)), slow)
+
     known: dict[str, Answer] = {
         Call.STATUS: _one(StatusRequest, service.status),
         Call.REGISTER: _one(Register, service.register),
@@ -49,6 +57,9 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.EVENTS: events,
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
+        Call.READER_PLAN: _one(ReaderPlanRequest, to_readers.plan),
+        Call.READER_ROWS: reader_rows,
+        Call.READER_COMMIT: _one(ReaderCommit, to_readers.committed),
         Call.LOGS: lambda *_: iter([Logs(list_logs(log_dirs.available)).encode()]),
         Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, _decoded(Log, body))),
     }

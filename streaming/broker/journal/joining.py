@@ -96,7 +96,9 @@ class Joining:
                 continue  # appends before and after another event are not joined
             # an earlier event may have been forgotten meanwhile, or may be no append any more
             if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
-                stays = is_parted(parted, before.seq, row.seq) or any(after < before.seq and row.seq <= upto for after, upto in frozen_ranges)
+                stays = is_parted(parted, before.seq, row.seq) or any(
+                    after < before.seq and row.seq <= upto for after, upto in frozen_ranges
+                )
                 together = None if stays else _together(before.event, event)
                 if together is not None:
                     gone.append(before.seq)

@@ -83,7 +83,9 @@ def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
 def frozen(run: sqlite3.Connection) -> list[tuple[int, int]]:
     """The events that some reader was sent and has not committed: a micro-batch that is run again gets the same rows."""
     readers, sent = reader_rows.names(run), last_sent(run)
-    return [(each.committed, sent[each.id]) for each in consumer_rows.read_all(run) if each.id in readers and each.committed < sent[each.id]]
+    return [
+        (each.committed, sent[each.id]) for each in consumer_rows.read_all(run) if each.id in readers and each.committed < sent[each.id]
+    ]
 
 
 def gaps(ranges: Iterable[tuple[int, int]], upto: int) -> list[tuple[int, int]]:

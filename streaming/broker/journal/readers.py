@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from streaming.broker.journal import reader_rows
+from streaming.broker.journal import consumer_rows, reader_rows
 from streaming.broker.journal.consumer_rows import Registration
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
@@ -38,6 +38,12 @@ class Readers:
         """
         with self.journal.database.transaction() as run:
             reader_rows.write(run, Reader(reader, holds), backlog)
+
+    def begun(self, reader: str) -> int:
+        """The last seq that was published before a reader began, 0 if it is not known."""
+        with self.journal.database.reading() as run:
+            found = consumer_rows.read(run, reader)
+        return 0 if found is None else found.begun
 
     def is_known(self, reader: str) -> bool:
         """Whether a reader has begun."""
