@@ -91,6 +91,13 @@ class AgentError(SegtailError):
         self.reason = reason
 
 
+class GoneError(AgentError):
+    """What is asked for was deleted or replaced since it was listed; ``reason`` is "gone"."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, "gone")
+
+
 class SameAgentError(AgentError):
     """An address is another one of an agent that takes part already: nothing of it is missing."""
 

@@ -61,6 +61,13 @@ def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
         return _entry(fd, count - 1) if fd is not None and count else None
 
 
+def last_entry_upto(path: Path, position: int) -> tuple[int, int] | None:
+    """The last entry (relative offset, position) at or before a position."""
+    with Calling(path), _opened(path) as fd:
+        count = 0 if fd is None else _count_before(fd, lambda _, entry_position: entry_position <= position)
+        return _entry(fd, count - 1) if fd is not None and count else None
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[int | None]:
     try:

@@ -112,9 +112,18 @@ def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
 
     The index alone is never believed: at its position there must be a whole batch with a right CRC and the offsets of the index entry.
     """
-    found = file.indexed(offset)
-    if found is not None:
-        last_offset, position = found
+    return _proven(file, file.indexed(offset))
+
+
+def start_at(file: OpenSegment, position: int) -> tuple[int, int]:
+    """The same by a position: a batch that begins there or before, as near as the index leads to one."""
+    return _proven(file, file.indexed_upto(position))
+
+
+def _proven(file: OpenSegment, entry: tuple[int, int] | None) -> tuple[int, int]:
+    """The batch at an entry of the index, else the beginning of the segment."""
+    if entry is not None:
+        last_offset, position = entry
         head = file.read(position, HEADER_BYTES)
         if len(head) == HEADER_BYTES and HEADER_BYTES <= (size := batch_size_at(head)) <= WINDOW_BYTES:
             try:

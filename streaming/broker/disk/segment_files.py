@@ -9,7 +9,7 @@ from mmap import PAGESIZE
 from pathlib import Path
 
 from streaming.broker.disk.calls import Calling, note_read
-from streaming.broker.disk.index_file import last_entry_below, positions_between
+from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
 from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
@@ -295,6 +295,11 @@ class OpenSegment:
         It means that the batch at the position ends at this offset or before. None if there is no such entry.
         """
         found = last_entry_below(self._index(), None if offset is None else offset - self.base_offset)
+        return None if found is None else (self.base_offset + found[0], found[1])
+
+    def indexed_upto(self, position: int) -> tuple[int, int] | None:
+        """The last (offset, position) in the ``.index`` at or before a position; as plausible as that of `indexed`."""
+        found = last_entry_upto(self._index(), position)
         return None if found is None else (self.base_offset + found[0], found[1])
 
     def _index(self) -> Path:

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, for example because a checkpoint was copied: one of them is refused
     STUCK = "stuck"  # its watcher gives no sign of life
     BUSY = "busy"  # it answers, and refuses what is more than one of its limits
+    GONE = "gone"  # what it is asked for was deleted or replaced since it was listed
     AGENT_VERSION = "agent_version"  # it does not know the question: it is of an earlier version, and everything else of it can be used
 
 

@@ -2,20 +2,18 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from streaming.broker.journal.blobs import encode_entries
 from streaming.broker.watcher.tail import Tail
 from streaming.common.rows import NOT_UNDERSTOOD
-from streaming.errors import FormatError
-from streaming.kafka.formats.layout import TRANSACTIONAL_BIT
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
-from streaming.kafka.scan.pieces import Piece, Scanned, scan
-from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_of
-from streaming.kafka.scan.walk import Bytes, Stop
+from streaming.kafka.scan.pieces import Scanned
+from streaming.kafka.scan.range_steps import understood_steps
+from streaming.kafka.scan.transaction_steps import AppendTimes, Steps
+from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +30,7 @@ def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: 
     Raises:
         OSError: the file is gone.
     """
-    if not (scanned.batches.attributes & TRANSACTIONAL_BIT).any():
-        return scanned, NO_STEPS
-    times = _times(tail, now_ms)
-    try:
-        return scanned, steps_of(scanned.batches, buffer, times, singly=singly)
-    except FormatError as error:
-        before = _before(scanned, buffer, start, start if error.position is None else error.position)
-        return replace(before, flaw=error.what), steps_of(before.batches, buffer, times, singly=singly)
+    return understood_steps(scanned, buffer, start, lambda: _times(tail, now_ms), singly=singly)
 
 
 def _times(tail: Tail, now_ms: int) -> AppendTimes:
@@ -47,12 +38,6 @@ def _times(tail: Tail, now_ms: int) -> AppendTimes:
         return AppendTimes.seen(tail.looked_ms, now_ms)
     before = [segment.modified_ms for segment in tail.segments if segment.base_offset < tail.cursor.segment]
     return AppendTimes.recorded(before[-1] if before else 0, tail.open().modified_ms())
-
-
-def _before(scanned: Scanned, buffer: Bytes, start: int, position: int) -> Scanned:
-    if position == start:
-        return Scanned(start, Stop.END, None, scanned.batches.take(slice(0, 0)), None)
-    return scan(buffer, [Piece(start, position, int(scanned.batches.base_offset[0]))])[0]
 
 
 def find_entries(tail: Tail, scanned: Scanned, buffer: Bytes, redact: Callable[[str], str]) -> bytes | None:
