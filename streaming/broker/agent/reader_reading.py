@@ -5,7 +5,7 @@ What is not there any more comes as an event of kind SKIPPED.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,7 @@ class ReaderReading:
             yield from self._events(request, selection, rows)
         for excerpt in self.readers.backlog(request.reader, request.begin.excerpts, request.end.excerpts):
             if selection.has(excerpt.topic, excerpt.partition):
-                for found in self.scanning.backlog(Excerpt(*_values(excerpt)), rows):
+                for found in self.scanning.backlog(Excerpt(*astuple(excerpt)), rows):
                     yield self._sent(request, found)
 
     def _events(self, request: ReaderRange, selection: Selection, rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -109,15 +109,21 @@ def new_of(block: pa.RecordBatch, selection: Selection) -> pa.RecordBatch:
     found = block.filter(wanted)
     known, base, following = longs(found, "published_upto"), longs(found, "base_offset"), longs(found, "next_offset")
     kinds = found["kind"].to_numpy(zero_copy_only=False)
+    listed = (kinds == Kind.FOUND) & ~(_has(found, "rolled") | _has(found, "deleted"))
     again = (known >= following) & (base < following)
     empty = (kinds == Kind.TRUNCATED) & (longs(found, "bytes") == 0)  # only the end of a log, published again
     parted = (base < known) & (known < following)
-    if not (again | empty | parted).any():
+    if not (again | empty | listed | parted).any():
         return found
-    kept = found.filter(pa.array(~(again | empty)))
+    kept = found.filter(pa.array(~(again | empty | listed)))
     if not parted.any():
         return kept
     return block_of([PlacedEvent(each.seq, each.total, _rest(each.event)) for each in rows_of(kept)])
+
+
+def _has(block: pa.RecordBatch, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = block[name].is_valid().to_numpy(zero_copy_only=False)
+    return found
 
 
 def _rest(event: Event) -> Event:
@@ -129,8 +135,8 @@ def _rest(event: Event) -> Event:
         return replace(rest, start_position=rest.end_position - rest.bytes)
     missing = event.bytes * (event.next_offset - event.published_upto) // (event.next_offset - event.base_offset)
     reason = event.reason if event.kind is Kind.SKIPPED else "journal_trimmed"
-    return replace(Event(kind=Kind.SKIPPED), **event.log._asdict(), log_dir=event.log_dir, segment=event.segment, reason=reason, bytes=missing,
-                   base_offset=event.published_upto, next_offset=event.next_offset)  # fmt: skip
+    of_log = Event(kind=Kind.SKIPPED, **event.log._asdict(), log_dir=event.log_dir, segment=event.segment)
+    return replace(of_log, reason=reason, bytes=missing, base_offset=event.published_upto, next_offset=event.next_offset)
 
 
 def _selected(block: pa.RecordBatch, selection: Selection) -> pa.Array:
@@ -149,10 +155,6 @@ def _without(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
     for loss in losses:
         lost |= (loss.after < seqs) & (seqs <= loss.upto)
     return block.filter(pa.array(~lost)) if lost.any() else block
-
-
-def _values(excerpt: object) -> tuple[object, ...]:
-    return tuple(getattr(excerpt, name) for name in excerpt.__slots__)  # type: ignore[attr-defined]
 
 
 def _one(table: pa.Table) -> pa.RecordBatch:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 REMEMBERED = 20_000
 """The most logs of which it is remembered what is open: of others it is found on disk."""
 
-Found = pa.RecordBatch | Event
+Found: TypeAlias = pa.RecordBatch | Event
 """A row or more: of the columns of what is read, or an event that says what is missing."""
 
 

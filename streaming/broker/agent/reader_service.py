@@ -8,7 +8,7 @@ on disk before is listed once, and scanned when it is read, so that a reader cos
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -209,7 +209,7 @@ def _selection_of(request: ReaderPlanRequest) -> Selection:
     return selection
 
 
-def _before(excerpts: list[Excerpt], ends: dict[LogKey, PublishedEnd]) -> Iterator[BacklogExcerpt]:
+def _before(excerpts: list[Excerpt], ends: Mapping[LogKey, PublishedEnd]) -> Iterator[BacklogExcerpt]:
     """The excerpts up to where each log was published when a reader began. Logs that are not published yet come with their events."""
     for each in excerpts:
         end = ends.get(LogKey(each.broker, each.topic, each.partition, each.topic_id))

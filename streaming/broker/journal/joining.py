@@ -143,7 +143,16 @@ def merged(before: Event, later: Event) -> Event | None:
 
 def merged_found(before: Event, event: Event) -> Event:
     """Two FOUND events of one log as one event: if the later one has no list of segments, the earlier list stays."""
-    return replace(event, segments=before.segments) if event.segments is None else event
+    return replace(
+        event,
+        segments=before.segments if event.segments is None else event.segments,
+        rolled=_both(before.rolled, event.rolled),
+        deleted=_both(before.deleted, event.deleted),
+    )
+
+
+def _both(first: bytes | None, later: bytes | None) -> bytes | None:
+    return later if first is None else first + (later or b"")
 
 
 def _blobs(event: Event) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import consumer_rows, producer_pages, stored_blocks, stored_logs, totals
+from streaming.broker.journal import consumer_rows, producer_pages, published_lists, stored_blocks, stored_logs, totals
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.database import Database
@@ -125,7 +125,7 @@ class Journal:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
                     consumer_rows.register(run, registers, end.seq, at_ms)
-                for block in _blocks(publication.events, end):
+                for block in _blocks(published_lists.with_differences(run, publication.events), end):
                     grown += stored_blocks.insert(run, block_of(block), at_ms)
                     end = Point(block[-1].seq, block[-1].total)
                 totals.note_published(run, end.seq, end.total)
@@ -134,6 +134,7 @@ class Journal:
                 producer_pages.write(run, pages)
                 producer_pages.forget(run, gone)
                 publication.write(run)
+                published_lists.forget(run, gone)
             self._ends.take(publication)
             self._size += grown
         if events:

@@ -78,8 +78,8 @@ class ReaderPlan(Message):
     """A plan up to ``to``.
 
     ``begun``: False while the agent prepares the reader's beginning: ask again. ``idle``: nothing of what the reader wants is new, only
-    other things are. ``more``: there is more than the budget allows. ``behind``: the agent has not read yet all that was on disk when it was
-    asked.
+    other things are. ``more``: there is more than the budget allows. ``behind``: the agent has not read yet all that was on disk when it
+    was asked.
     """
 
     agent: Name
