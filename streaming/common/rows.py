@@ -168,6 +168,27 @@ BATCHES = pa.schema(
 )
 """One row for each record batch, scanned when it is read, for people who explore. Fields that magic 0 and 1 lack are -1."""
 
+TRANSACTION_ROWS = pa.schema(
+    [
+        ("broker", _INT),
+        ("log_dir", _TEXT),
+        ("topic", _TEXT),
+        ("partition", _INT),
+        ("topic_id", _TEXT),
+        ("committed", _INT),  # 1 committed, 0 aborted, by its marker; -1 while it is open
+        ("producer_id", _LONG),
+        ("producer_epoch", _INT),
+        ("first_offset", _LONG),  # -1 of a marker that ended nothing here
+        ("next_offset", _LONG),  # after its last batch of data
+        ("marker_offset", _LONG),  # -1 while it is open
+        ("bytes", _LONG),  # of its data; -1 not known
+        ("start_ms", _LONG),
+        ("source", _INT),  # StartSource of start_ms; 0 of a marker that ended nothing here
+        ("end_ms", _LONG),  # when the marker was appended; -1 while it is open
+    ]
+)
+"""One row for each marker with its transaction in this log, and for each transaction that is open."""
+
 
 TOMBSTONE = ""
 """Used instead of a state: the transactional id has expired."""

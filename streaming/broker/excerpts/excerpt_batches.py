@@ -10,11 +10,13 @@ from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.excerpts.excerpt_files import OpenExcerpt, name_of, opened
 from streaming.broker.excerpts.excerpt_walk import Unread, WalkedPart, parts_of
 from streaming.broker.protocol.excerpt_messages import Excerpt
+from streaming.common.arrays import Longs
 from streaming.common.rows import BATCHES, CODECS
 from streaming.errors import AgentError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 
 _CODECS = pa.array(CODECS)
+_MOST_MS = ((1 << 63) - 1) // 1000
 
 
 def batches_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[pa.RecordBatch, None, Unread | None]:
@@ -41,8 +43,8 @@ def _rows(segment: OpenExcerpt, part: WalkedPart) -> pa.RecordBatch:
     batches, partition = part.batches, segment.partition
     count, current = len(batches), batches.magic == CURRENT_MAGIC
 
-    def producer(field: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        values: np.ndarray[tuple[int], np.dtype[np.int64]] = np.where(current, batches.headers[field].astype(np.int64), -1)
+    def producer(field: str) -> Longs:
+        values: Longs = np.where(current, batches.headers[field].astype(np.int64), -1)
         return values
 
     columns = {
@@ -63,10 +65,16 @@ def _rows(segment: OpenExcerpt, part: WalkedPart) -> pa.RecordBatch:
         "transactional": current & ((batches.attributes & TRANSACTIONAL_BIT) != 0),
         "control": batches.control,
         "log_append_time": (batches.attributes & TIMESTAMP_TYPE_BIT) != 0,
-        "max_timestamp": pa.array(batches.max_timestamp * 1000, pa.int64(), mask=batches.max_timestamp < 0),
+        "max_timestamp": _times(batches.max_timestamp),
         "producer_id": producer("producer_id"),
         "producer_epoch": producer("producer_epoch"),
         "base_sequence": producer("base_sequence"),
     }
     arrays = [pa.array(values).cast(BATCHES.field(name).type) for name, values in columns.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=BATCHES)
+
+
+def _times(milliseconds: Longs) -> pa.Array:
+    """None where there is none, or a client has written one that no timestamp can hold."""
+    held = (milliseconds >= 0) & (milliseconds <= _MOST_MS)
+    return pa.array(np.where(held, milliseconds, 0) * 1000, pa.int64(), mask=~held)

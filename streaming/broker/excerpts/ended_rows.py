@@ -1,0 +1,37 @@
+"""Transactions of a log as rows of `streaming.common.rows.TRANSACTION_ROWS`."""
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.broker.disk.logdirs import Partition
+from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended
+from streaming.common.rows import TRANSACTION_ROWS
+from streaming.rules.transaction_fold import Transactions
+
+
+def ended_rows(partition: Partition, ended: Ended) -> pa.RecordBatch:
+    """The rows of transactions that ended."""
+    count = len(ended)
+    named = {
+        "broker": partition.log_dir.broker,
+        "log_dir": str(partition.log_dir.path),
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "topic_id": partition.topic_id,
+    }
+    columns = [
+        pa.repeat(pa.scalar(named[each.name], each.type), count)
+        if each.name in named
+        else pa.array(np.ascontiguousarray(ended[each.name])).cast(each.type)
+        for each in TRANSACTION_ROWS
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=TRANSACTION_ROWS)
+
+
+def open_rows(partition: Partition, transactions: Transactions) -> pa.RecordBatch:
+    """The rows of transactions that are open."""
+    rows = np.zeros(len(transactions), ENDED)
+    for name in transactions.dtype.names or ():
+        rows[name] = transactions[name]
+    rows["end_ms"] = -1
+    return ended_rows(partition, rows)
