@@ -43,7 +43,7 @@ def listed(state: LogState, segments: bytes | None) -> LogState:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What happened between two lists: ``rolled``: the segments that were begun, ``deleted``: those that retention took, both `SEGMENTS`."""
+    """What happened between two lists, as `SEGMENTS`: ``rolled``: those that were begun, ``deleted``: those that retention took."""
 
     rolled: bytes
     deleted: bytes

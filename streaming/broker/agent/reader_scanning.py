@@ -13,6 +13,7 @@ import pyarrow as pa
 from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.locate import window
 from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.excerpts.ended_rows import ended_rows
 from streaming.broker.excerpts.excerpt_batches import batches_of
 from streaming.broker.excerpts.excerpt_files import partition_of
 from streaming.broker.excerpts.excerpt_ranges import ranges_of
@@ -132,7 +133,7 @@ class Scanning:
         after, ended = end_transactions(opened, steps)
         self.memory.put(self.reader, event.log, event.next_offset, after)
         if len(ended):
-            yield ended_rows(event, ended)
+            yield ended_rows(event.log, event.log_dir, ended)
 
     def _open_before(self, event: Event) -> Transactions:
         try:

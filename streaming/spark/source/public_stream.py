@@ -27,11 +27,11 @@ from streaming.broker.protocol.reader_messages import (
 )
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.start_from import StartFrom
-from streaming.errors import AgentError, VersionError
+from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, reader_offsets
+from streaming.spark.source.public_answers import lost_rows, public_rows
 from streaming.spark.source.public_options import PublicOptions
-from streaming.spark.source.public_rows import lost_rows, public_rows
 from streaming.spark.source.reader_offsets import AgentRange, Offset
 from streaming.spark.source.relations import Relation, schema_of
 
@@ -215,7 +215,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _is_twin(self, address: str) -> bool:
         error = agent_connections.errors([address], self._options.files).get(address)
-        return isinstance(error, agent_connections.SameAgentError)
+        return isinstance(error, SameAgentError)
 
     def _reasons(self, addresses: Iterable[str]) -> str:
         errors = agent_connections.errors(addresses, self._options.files)
