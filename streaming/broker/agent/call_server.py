@@ -49,7 +49,7 @@ AGE_SECONDS = 3600
 """A connection is made anew after this time, with the certificates that the files hold then."""
 
 ANSWER_SECONDS = 120.0
-"""How long an answer may take, whatever its client reads. Only the batches of a segment may take longer (`SCAN_SECONDS`)."""
+"""How long an answer may take, whatever its client reads. Only a scan of excerpts may take longer (`SCAN_SECONDS`)."""
 
 SCAN_SECONDS = 3600.0
 
@@ -183,7 +183,7 @@ class _Calls(grpc.GenericRpcHandler):
             if request is None:
                 self._count(call, "failed")
                 return
-            running.ends_at = time.monotonic() + (SCAN_SECONDS if call == Call.BATCHES else ANSWER_SECONDS)
+            running.ends_at = time.monotonic() + (SCAN_SECONDS if call == Call.SCAN else ANSWER_SECONDS)
             for message in answer(request, principal):
                 yield from pieces(message)
         except grpc.RpcError:  # its client is gone, or the call was ended
