@@ -1,7 +1,7 @@
 """Which partitions a reader wants: by the names of topics, by a pattern, by numbers of partitions."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +10,7 @@ MOST_PATTERN = 4096
 """The longest pattern, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: it remembers sets
 class Selection:
     """All partitions, or those that fit everything that is given.
 
@@ -23,13 +23,21 @@ class Selection:
     pattern: str = ""
     partitions: tuple[int, ...] = ()
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.topics)
+
+    @cached_property
+    def _numbers(self) -> frozenset[int]:
+        return frozenset(self.partitions)
+
     def has_topic(self, topic: str) -> bool:
         """Whether a topic has partitions that are wanted. Raises ValueError if the pattern is none."""
-        return (not self.topics or topic in self.topics) and (not self.pattern or _fits(self.pattern, topic))
+        return (not self.topics or topic in self._names) and (not self.pattern or _fits(self.pattern, topic))
 
     def has(self, topic: str, partition: int) -> bool:
         """Whether a partition is wanted. Raises ValueError if the pattern is none."""
-        return (not self.partitions or partition in self.partitions) and self.has_topic(topic)
+        return (not self.partitions or partition in self._numbers) and self.has_topic(topic)
 
 
 def check_pattern(pattern: str) -> None:

@@ -5,25 +5,24 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from streaming.broker.agent import call_answers
+from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.broker.protocol.segment_list import Log
+from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.event_row import EVENTS
-from streaming.common.rows import BATCHES, Kind
+from streaming.common.rows import Kind
 from streaming.common.units import Address
 from streaming.errors import AgentError, JournalError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client import agent_client as client_module
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import LOOPBACK, Agent, Reader, served
-from tests.builders import NOW, batch, commit, log_dir, partition
+from tests.builders import NOW, batch, log_dir, partition
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(client: AgentClient, m
         client.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 200))
 
 
-@pytest.mark.parametrize("ask", ["status", "logs"])
+@pytest.mark.parametrize("ask", ["status", "topics"])
 def test_an_agent_that_is_not_there_is_an_error_that_names_its_address(ask: str) -> None:
     address = refused()
     with pytest.raises(AgentError, match=address):
@@ -117,7 +116,7 @@ def test_reading_from_an_agent_that_is_not_there_is_an_error_too() -> None:
     with pytest.raises(AgentError, match=address):
         AgentClient(address).read(Range("job", "run 1", "j1", -1, 0, 1))
     with pytest.raises(AgentError, match=address):
-        list(AgentClient(address).batches(Log(1, "/d", "orders", 0, 0, 1)))
+        list(AgentClient(address).scan(ScanRequest(scan=Scan.BATCHES, excerpts=[])))
 
 
 def test_an_address_that_is_none_is_an_error() -> None:
@@ -144,9 +143,9 @@ def test_an_error_that_is_none_of_ours_brings_no_stack_and_no_path(client: Agent
     def failing(*_: object) -> None:
         raise FileNotFoundError(2, "no such file", "/some/path")
 
-    monkeypatch.setattr(call_answers, "list_logs", failing)
+    monkeypatch.setattr(excerpt_answers, "topics_of", failing)
     with pytest.raises(AgentError, match="its own log says why") as refused:
-        client.logs()
+        client.topics()
     assert not any(word in str(refused.value) for word in ("/some/path", "Traceback", ".py", "FileNotFound"))
 
 
@@ -154,46 +153,6 @@ def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> N
     before = client.status().journal
     client.close()
     assert client.status().journal == before
-
-
-# --- batches one by one
-
-
-def test_the_batches_of_a_segment_are_scanned_when_they_are_asked_for(client: AgentClient, log: PartitionLog) -> None:
-    log.append(batch(1, producer=7, sequence=3, transactional=True), commit(7))
-    (segment,) = client.logs()
-    table = pa.Table.from_batches(client.batches(segment))
-    assert table.schema == BATCHES
-    rows = table.to_pylist()
-    assert [(row["base_offset"], row["last_offset"], row["records"], row["control"], row["transactional"]) for row in rows] == [
-        (0, 2, 3, False, False),
-        (3, 4, 2, False, False),
-        (5, 5, 1, False, True),
-        (6, 6, 1, True, True),
-    ]
-    assert [row["producer_id"] for row in rows] == [-1, -1, 7, 7]
-    assert [row["size"] for row in rows] == [entry.size for entry in log.active.entries]
-    assert [row["position"] for row in rows] == [sum(each["size"] for each in rows[:number]) for number in range(4)]
-    assert rows[1]["max_timestamp"].timestamp() * 1000 == NOW + 51
-    assert {row["topic"] for row in rows} == {"orders"}
-
-
-def test_every_segment_of_every_live_log_is_listed(client: AgentClient, log: PartitionLog) -> None:
-    size = log.active.size
-    log.roll()
-    log.append(batch(1))
-    found = [(one.broker, one.topic, one.partition, one.segment, one.size) for one in client.logs()]
-    assert found == [(1, "orders", 0, 0, size), (1, "orders", 0, 5, log.active.size)]
-
-
-def test_a_log_that_is_being_deleted_is_not_listed(client: AgentClient, log: PartitionLog) -> None:
-    log.rename(f"{log.name}.{0:032x}-delete")
-    assert client.logs() == []
-
-
-def test_a_segment_that_is_gone_is_an_error_in_words(client: AgentClient) -> None:
-    with pytest.raises(AgentError, match="segment 99 of orders-0 in /nowhere is not there any more"):
-        list(client.batches(Log(1, "/nowhere", "orders", 0, 99, 1)))
 
 
 @pytest.mark.parametrize("error", [JournalError("the journal /var/lib/own cannot be used"), KeyError("a fault of ours")])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, Scan, ScanRequest
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, Reader, read_range
@@ -28,8 +29,9 @@ def test_no_journal_and_no_answer_holds_a_key_or_a_value(tmp_path: Path) -> None
     sent = _bytes(read_range(agent.service, reader.asked(reader.plan())).to_batches())
     with agent.served() as address:
         client = AgentClient(address)
-        (listed,) = client.logs()
-        sent += _bytes([*client.batches(listed)])
+        excerpts = client.excerpts(ExcerptsRequest(excerpt_bytes=1 << 30)).excerpts
+        for scan in Scan:
+            sent += _bytes([batch for table in client.scan(ScanRequest(scan=scan, excerpts=excerpts)) for batch in table.to_batches()])
         client.close()
     agent.close()
     kept = b"".join(path.read_bytes() for path in (tmp_path / "journal").rglob("*") if path.is_file())

@@ -11,8 +11,8 @@ from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.security import OPEN, ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.protocol.consumer_messages import Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
 from streaming.broker.protocol.problems import Reason
-from streaming.broker.protocol.segment_list import Log
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.units import Address
 from streaming.errors import AgentError, UsageError
@@ -115,8 +115,8 @@ def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
         client = AgentClient(f"grpc://{where.address}")
         for call in (
             lambda: client.read(Range("", "", agent.journal.id, 0, 0, 1)),
-            lambda: list(client.batches(Log(1, "", "orders", 0, 0, 1))),
-            client.logs,
+            lambda: list(client.scan(ScanRequest(scan=Scan.BATCHES, excerpts=[]))),
+            client.topics,
         ):
             with pytest.raises(AgentError) as error:
                 call()

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from streaming.broker.protocol.agent_calls import pieces
-from streaming.broker.protocol.segment_list import Logs
+from streaming.broker.protocol.excerpt_messages import Excerpts
 from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
 from tests.limits import SECONDS
@@ -107,7 +107,7 @@ class _Taken(grpc.GenericRpcHandler):
 
     def _answer(self, _: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         self.asked += 1
-        whole = list(pieces(Logs([]).encode()))
+        whole = list(pieces(Excerpts(excerpts=[], last=True).encode()))
         if self.asked <= self._times:
             if self._in_the_middle:
                 yield from whole
@@ -129,11 +129,11 @@ def _served(taken: _Taken) -> Iterator[AgentClient]:
 def test_a_call_that_a_connection_took_away_is_made_once_more() -> None:
     """An agent ends its connections now and then, and a call may be on its way."""
     with _served(taken := _Taken(1)) as client:
-        assert (client.logs(), taken.asked) == ([], 2)
+        assert (client.topics(), taken.asked) == ([], 2)
 
 
 @pytest.mark.parametrize(("taken", "asked"), [(_Taken(2), 2), (_Taken(1, in_the_middle=True), 1)])
 def test_a_call_that_fails_again_or_in_its_answer_has_failed(taken: _Taken, asked: int) -> None:
     with _served(taken) as client, pytest.raises(AgentError, match="GOAWAY"):
-        client.logs()
+        client.topics()
     assert taken.asked == asked

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.cluster_messages import Led
 from streaming.broker.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanEnd, ScanRequest, UnreadPart
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import MOST_VALUES
-from streaming.broker.protocol.segment_list import Log, Logs
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, Status
 from streaming.broker.protocol.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
@@ -20,7 +20,24 @@ from streaming.rules.broker_process import LockState
 from tests.protocol.built import JSON, built
 from tests.tables import each_row
 
-KINDS = [Register, Status, LogDirStatus, BrokerStatus, Led, PlanRequest, Plan, Range, Committed, Log, Logs]
+ABOUT_EXCERPTS = [Excerpt, ExcerptsRequest, Excerpts, ScanRequest, UnreadPart, ScanEnd]
+KINDS = [
+    Register,
+    Status,
+    LogDirStatus,
+    BrokerStatus,
+    Led,
+    PlanRequest,
+    Plan,
+    Range,
+    Committed,
+    Excerpt,
+    ExcerptsRequest,
+    Excerpts,
+    ScanRequest,
+    UnreadPart,
+    ScanEnd,
+]
 
 
 def concrete(kind: type[Message]) -> Iterator[type[Message]]:
@@ -103,8 +120,11 @@ def test_a_text_with_half_a_pair_can_be_written_after_it_is_read() -> None:
 
 
 def test_an_error_in_a_message_inside_names_the_way_to_it() -> None:
-    with pytest.raises(AgentError, match=r"logs: partition: 'x' is no integer"):
-        Logs.decode(b'{"logs": [{"broker": 1, "log_dir": "/a", "topic": "t", "partition": "x", "segment": 0, "size": 1}]}')
+    with pytest.raises(AgentError, match=r"excerpts: partition: 'x' is no integer"):
+        Excerpts.decode(
+            b'{"last": true, "excerpts": [{"broker": 1, "log_dir": "/a", "topic": "t", "partition": "x", "topic_id": "", "segment": 0, '
+            b'"begin": 0, "end": 1, "bytes": 1}]}'
+        )
 
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:
@@ -122,9 +142,9 @@ def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
         Register.decode(data)
 
 
-def test_a_broken_list_of_logs_is_an_error() -> None:
-    with pytest.raises(AgentError, match="not a message of kind Logs"):
-        Logs.decode(b'{"logs": [{"broker": 1}]}')
+def test_a_broken_list_of_excerpts_is_an_error() -> None:
+    with pytest.raises(AgentError, match="not a message of kind Excerpts"):
+        Excerpts.decode(b'{"last": true, "excerpts": [{"broker": 1}]}')
 
 
 def test_an_earlier_agent_does_not_know_whether_a_broker_runs() -> None:

@@ -6,17 +6,17 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from streaming.broker.agent.batch_listing import list_logs, scan_segment
+from streaming.broker.agent.excerpt_answers import excerpt_messages, scan_messages
 from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.agent.service import Service
 from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, Scan, ScanRequest
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlanRequest, ReaderRange
-from streaming.broker.protocol.segment_list import Log, Logs
 from streaming.broker.protocol.status_messages import StatusRequest
 
 AT_ONCE = 4
@@ -41,6 +41,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
+    scans = threading.BoundedSemaphore(AT_ONCE)  # for those that read much: they hold up nothing else
 
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
@@ -48,7 +49,9 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     to_readers = ReaderService(service, Readers(service.journal, service.consumers))
 
     def reader_rows(body: bytes, principal: str) -> Messages:
-        return _few(row_messages(_counted(to_readers.rows(_decoded(ReaderRange, body), principal), count_rows)), slow)
+        request = _decoded(ReaderRange, body)
+        few = room if request.rows == Scan.RANGES else scans
+        return _few(row_messages(_counted(to_readers.rows(request, principal), count_rows)), few)
 
     known: dict[str, Answer] = {
         Call.STATUS: _one(StatusRequest, service.status),
@@ -60,8 +63,8 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.READER_PLAN: _one(ReaderPlanRequest, to_readers.plan),
         Call.READER_ROWS: reader_rows,
         Call.READER_COMMIT: _one(ReaderCommit, to_readers.committed),
-        Call.LOGS: lambda *_: iter([Logs(list_logs(log_dirs.available)).encode()]),
-        Call.BATCHES: lambda body, _: row_messages(scan_segment(log_dirs.available, _decoded(Log, body))),
+        Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs.available, _decoded(ExcerptsRequest, body)), slow),
+        Call.SCAN: lambda body, _: _few(scan_messages(log_dirs.available, _decoded(ScanRequest, body)), scans),
     }
     if about_groups is not None:
         known |= {

@@ -49,11 +49,11 @@ AGE_SECONDS = 3600
 """A connection is made anew after this time, with the certificates that the files hold then."""
 
 ANSWER_SECONDS = 120.0
-"""How long an answer may take, whatever its client reads. Only the batches of a segment may take longer (`SCAN_SECONDS`)."""
+"""How long an answer may take, whatever its client reads. Only a scan of excerpts may take longer (`SCAN_SECONDS`)."""
 
 SCAN_SECONDS = 3600.0
 
-_SCANS = (Call.BATCHES, Call.READER_ROWS)
+_SCANS = (Call.SCAN, Call.READER_ROWS)
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", REQUEST_BYTES),

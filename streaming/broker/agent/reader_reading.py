@@ -17,8 +17,8 @@ from streaming.broker.journal.cutting import cut
 from streaming.broker.journal.losses import Loss
 from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.event_tables import blocks_table, events_table
-from streaming.broker.protocol.excerpt_messages import Excerpt
-from streaming.broker.protocol.reader_messages import ReaderRange, Rows
+from streaming.broker.protocol.excerpt_messages import Excerpt, Scan
+from streaming.broker.protocol.reader_messages import ReaderRange
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.common.selection import Selection
@@ -42,7 +42,7 @@ class ReaderReading:
 
     def rows(self, request: ReaderRange) -> Iterator[pa.RecordBatch]:
         """The rows of a range: of `EVENTS`, and for batches and transactions of their own columns, too."""
-        selection, rows = request.selected.selection(), Rows(request.rows)
+        selection, rows = request.selected.selection(), Scan(request.rows)
         if request.events:
             yield from self._events(request, selection, rows)
         for excerpt in self.readers.backlog(request.reader, request.begin.excerpts, request.end.excerpts):
@@ -50,7 +50,7 @@ class ReaderReading:
                 for found in self.scanning.backlog(Excerpt(*astuple(excerpt)), rows):
                     yield self._sent(request, found)
 
-    def _events(self, request: ReaderRange, selection: Selection, rows: Rows) -> Iterator[pa.RecordBatch]:
+    def _events(self, request: ReaderRange, selection: Selection, rows: Scan) -> Iterator[pa.RecordBatch]:
         begin, end, journal = request.begin, request.end, self.readers.journal
         with journal.database.reading():
             after, total = begin.seq, begin.total
@@ -71,10 +71,10 @@ class ReaderReading:
                 yield from self._of_block(request, new_of(_without(losses, block), selection), rows)
             after, more = int(longs(blocks[-1], "seq")[-1]) if blocks else after, len(blocks) == BLOCKS_AT_ONCE
 
-    def _of_block(self, request: ReaderRange, block: pa.RecordBatch, rows: Rows) -> Iterator[pa.RecordBatch]:
+    def _of_block(self, request: ReaderRange, block: pa.RecordBatch, rows: Scan) -> Iterator[pa.RecordBatch]:
         if not len(block):
             return
-        if rows is Rows.RANGES:
+        if rows is Scan.RANGES:
             yield from blocks_table(self.agent, request.end.journal, [block]).to_batches()
             return
         for placed in rows_of(block):

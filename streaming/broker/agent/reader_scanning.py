@@ -19,8 +19,7 @@ from streaming.broker.excerpts.excerpt_files import partition_of
 from streaming.broker.excerpts.excerpt_ranges import ranges_of
 from streaming.broker.excerpts.excerpt_transactions import end_transactions, open_at
 from streaming.broker.excerpts.excerpt_walk import Unread
-from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.broker.protocol.reader_messages import Rows
+from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import TRANSACTION_STEPS, Kind
@@ -74,13 +73,13 @@ class Scanning:
     log_dirs: Callable[[], Sequence[LogDir]]
     memory: OpenMemory
 
-    def backlog(self, excerpt: Excerpt, rows: Rows) -> Iterator[Found]:
+    def backlog(self, excerpt: Excerpt, rows: Scan) -> Iterator[Found]:
         """The rows of an excerpt of the reader's backlog."""
         expected = excerpt.bytes if excerpt.end != EVERYTHING else 0
         try:
-            if rows is Rows.BATCHES:
+            if rows is Scan.BATCHES:
                 unread = yield from batches_of(self.log_dirs(), excerpt)
-            elif rows is Rows.RANGES:
+            elif rows is Scan.RANGES:
                 unread = yield from ranges_of(self.log_dirs(), excerpt)
             else:
                 unread = yield from self._ended_in(excerpt)
@@ -90,11 +89,11 @@ class Scanning:
         if unread is not None:
             yield _missing(excerpt, unread.bytes, unread.reason)
 
-    def appended(self, event: Event, rows: Rows) -> Iterator[Found]:
+    def appended(self, event: Event, rows: Scan) -> Iterator[Found]:
         """The rows of an event of the journal: of what was appended, or of what is missing."""
         if event.kind is Kind.SKIPPED:
             yield event
-        elif event.kind is Kind.APPENDED and rows is Rows.TRANSACTIONS:
+        elif event.kind is Kind.APPENDED and rows is Scan.TRANSACTIONS:
             yield from self._ended(event)
         elif event.kind is Kind.APPENDED:
             yield from self._batches(event)

@@ -23,9 +23,9 @@ from streaming.broker.journal.journal import Point
 from streaming.broker.journal.published_ends import PublishedEnd
 from streaming.broker.journal.reader_rows import BacklogExcerpt
 from streaming.broker.journal.readers import Readers
-from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
+from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
 from streaming.broker.protocol.problems import Reason
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange, Rows
+from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.log_key import LogKey
 from streaming.common.selection import Selection, check_pattern
@@ -173,7 +173,7 @@ class ReaderService:
         """
         serve_only(request.protocol)
         self.service.claim(request.reader, request.run, principal)
-        if request.rows not in set(Rows):
+        if request.rows not in set(Scan):
             raise AgentError(f"no such rows: {quoted(request.rows)}")
         log_dirs = self.service.watcher.log_dirs
         scanning = Scanning(request.reader, lambda: log_dirs.available, self.memory)

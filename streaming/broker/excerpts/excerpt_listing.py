@@ -11,7 +11,7 @@ from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments, log_start_offset
 from streaming.broker.excerpts.time_search import find_time
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.common.selection import Selection
+from streaming.common.selection import EVERYTHING_SELECTED, Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError
 from streaming.kafka.formats.names import LOG_START_OFFSET_CHECKPOINT, DirState
@@ -30,14 +30,19 @@ def list_excerpts(log_dirs: Sequence[LogDir], selection: Selection, start: Start
     Raises:
         AgentError: a log dir cannot be read.
     """
+    return list(excerpts_of(log_dirs, selection, start, excerpt_bytes))
+
+
+def excerpts_of(log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int) -> Iterator[Excerpt]:
+    """The same, log by log."""
     buffer = window()
-    found: list[Excerpt] = []
     for partition, log_start in partitions_with_start(log_dirs, selection):
         try:
-            found.extend(_of_log(partition, log_start, start, excerpt_bytes, buffer))
+            excerpts = list(_of_log(partition, log_start, start, excerpt_bytes, buffer))
         except OSError as error:  # usually it was deleted after it was listed
             log.info("log is excluded", extra={"path": str(partition.path), "error": str(error)})
-    return found
+        else:
+            yield from excerpts
 
 
 def partitions_with_start(log_dirs: Sequence[LogDir], selection: Selection) -> Iterator[tuple[Partition, int]]:
@@ -55,6 +60,11 @@ def partitions_with_start(log_dirs: Sequence[LogDir], selection: Selection) -> I
         for partition in sorted(partitions, key=lambda each: (each.topic, each.partition)):
             if partition.state is DirState.LIVE and selection.has(partition.topic, partition.partition):
                 yield partition, starts.of(partition)
+
+
+def topics_of(log_dirs: Sequence[LogDir]) -> list[str]:
+    """The names of the topics that have a live partition, sorted. Raises as `partitions_with_start`."""
+    return sorted({partition.topic for partition, _ in partitions_with_start(log_dirs, EVERYTHING_SELECTED)})
 
 
 def start_of(segments: Sequence[Segment], log_start: int, start: StartFrom | int, buffer: Bytes) -> BatchBoundary | None:

@@ -62,11 +62,12 @@ def end_transactions(before: Transactions, steps: Steps) -> tuple[Transactions, 
 class OpenThere:
     """``transactions`` that are open at an offset. ``cold``: those that were open before the first batch on disk are not among them.
 
-    ``doubts``: what was not understood, as messages.
+    ``whole``: False if the log was not understood up to there. ``doubts``: what was not understood, as messages.
     """
 
     transactions: Transactions
     cold: bool
+    whole: bool
     doubts: tuple[str, ...]
 
 
@@ -101,7 +102,7 @@ def open_at(directory: Path, segments: Sequence[Segment], offset: int, buffer: B
             except FormatError as error:
                 transactions["bytes"][there] = UNKNOWN
                 doubts = (*doubts, f"{directory}: what is open there is not counted: {error}")
-    return OpenThere(transactions, past.cold, doubts)
+    return OpenThere(transactions, past.cold, past.whole, doubts)
 
 
 def _with_earlier(

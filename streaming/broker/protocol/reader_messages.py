@@ -5,20 +5,11 @@ one micro-batch: see `streaming.broker.agent.reader_service`.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import AnyName, Name, Natural
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.common.selection import Selection
-
-
-class Rows(StrEnum):
-    """What the rows of an answer are."""
-
-    RANGES = "ranges"
-    BATCHES = "batches"
-    TRANSACTIONS = "transactions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,7 @@ class ReaderPlan(Message):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderRange(Message):
     """A ticket for what lies between two plans of one journal: events after ``begin.seq`` up to ``end.seq``, if ``events``; and the
-    excerpts from ``begin.excerpts`` to ``end.excerpts``."""
+    excerpts from ``begin.excerpts`` to ``end.excerpts``. ``rows``: a `streaming.broker.protocol.excerpt_messages.Scan`."""
 
     reader: AnyName
     run: AnyName

@@ -3,8 +3,8 @@
 import logging
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ import pyarrow as pa
 import streaming
 from streaming.broker.protocol.agent_calls import PIECE_BYTES, Call, joined, method
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import (
     MOST_POSITIONS,
@@ -30,13 +31,14 @@ from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, 
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.problems import Reason, explain
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderRange
-from streaming.broker.protocol.segment_list import Log, Logs
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.broker.protocol.tokens import Token, header_of, read_tokens
 from streaming.broker.protocol.versions import agent_problem
-from streaming.common.arrow_streams import read_stream
+from streaming.common.arrow_streams import cast_columns, read_stream
 from streaming.common.certificates import Pair, read_ca, read_pair
+from streaming.common.event_row import EVENTS
 from streaming.common.reloading import Reloading
+from streaming.common.rows import BATCHES, TRANSACTION_ROWS
 from streaming.common.targets import Scheme, Target, is_loopback
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.column_versions import as_events, check_origin
@@ -55,8 +57,11 @@ GROUPS_SECONDS = 60.0
 POSITIONS_SECONDS = 30.0
 """How long an agent may take to find the positions of `MOST_POSITIONS` offsets, or to check a batch."""
 
+LISTING_SECONDS = 120.0
+"""How long an agent may take to list excerpts: where a time begins in a log, indexes may not say."""
+
 SCAN_SECONDS = 3600.0
-"""How long an agent may take to stream the batches of a segment, at the speed at which the client reads them."""
+"""How long an agent may take to stream the rows of excerpts, at the speed at which the client reads them."""
 
 ANSWER_BYTES = 1 << 30
 """The most bytes of an answer that is kept whole: ten million events."""
@@ -73,6 +78,8 @@ _OPTIONS = [
     # measured with 1.76 to 1.85.3, of agents that went. `_Connection.call` does it instead
     ("grpc.enable_retries", 0),
 ]
+
+_SCANNED = {Scan.BATCHES: BATCHES, Scan.RANGES: EVENTS, Scan.TRANSACTIONS: TRANSACTION_ROWS}
 
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -204,14 +211,64 @@ class AgentClient:
                 f"{streaming.__version__}: upgrade the older one"
             ) from error
 
-    def logs(self) -> list[Log]:
-        """List all segments that the agent can scan."""
-        return self._ask(Call.LOGS, b"{}", Logs, STREAM_SECONDS).logs
+    # --- parts of segments, which are read at once
 
-    def batches(self, segment: Log) -> Iterator[pa.RecordBatch]:
-        """Scan the record batches of a segment now (`streaming.common.rows.BATCHES`)."""
-        for table in self._tables(self._messages(Call.BATCHES, segment.encode(), SCAN_SECONDS, SCAN_BYTES)):
-            yield from table.to_batches()
+    def topics(self) -> list[str]:
+        """The names of all topics that the agent has a log of."""
+        return self._excerpts(ExcerptsRequest(excerpt_bytes=0, only_topics=True)).topics
+
+    def excerpts(self, request: ExcerptsRequest) -> Excerpts:
+        """All excerpts that are asked for, as one message.
+
+        Raises:
+            AgentError: it does not answer, or is of a version that does not know excerpts.
+        """
+        return self._excerpts(request)
+
+    def _excerpts(self, request: ExcerptsRequest) -> Excerpts:
+        excerpts: list[Excerpt] = []
+        some = None
+        try:
+            for message in self._messages(Call.EXCERPTS, request.encode(), LISTING_SECONDS):
+                some = Excerpts.decode(message)
+                excerpts += some.excerpts
+        except AgentError as error:
+            raise self._not_at_once(error) from error
+        if some is None or not some.last:
+            raise self._error("its answer about excerpts has no end", Reason.PROTOCOL)
+        return replace(some, excerpts=excerpts)
+
+    def scan(self, request: ScanRequest) -> Generator[pa.Table, None, list[UnreadPart]]:
+        """The rows of excerpts; returns what was not there to be read.
+
+        Yields:
+            `streaming.common.rows.BATCHES`, `TRANSACTION_ROWS` or `streaming.common.event_row.EVENTS`.
+        """
+        schema = _SCANNED[Scan(request.scan)]
+        end = None
+        try:
+            for message in self._messages(Call.SCAN, request.encode(), SCAN_SECONDS, SCAN_BYTES):
+                if message[:1] == b"{":
+                    end = ScanEnd.decode(message)
+                else:
+                    yield self._scanned(message, schema)
+        except AgentError as error:
+            raise self._not_at_once(error) from error
+        if end is None:
+            raise self._error("its rows have no end", Reason.PROTOCOL)
+        return end.unread
+
+    def _scanned(self, message: bytes, schema: pa.Schema) -> pa.Table:
+        try:
+            rows = read_stream(message)
+            return as_events(rows) if schema is EVENTS else cast_columns(rows, schema)
+        except (pa.ArrowException, KeyError, ValueError) as error:
+            raise self._error(f"its rows cannot be read ({error}): are both of the same version?", Reason.PROTOCOL) from error
+
+    def _not_at_once(self, error: AgentError) -> AgentError:
+        if error.reason != Reason.AGENT_VERSION:
+            return self._named(error)
+        return self._error("it is of a version whose logs cannot be read at once by this one: upgrade the older one", Reason.AGENT_VERSION)
 
     # --- readers
 

@@ -16,13 +16,13 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
+from streaming.broker.protocol.excerpt_messages import Scan
 from streaming.broker.protocol.reader_messages import (
     ReaderCommit,
     ReaderPlan,
     ReaderPlanRequest,
     ReaderPosition,
     ReaderRange,
-    Rows,
     Selected,
 )
 from streaming.broker.protocol.status_messages import Status
@@ -258,7 +258,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin=range_.begin,
             end=range_.end,
             events=range_.events,
-            rows=str(Rows(self._options.relation)),
+            rows=str(Scan(self._options.relation)),
             selected=Selected.of(self._options.selection),
         )
         deadline, logged = self._clock() + READ_SECONDS, ""

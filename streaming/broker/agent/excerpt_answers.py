@@ -1,0 +1,76 @@
+"""The answers about parts of segments, which people read at once: what there is, and its rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import pyarrow as pa
+
+import streaming
+from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
+from streaming.broker.excerpts.excerpt_scan import scan_excerpts
+from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
+from streaming.broker.protocol.group_stream import row_messages
+from streaming.broker.protocol.versions import job_problem
+from streaming.common.selection import Selection
+from streaming.common.start_from import StartFrom
+from streaming.errors import AgentError, VersionError, quoted
+
+_Name = TypeVar("_Name", StartFrom, Scan)
+
+LEAST_EXCERPT_BYTES = 1 << 20
+"""Smaller excerpts are refused: a log would be millions of them."""
+
+NAMED = 5
+"""So many topics are named where none is selected."""
+
+
+def excerpt_messages(log_dirs: Sequence[LogDir], request: ExcerptsRequest) -> Iterator[bytes]:
+    """What lies in the logs that are selected, some at a time.
+
+    Raises:
+        AgentError: the request is not valid, or a log dir cannot be read.
+        VersionError: its sender is of a version that cannot read the answer.
+    """
+    _serve_only(request.protocol)
+    if request.only_topics:
+        yield Excerpts(excerpts=[], last=True, topics=topics_of(log_dirs)).encode()
+        return
+    if request.excerpt_bytes < LEAST_EXCERPT_BYTES:
+        raise AgentError(f"excerpts have {LEAST_EXCERPT_BYTES} bytes or more, and {request.excerpt_bytes} are asked for")
+    selection = Selection(topics=tuple(request.topics), partitions=tuple(request.partitions))
+    start = request.timestamp if request.timestamp >= 0 else _one_of(request.start, StartFrom)
+    found = excerpts_of(log_dirs, selection, start, request.excerpt_bytes)
+    while some := list(islice(found, MOST_EXCERPTS)):
+        yield Excerpts(excerpts=some, last=False).encode()
+    matched = sum(1 for _ in partitions_with_start(log_dirs, selection))
+    yield Excerpts(excerpts=[], last=True, matched=matched, topics=[] if matched else topics_of(log_dirs)[:NAMED]).encode()
+
+
+def scan_messages(log_dirs: Sequence[LogDir], request: ScanRequest) -> Iterator[bytes | pa.Buffer]:
+    """The rows of excerpts, and the end of them. Raises as `excerpt_messages`."""
+    _serve_only(request.protocol)
+    if len(request.excerpts) > MOST_EXCERPTS:
+        raise AgentError(f"a request has {MOST_EXCERPTS} excerpts at most, and {len(request.excerpts)} are asked for")
+    unread: list[UnreadPart] = []
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        scan = _one_of(request.scan, Scan)
+        unread.extend((yield from scan_excerpts(log_dirs, request.excerpts, scan, ongoing=request.ongoing)))
+
+    yield from row_messages(rows())
+    yield ScanEnd(unread=unread).encode()
+
+
+def _one_of(value: str, kind: Callable[[str], _Name]) -> _Name:
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise AgentError(f"{quoted(value)} is nothing that this agent knows") from error
+
+
+def _serve_only(protocol: int) -> None:
+    problem = job_problem(protocol, streaming.__version__)
+    if problem:
+        raise VersionError(problem)
