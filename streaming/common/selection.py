@@ -40,6 +40,9 @@ class Selection:
         return (not self.partitions or partition in self._numbers) and self.has_topic(topic)
 
 
+EVERYTHING_SELECTED = Selection()
+
+
 def check_pattern(pattern: str) -> None:
     """Raise a ValueError that says what is wrong with a pattern."""
     if len(pattern) > MOST_PATTERN:

@@ -21,7 +21,7 @@ from streaming.broker.protocol.excerpt_messages import Excerpt, Scan
 from streaming.broker.protocol.reader_messages import ReaderRange
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.common.selection import Selection
+from streaming.common.selection import EVERYTHING_SELECTED, Selection
 
 BLOCKS_AT_ONCE = 8
 """So many blocks of the journal are in memory for one range, however long it is."""
@@ -104,7 +104,7 @@ def new_of(block: pa.RecordBatch, selection: Selection) -> pa.RecordBatch:
     The beginning of another job may publish again what this reader has had, or did not want.
     """
     wanted = pc.is_in(block["kind"], pa.array(WANTED))
-    if selection != Selection():
+    if selection != EVERYTHING_SELECTED:
         wanted = pc.and_(wanted, _selected(block, selection))
     found = block.filter(wanted)
     known, base, following = longs(found, "published_upto"), longs(found, "base_offset"), longs(found, "next_offset")
