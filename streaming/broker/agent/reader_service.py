@@ -80,11 +80,11 @@ class ReaderService:
             if committed is None or not self.readers.is_known(request.reader):
                 return None
             name = consumers.journal(request.reader)
-            if not at.journal:  # it has planned nothing yet, or has lost its checkpoint
+            if at.journal != name:  # it has planned nothing here yet; or it has lost its checkpoint, or the agent its journal
                 if consumers.was_sent(request.reader):
                     return None
                 return ReaderPosition(journal=name, seq=committed, total=journal.at(committed).total)
-            if at.journal != name or not journal.has_been_at(at.seq, at.total):
+            if not journal.has_been_at(at.seq, at.total):
                 return None
             if at.seq < committed and not consumers.set_back(request.reader, at.seq):
                 return None  # its checkpoint was restored from a copy, and what it asks for is forgotten
