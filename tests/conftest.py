@@ -145,12 +145,14 @@ def java_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The Spark that a job would start, with a small heap, and the data source in it."""
     from streaming.spark.job.spark import Spark
-    from streaming.spark.source.datasource import SegtailDataSource
+    from streaming.spark.source.job_source import JobDataSource
     from tests.job_environment import PATIENT
 
     directory = tmp_path_factory.mktemp("spark")
     with (directory / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
         patch.delenv("SPARK_CONF_DIR")  # it is no single test's, and so not counted as one's
+        # an install has it beside streaming: PySpark finds the format by it
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(_ROOT.parent / "streaming/spark/lookup"), os.environ.get("PYTHONPATH", "")]))
         made = Spark(
             master="local[2]",
             options={"spark.driver.memory": "512m", **PATIENT},
@@ -158,7 +160,7 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             directory=directory,
             debug=False,
             lock_fd=lock.fileno(),
-            data_source=SegtailDataSource,
+            data_source=JobDataSource,
         )
         try:
             yield made.session

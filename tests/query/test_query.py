@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from streaming.broker.agent.service import Service
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.cluster.view.observer import AgentStatus, Observer
-from streaming.common.rows import BATCHES, Change
+from streaming.common.rows import Change
 from streaming.common.state_row import STATES
 from streaming.errors import AgentError
 from streaming.simulator.log import PartitionLog
@@ -97,7 +97,7 @@ def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any
     sink, looks = Sink(), checkpoint.with_name("checks")
     given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
     given["checks"] = str(looks)
-    events = spark.readStream.format("segtail").options(**given).load()
+    events = spark.readStream.format("segtail_job").options(**given).load()
     sink.progress.begins(looks)
     query = fold_events(events, sink.take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
@@ -190,23 +190,6 @@ def test_a_journal_made_anew_between_two_runs_changes_no_number(
     assert not any(any(row["skipped_bytes"]) for row in again.rows.values())
 
 
-def test_batches_can_be_read_one_by_one(spark: SparkSession, agent: Agent, logs: list[PartitionLog]) -> None:
-    logs[0].roll()
-    logs[0].append(batch(2))
-    with agent.served() as address:
-        found = spark.read.format("segtail").option("agents", address).option("relation", "batches").load()
-        table = found.toArrow()
-    assert table.schema.names == BATCHES.names
-    rows = sorted((row["partition"], row["base_offset"], row["size"], row["records"]) for row in table.to_pylist())
-    expected = [
-        (log.partition, entry.base_offset, entry.size, entry.records)
-        for log in logs
-        for segment in log.segments
-        for entry in segment.entries
-    ]
-    assert rows == sorted(expected)
-
-
 def test_a_wrong_option_is_named(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="option shards: 'many' is not a whole number"):
-        spark.readStream.format("segtail").option("agents", "a:1").option("shards", "many").load()
+        spark.readStream.format("segtail_job").option("agents", "a:1").option("shards", "many").load()

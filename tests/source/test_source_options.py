@@ -14,7 +14,7 @@ def test_defaults() -> None:
     options = parse_options({"agents": "a:1"})
     assert (options.addresses(), options.address_file, options.consumer, options.start_from) == (("a:1",), None, "", "active")
     assert (options.files, options.cluster_id) == (NO_FILES, "")
-    assert (options.shards, options.max_bytes, options.wait_ms, options.relation) == (64, 2 << 30, 0, "events")
+    assert (options.shards, options.max_bytes, options.wait_ms) == (64, 2 << 30, 0)
 
 
 def test_names_are_taken_in_any_case_and_addresses_with_spaces() -> None:
@@ -45,7 +45,6 @@ def test_behind_a_name_there_is_tls_where_a_ca_is_named() -> None:
         ("max_bytes", "0"),
         ("wait_ms", ""),
         ("start_from", "noon"),
-        ("relation", "records"),
         ("agnets", "a:1"),
         ("agents", "http://a:1"),
         ("agents", "dns://a:1"),

@@ -12,17 +12,15 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
-from streaming.broker.protocol.segment_list import Log
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.pace.pace_files import WorkCheck, last_check
 from streaming.common.pace.waiting import Hurry, Turns
 from streaming.common.rows import ROWS, Kind, unpack_rows
-from streaming.errors import AgentError, UsageError
+from streaming.errors import AgentError
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.spark.source import agent_connections as agents_module
 from streaming.spark.source import stream
-from streaming.spark.source.datasource import TASK_BYTES, BatchReader, SegtailDataSource, pack
 from streaming.spark.source.source_options import parse_options
 from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
@@ -545,27 +543,3 @@ def test_an_agent_that_a_job_meets_later_begins_where_the_job_says_unless_its_br
         appeared, end = until_appeared(reader, start)
     assert appeared == [begins]
     assert end["a1"]["brokers"] == [1]
-
-
-# --- what Spark calls
-
-
-def test_the_relations_are_read_each_in_its_own_way() -> None:
-    events, batches = (SegtailDataSource({"agents": "a:1", "relation": relation}) for relation in ("events", "batches"))
-    assert isinstance(events.streamReader(events.schema()), EventStreamReader)
-    assert isinstance(batches.reader(batches.schema()), BatchReader)
-    with pytest.raises(UsageError, match=r"spark\.readStream"):
-        events.reader(events.schema())
-    with pytest.raises(UsageError, match=r"cannot be streamed: read it with spark\.read$"):
-        batches.streamReader(batches.schema())
-
-
-def test_the_relation_of_batches_needs_every_agent() -> None:
-    with pytest.raises(AgentError, match=r"127\.0\.0\.1:1 does not answer"):
-        BatchReader(parse_options({"agents": "127.0.0.1:1", "relation": "batches"})).partitions()
-
-
-def test_segments_share_tasks_up_to_a_size() -> None:
-    logs = [Log(1, "/d", "orders", number, 0, size) for number, size in enumerate([TASK_BYTES // 2, TASK_BYTES * 2, 1, TASK_BYTES // 2])]
-    groups = pack(logs)
-    assert [[each.partition for each in group] for group in groups] == [[1], [0, 3], [2]]

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, window
-from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint
+from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint, read_topic_id
 from streaming.broker.disk.preallocated import written_end
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments, log_start_offset
@@ -14,10 +15,13 @@ from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.common.selection import EVERYTHING_SELECTED, Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError
-from streaming.kafka.formats.names import LOG_START_OFFSET_CHECKPOINT, DirState
+from streaming.kafka.formats.names import LOG_START_OFFSET_CHECKPOINT, PARTITION_METADATA, DirState
 from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
+
+_UNREADABLE = "?"
+"""In place of a topic id that cannot be read: only those who want the partition have to know."""
 
 
 def list_excerpts(log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int) -> list[Excerpt]:
@@ -28,7 +32,7 @@ def list_excerpts(log_dirs: Sequence[LogDir], selection: Selection, start: Start
         excerpt_bytes: a segment is cut at multiples of it.
 
     Raises:
-        AgentError: a log dir cannot be read.
+        AgentError: a log dir or a log cannot be read.
     """
     return list(excerpts_of(log_dirs, selection, start, excerpt_bytes))
 
@@ -39,8 +43,10 @@ def excerpts_of(log_dirs: Sequence[LogDir], selection: Selection, start: StartFr
     for partition, log_start in partitions_with_start(log_dirs, selection):
         try:
             excerpts = list(_of_log(partition, log_start, start, excerpt_bytes, buffer))
-        except OSError as error:  # usually it was deleted after it was listed
+        except FileNotFoundError as error:  # it was deleted after it was listed
             log.info("log is excluded", extra={"path": str(partition.path), "error": str(error)})
+        except OSError as error:
+            raise AgentError(f"{partition.path} cannot be read: {error.strerror or error}") from error
         else:
             yield from excerpts
 
@@ -49,22 +55,29 @@ def partitions_with_start(log_dirs: Sequence[LogDir], selection: Selection) -> I
     """The live partitions that are wanted, each with the log start offset by its broker's checkpoint (below 0: none there, or not known).
 
     Raises:
-        AgentError: a log dir cannot be read.
+        AgentError: a log dir, or a partition's own file, cannot be read.
     """
     for log_dir in log_dirs:
         try:
-            partitions = list_partitions(log_dir)
+            partitions = list_partitions(log_dir, _topic_id)
         except OSError as error:
             raise AgentError(f"log dir {log_dir.path} cannot be read: {error}") from error
         starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
         for partition in sorted(partitions, key=lambda each: (each.topic, each.partition)):
             if partition.state is DirState.LIVE and selection.has(partition.topic, partition.partition):
+                if partition.topic_id == _UNREADABLE:
+                    raise AgentError(f"{partition.path / PARTITION_METADATA} cannot be read, or is damaged")
                 yield partition, starts.of(partition)
 
 
 def topics_of(log_dirs: Sequence[LogDir]) -> list[str]:
     """The names of the topics that have a live partition, sorted. Raises as `partitions_with_start`."""
     return sorted({partition.topic for partition, _ in partitions_with_start(log_dirs, EVERYTHING_SELECTED)})
+
+
+def _topic_id(directory: Path) -> str:
+    found = read_topic_id(directory)
+    return _UNREADABLE if found is None else found
 
 
 def start_of(segments: Sequence[Segment], log_start: int, start: StartFrom | int, buffer: Bytes) -> BatchBoundary | None:

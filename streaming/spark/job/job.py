@@ -42,7 +42,7 @@ from streaming.spark.job.spark import Spark, is_local, within
 from streaming.spark.query.failure import reason
 from streaming.spark.query.query import fold_events
 from streaming.spark.source.agent_connections import PATIENCE_SECONDS
-from streaming.spark.source.datasource import FORMAT, SegtailDataSource
+from streaming.spark.source.job_source import FORMAT, JobDataSource
 from streaming.spark.source.source_options import parse_options
 
 log = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ class Job:
                 directory=checkpoint.directory,
                 debug=settings.log_level is LogLevel.DEBUG,
                 lock_fd=checkpoint.spark_lock_fd,
-                data_source=SegtailDataSource,
+                data_source=JobDataSource,
             )
         resources.callback(self._spark.stop)
         self._wellness.checked()

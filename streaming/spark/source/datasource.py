@@ -1,27 +1,22 @@
-"""``spark.readStream.format("segtail")``, and ``spark.read.format("segtail")``: the relation ``batches``, scanned when it is read."""
+"""``spark.read.format("segtail")`` and ``spark.readStream.format("segtail")``, for everybody.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+Every Spark session of a Python that has segtail imports this module, whatever it reads. So it imports only PySpark itself; the readers
+bring the rest.
+"""
 
-import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from streaming.broker.protocol.segment_list import Log
-from streaming.common.rows import BATCHES
-from streaming.errors import AgentError, UsageError
-from streaming.spark.source import agent_connections, stream
-from streaming.spark.source.source_options import SourceOptions, parse_options
+if TYPE_CHECKING:
+    from streaming.spark.source.public_options import PublicOptions
 
 FORMAT = "segtail"
 
-SCHEMA = from_arrow_schema(BATCHES)
-ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
-
 
 class SegtailDataSource(DataSource):
-    """Register with ``spark.dataSource.register(SegtailDataSource)``; options: `streaming.spark.source.source_options`."""
+    """Options: `streaming.spark.source.public_options`; relations: `streaming.spark.source.relations`."""
 
     @classmethod
     def name(cls) -> str:
@@ -29,74 +24,78 @@ class SegtailDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """The schema of the relation in the options."""
-        return SCHEMA if parse_options(self.options).relation == "batches" else stream.SCHEMA
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """The reader for the events."""
-        del schema
-        options = parse_options(self.options)
-        if options.relation != "events":
-            raise UsageError("the relation batches cannot be streamed: read it with spark.read")
-        return stream.EventStreamReader(options)
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader for the batches."""
-        del schema
-        options = parse_options(self.options)
-        if options.relation != "batches":
-            raise UsageError('the relation events is read with spark.readStream; for batches one by one set option("relation", "batches")')
-        return BatchReader(options)
-
-
-TASK_BYTES = 256 << 20
-"""Segments share a task as long as they have at most so many bytes together."""
-
-
-@dataclass
-class Segments(InputPartition):
-    """The work of one task: segments of one agent."""
-
-    address: str
-    logs: list[Log]
-
-
-class BatchReader(DataSourceReader):
-    """Reads the relation ``batches`` once: a row for every record batch on the agents' disks."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-
-    def partitions(self) -> list[Segments]:
-        """The tasks.
+        """The schema of the relation in the options.
 
         Raises:
-            AgentError: an agent does not answer.
+            UsageError: an option is not valid.
         """
-        addresses = self._options.addresses()
-        found = agent_connections.ask_all(addresses, lambda client: client.logs(), self._options.files)
-        missing = [address for address in addresses if address not in found]
-        if missing:
-            raise AgentError(f"agent at {', '.join(missing)} does not answer: is it running?")
-        return [Segments(address, group) for address, logs in found.items() for group in pack(logs)]
+        from streaming.spark.source.relations import schema_of
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
-        assert isinstance(partition, Segments)
-        yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
-        for log in partition.logs:
-            for batch in agent_connections.client(partition.address, self._options.files).batches(log):
-                yield from pa.Table.from_batches([batch]).cast(ARROW_SCHEMA).to_batches()
+        options = self._parsed()
+        return schema_of(options.relation, options.columns)
 
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of what is there now.
 
-def pack(logs: list[Log]) -> list[list[Log]]:
-    """Group segments so that each group has about `TASK_BYTES`."""
-    groups: list[list[Log]] = []
-    room = 0
-    for log in sorted(logs, key=lambda each: -each.size):
-        if not groups or room < log.size:
-            groups.append([])
-            room = TASK_BYTES
-        groups[-1].append(log)
-        room -= log.size
-    return groups
+        Raises:
+            UsageError: an option is not valid, or the schema is another one.
+        """
+        from streaming.spark.source.relations import Relation
+
+        options = self._parsed()
+        self._check(schema)
+        if options.relation is Relation.RECORDS:
+            from streaming.spark.source.records_reader import RecordsReader
+
+            records: DataSourceReader = RecordsReader(options)
+            return records
+        if options.log_dirs:
+            from streaming.spark.source.local_reader import LocalReader
+
+            return LocalReader(options)
+        from streaming.spark.source.agent_reader import AgentReader
+
+        return AgentReader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """The reader of what comes. It raises nothing: PySpark would report another error. So the first call of the reader does."""
+        from streaming.errors import UsageError
+        from streaming.spark.source.refused_stream import RefusedStream
+        from streaming.spark.source.relations import Relation
+
+        try:
+            options = self._parsed()
+            self._check(schema)
+            if options.relation is Relation.RECORDS:
+                raise UsageError("option relation: records are read at once, by spark.read")
+            if options.log_dirs:
+                raise UsageError("option log_dirs: log dirs are read at once, by spark.read; agents are streamed")
+        except UsageError as error:
+            return RefusedStream(str(error))
+        from streaming.spark.source.public_stream import PublicStreamReader
+
+        public: DataSourceStreamReader = PublicStreamReader(options)
+        return public
+
+    def _parsed(self) -> "PublicOptions":
+        from streaming.spark.source.public_options import parse_public_options
+
+        return parse_public_options(self.options)
+
+    def _check(self, schema: StructType) -> None:
+        """Check the schema that Spark wants the rows to have: a user may have named one.
+
+        Raises:
+            UsageError: it is another one than the relation's; the message names the columns that differ.
+        """
+        from streaming.errors import UsageError
+
+        own = {field.name: field.dataType.simpleString() for field in self.schema().fields}
+        wanted = {field.name: field.dataType.simpleString() for field in schema.fields}
+        if list(own.items()) == list(wanted.items()):
+            return
+        lines = [f"it has no column {name}" for name in wanted if name not in own]
+        lines += [f"{name} is {own[name]} and not {kind}" for name, kind in wanted.items() if name in own and own[name] != kind]
+        lines += [f"{name} is missing" for name in own if name not in wanted]
+        what = "; ".join(lines) or "its columns have another order"
+        raise UsageError(f"the schema is not that of the relation ({what}): leave schema() away, or choose by the option columns")

@@ -1,4 +1,4 @@
-"""The options of the data source, parsed once. No secret is among them: they are visible in plans."""
+"""The options of the job's own data source, parsed once. No secret is among them: they are visible in plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from streaming.spark.client.agent_client import ClientFiles
 
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (
-    *("agents", "address_file", "consumer", "start_from", "shards", "max_bytes", "wait_ms", "relation", "cluster_id"),
+    *("agents", "address_file", "consumer", "start_from", "shards", "max_bytes", "wait_ms", "cluster_id"),
     *("checks", "schedule"),
     *FILES,
 )
@@ -41,7 +41,6 @@ class SourceOptions:
     shards: int
     max_bytes: int
     wait_ms: int
-    relation: str
     checks: Path | None = None
     schedule: Path | None = None
 
@@ -65,7 +64,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
     """
     unknown = [name for name in options if name.lower() not in KNOWN and name.lower() != "path"]
     if unknown:
-        raise UsageError(f"the data source segtail has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
+        raise UsageError(f"the data source segtail_job has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
     given = {name.lower(): value for name, value in options.items()}
     parsed = SourceOptions(
         agents=_targets(given.get("agents", "")),
@@ -77,12 +76,11 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         shards=_number(given, "shards", 64, least=1),
         max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
         wait_ms=_number(given, "wait_ms", 0, least=0),
-        relation=_one_of(given, "relation", "events", ("events", "batches")),
         checks=Path(given["checks"]) if "checks" in given else None,
         schedule=Path(given["schedule"]) if "schedule" in given else None,
     )
     if not parsed.agents and parsed.address_file is None:
-        raise UsageError(f"the data source segtail needs the option agents: {FORM}, separated by commas")
+        raise UsageError(f"the data source segtail_job needs the option agents: {FORM}, separated by commas")
     return parsed
 
 

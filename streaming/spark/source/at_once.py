@@ -1,0 +1,158 @@
+"""What reading at once has in common, whoever opens the files: tasks, filters, and rows with what was not there."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnreadPart
+from streaming.common.selection import Selection
+from streaming.common.start_from import StartFrom
+from streaming.errors import UsageError
+from streaming.spark.source.public_options import PublicOptions
+from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
+from streaming.spark.source.pushed_filters import Wanted, take
+from streaming.spark.source.relations import Relation
+
+TASK_BYTES = 256 << 20
+"""Excerpts share a task as long as they have at most so many bytes together."""
+
+TASK_EXCERPTS = 1_000
+"""The most excerpts of a task, which is one request to an agent."""
+
+WHOLE_SEGMENTS = 1 << 40
+"""Segments are not cut: they are smaller."""
+
+_ROWS: dict[Relation, Callable[[pa.Table | pa.RecordBatch], pa.RecordBatch]] = {
+    Relation.BATCHES: public_batches,
+    Relation.RANGES: public_ranges,
+    Relation.TRANSACTIONS: public_transactions,
+}
+
+
+@dataclass
+class Task(InputPartition):
+    """The work of one task: excerpts, of one agent or of log dirs here (address ""). ``ongoing``: they end where their logs end."""
+
+    address: str
+    excerpts: tuple[Excerpt, ...]
+    ongoing: bool
+
+
+class _Pushing:
+    """A reader's `pushFilters`. PySpark refuses a reader that has one of its own while ``spark.sql.python.filterPushdown.enabled`` is off,
+    which it is unless somebody turns it on. By ``__func__`` PySpark finds out: so this one looks like that of every reader.
+    """
+
+    def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
+        self._push = push
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        return self._push(filters)
+
+
+class AtOnceReader(DataSourceReader):
+    """Reads a relation once. It is pickled, and opens nothing before a call needs it."""
+
+    def __init__(self, options: PublicOptions) -> None:
+        self._options = options
+        self._wanted = Wanted()
+
+    @property
+    def pushFilters(self) -> Any:  # noqa: N802
+        """Takes the filters of a query, and returns those that Spark has to check."""
+        return _Pushing(self._push)
+
+    def _push(self, filters: list[Filter]) -> list[Filter]:
+        self._wanted, left = take(filters, self._options.relation)
+        return left
+
+    def _selection(self) -> Selection | None:
+        """What is wanted of the options' selection; None: nothing is."""
+        return self._wanted.narrowed(self._options.selection)
+
+    def _start(self) -> StartFrom | int:
+        """Where to begin: a filter on times may allow to begin later."""
+        options, asked = self._options, self._wanted.timestamp
+        if options.starting_timestamp >= 0:
+            return max(options.starting_timestamp, asked)
+        position = options.starting_position or StartFrom.EARLIEST
+        return asked if asked >= 0 and position is StartFrom.EARLIEST else position
+
+    def _excerpt_bytes(self) -> int:
+        return WHOLE_SEGMENTS if self._options.relation is Relation.TRANSACTIONS else TASK_BYTES
+
+    def _tasks(self, address: str, excerpts: Sequence[Excerpt]) -> list[Task]:
+        wanted = [self._wanted.part_of(each) for each in excerpts if self._wanted.has(each)]
+        groups = _together(wanted, by_log=self._options.relation is Relation.TRANSACTIONS)
+        return [Task(address, tuple(group), ends) for group, ends in groups]
+
+    def _nothing_fits(self, topics: Sequence[str]) -> UsageError:
+        there = f"there are {', '.join(topics)}" if topics else "there are no partitions at all"
+        selection = self._options.selection
+        named = "topics" if selection.topics else "topicsPattern" if selection.pattern else "partitions"
+        return UsageError(f"option {named}: no partition fits; {there}")
+
+    def _public(self, task: Task, rows: Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]) -> Iterator[pa.RecordBatch]:
+        """The rows of a task as everybody reads them, and a row for each part that was not there to be read."""
+        relation, names = self._options.relation, list(self._options.columns)
+        schema = ARROW[relation]
+        chosen = [each for each in schema.names if each in names] if names else schema.names
+        yield pa.RecordBatch.from_pylist([], schema).select(chosen)
+        while True:
+            try:
+                some = next(rows)
+            except StopIteration as end:
+                unread: list[UnreadPart] = end.value
+                break
+            yield _ROWS[relation](some).select(chosen)
+        for part in unread:
+            if 0 <= part.item < len(task.excerpts):
+                yield _skipped(relation, task.excerpts[part.item], part).select(chosen)
+
+
+def scan_of(relation: Relation) -> Scan:
+    """How the batches of a relation are scanned."""
+    return Scan(relation.value)
+
+
+def _together(excerpts: Sequence[Excerpt], *, by_log: bool) -> Iterator[tuple[list[Excerpt], bool]]:
+    """Excerpts in their order, as groups of about `TASK_BYTES`, and whether a group ends where a log ends.
+
+    ``by_log``: a log is not divided, unless it has very many segments.
+    """
+    group: list[Excerpt] = []
+    size = 0
+    for item, each in enumerate(excerpts):
+        group.append(each)
+        size += each.bytes
+        following = excerpts[item + 1] if item + 1 < len(excerpts) else None
+        ends = following is None or following.log != each.log
+        full = following is None or size + following.bytes > TASK_BYTES
+        if len(group) >= TASK_EXCERPTS or (full and (ends or not by_log)):
+            yield group, ends
+            group, size = [], 0
+    if group:
+        yield group, True
+
+
+def _skipped(relation: Relation, excerpt: Excerpt, part: UnreadPart) -> pa.RecordBatch:
+    values: dict[str, object] = {
+        "broker": excerpt.broker,
+        "log_dir": excerpt.log_dir,
+        "topic": excerpt.topic,
+        "partition": excerpt.partition,
+        "topic_id": excerpt.topic_id or None,
+        "missing_bytes": part.bytes,
+        "reason": part.reason,
+    }
+    base = part.next_offset if part.next_offset >= 0 else None
+    if relation is Relation.RANGES:
+        values |= {"segment": excerpt.segment, "start_position": part.position, "end_position": part.position + part.bytes}
+        values |= {"base_offset": base}
+    if relation is Relation.BATCHES:
+        values |= {"segment": excerpt.segment, "position": part.position, "base_offset": base}
+    return skipped_row(relation, values)

@@ -1,0 +1,28 @@
+"""The data source of segtail's own job: the events of all agents as a stream of packed rows. The job registers it itself."""
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from streaming.spark.source import stream
+from streaming.spark.source.source_options import parse_options
+
+FORMAT = "segtail_job"
+
+
+class JobDataSource(DataSource):
+    """Options: `streaming.spark.source.source_options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """The schema of packed rows; it checks the options."""
+        parse_options(self.options)
+        return stream.SCHEMA
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """The reader for the events."""
+        del schema
+        return stream.EventStreamReader(parse_options(self.options))

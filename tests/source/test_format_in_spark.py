@@ -1,0 +1,66 @@
+"""``format("segtail")`` in a Spark session that has registered nothing of it."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from streaming.simulator.log import PartitionLog
+from tests.builders import batch, commit, log_dir, partition
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> PartitionLog:
+    made = partition(log_dir(tmp_path_factory.mktemp("world")), "orders")
+    made.append(batch(3), batch(2, producer=7, transactional=True), commit(7), batch(1, producer=8, transactional=True))
+    return made
+
+
+def test_a_view_of_sql_needs_no_python(spark: SparkSession, log: PartitionLog) -> None:
+    where = f"log_dirs '{log.directory.parent}'"
+    spark.sql(f"CREATE TEMPORARY VIEW batches USING segtail OPTIONS ({where}, relation 'batches')")
+    spark.sql(f"CREATE TEMPORARY VIEW ranges USING segtail OPTIONS ({where})")
+    found = spark.sql("SELECT topic, count(*) AS batches, sum(size) AS bytes FROM batches GROUP BY topic").toArrow().to_pylist()
+    assert found == [{"topic": "orders", "batches": 4, "bytes": log.active.size}]
+    (row,) = spark.sql("SELECT bytes, codec_bytes['none'] AS plain, markers[0].kind AS marker, is_leader FROM ranges").collect()
+    assert (row.bytes, row.marker, row.is_leader) == (log.active.size, "commit", None)
+    assert row.plain == log.active.size - log.active.entries[2].size
+
+
+def test_all_that_is_read_arrives_whether_filters_are_pushed_or_not(spark: SparkSession, log: PartitionLog) -> None:
+    batches = spark.read.format("segtail").option("log_dirs", str(log.directory.parent)).option("relation", "batches").load()
+    wanted = batches.where((F.col("topic") == "orders") & (F.col("base_offset") > 2) & (F.col("max_timestamp") > "2020-01-01"))
+    found = []
+    for pushed in ("false", "true"):
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", pushed)
+        found.append(sorted(row.base_offset for row in wanted.select("base_offset").collect()))
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert found == [[3, 5, 6]] * 2
+
+
+def test_transactions_that_are_open(spark: SparkSession, log: PartitionLog) -> None:
+    found = spark.read.format("segtail").options(log_dirs=str(log.directory.parent), relation="transactions").load()
+    assert sorted((row.kind, row.producer_id) for row in found.collect()) == [("committed", 7), ("open", 8)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"log_dirs": "/nowhere"}, "log dir /nowhere does not exist"),
+        ({"agnets": "a:1"}, "has no option 'agnets'"),
+        ({"agents": "127.0.0.1:1"}, "nobody listens there: is it running"),
+    ],
+)
+def test_bad_input_is_an_error_before_anything_is_read(spark: SparkSession, options: dict[str, str], words: str) -> None:
+    with pytest.raises(Exception, match=words):
+        spark.read.format("segtail").options(**options).load().collect()
+
+
+def test_a_stream_of_log_dirs_says_why_not(spark: SparkSession, log: PartitionLog, tmp_path: Path) -> None:
+    stream = spark.readStream.format("segtail").option("log_dirs", str(log.directory.parent)).load()
+    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    with pytest.raises(Exception, match="log dirs are read at once"):
+        query.awaitTermination()
