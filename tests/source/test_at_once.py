@@ -216,10 +216,8 @@ def test_agents_that_do_not_answer_or_watch_another_cluster(disk: LogDir, logs: 
 
 def test_a_schema_of_another_relation(where: dict[str, str]) -> None:
     source = SegtailDataSource({**where, "relation": "batches"})
-    fields = [field for field in SCHEMAS[Relation.BATCHES].fields if field.name != "codec"]
-    wrong = StructType(
-        [*(StructField("size", LongType()) if field.name == "size" else field for field in fields), StructField("x", LongType())]
-    )
+    wrong = StructType([field for field in SCHEMAS[Relation.BATCHES].fields if field.name not in ("codec", "size")])
+    wrong.add("size", LongType()).add("x", LongType())
     with pytest.raises(UsageError, match=r"has no column x; size is int and not bigint; codec is missing"):
         source.reader(wrong)
     turned = StructType(list(reversed(SCHEMAS[Relation.BATCHES].fields)))

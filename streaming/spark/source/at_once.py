@@ -13,7 +13,7 @@ from streaming.common.start_from import StartFrom
 from streaming.errors import UsageError
 from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
-from streaming.spark.source.pushed_filters import Wanted, take
+from streaming.spark.source.pushed_filters import PushedFilters, take
 from streaming.spark.source.relations import Relation
 
 TASK_BYTES = 256 << 20
@@ -59,7 +59,7 @@ class AtOnceReader(DataSourceReader):
 
     def __init__(self, options: PublicOptions) -> None:
         self._options = options
-        self._wanted = Wanted()
+        self._wanted = PushedFilters()
 
     @property
     def pushFilters(self) -> Any:  # noqa: N802
