@@ -7,6 +7,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from streaming.broker.agent.excerpt_answers import excerpt_messages, scan_messages
+from streaming.broker.agent.scan_room import ScanRoom
 from streaming.broker.agent.service import Service
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
@@ -38,7 +39,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
-    scans = threading.BoundedSemaphore(AT_ONCE)  # for those that read much: they hold up nothing else
+    scans = ScanRoom()
 
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
@@ -50,8 +51,8 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.EVENTS: events,
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
-        Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs.available, _decoded(ExcerptsRequest, body)), slow),
-        Call.SCAN: lambda body, _: _few(scan_messages(log_dirs.available, _decoded(ScanRequest, body)), scans),
+        Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs, _decoded(ExcerptsRequest, body)), slow),
+        Call.SCAN: lambda body, principal: scan_messages(log_dirs.available, _decoded(ScanRequest, body), principal, scans),
     }
     if about_groups is not None:
         known |= {
