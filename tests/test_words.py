@@ -68,7 +68,7 @@ PARTICIPLES = {"asked", "found", "kept", "known", "of", "seen", "shown"}
 """What is no name of a parameter: it does not say what is given."""
 
 TWICE = {
-    "Committed", "Logs", "Status",  # a message, whose name goes over the wire or into its errors, and what it is about
+    "Committed", "Status",  # a message, whose name goes over the wire or into its errors, and what it is about
     "LogDir", "Record",  # Kafka's word, of the simulator that writes it and of the reader
 }  # fmt: skip
 """The names that two classes have."""

@@ -10,6 +10,7 @@ import pytest
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.excerpt_answers import excerpt_messages, scan_messages
+from streaming.broker.agent.scan_room import PRINCIPALS_SCANS, SCANS, ScanRoom
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.protocol.agent_calls import Call
@@ -129,13 +130,45 @@ def test_requests_have_bounds(tmp_path: Path) -> None:
     made.append(batch(1))
     dirs = open_log_dirs([tmp_path / "d0"])
     (excerpt,) = list_excerpts(dirs, EVERYTHING_SELECTED, StartFrom.EARLIEST, 1 << 30)
+
+    def scan(request: ScanRequest) -> Iterator[bytes | pa.Buffer]:
+        return scan_messages(dirs, request, "me", ScanRoom())
+
     with pytest.raises(AgentError, match="1048576 bytes or more"):
         list(excerpt_messages(dirs, ExcerptsRequest(excerpt_bytes=1)))
     with pytest.raises(AgentError, match="'noon' is nothing"):
         list(excerpt_messages(dirs, ExcerptsRequest(excerpt_bytes=1 << 30, start="noon")))
     with pytest.raises(AgentError, match="4096 excerpts at most"):
-        list(scan_messages(dirs, ScanRequest(scan=Scan.BATCHES, excerpts=[excerpt] * (MOST_EXCERPTS + 1))))
+        list(scan(ScanRequest(scan=Scan.BATCHES, excerpts=[excerpt] * (MOST_EXCERPTS + 1))))
     with pytest.raises(AgentError, match="'records' is nothing"):
-        list(scan_messages(dirs, ScanRequest(scan="records", excerpts=[excerpt])))
+        list(scan(ScanRequest(scan="records", excerpts=[excerpt])))
     with pytest.raises(VersionError):
-        list(scan_messages(dirs, ScanRequest(scan=Scan.BATCHES, excerpts=[], protocol=OLDEST_JOB - 1)))
+        list(scan(ScanRequest(scan=Scan.BATCHES, excerpts=[], protocol=OLDEST_JOB - 1)))
+
+
+def test_a_token_has_some_of_the_scans_and_all_tokens_have_a_few(tmp_path: Path) -> None:
+    made = partition(log_dir(tmp_path), "orders")
+    made.append(batch(1))
+    dirs, room = open_log_dirs([tmp_path / "d0"]), ScanRoom()
+    request = ScanRequest(scan=Scan.BATCHES, excerpts=list_excerpts(dirs, EVERYTHING_SELECTED, StartFrom.EARLIEST, 1 << 30))
+    begun = [scan_messages(dirs, request, "me", room) for _ in range(PRINCIPALS_SCANS)]
+    for each in begun:
+        next(each)
+    with pytest.raises(AgentError, match="scans are running") as refused:
+        next(scan_messages(dirs, request, "me", room))
+    assert refused.value.reason == Reason.BUSY
+    others = [scan_messages(dirs, request, "other", room) for _ in range(SCANS - PRINCIPALS_SCANS)]
+    for each in others:
+        next(each)
+    with pytest.raises(AgentError, match="scans are running"):
+        next(scan_messages(dirs, request, "third", room))
+    begun[0].close()
+    list(others[0])
+    assert len(list(scan_messages(dirs, request, "me", room))) == 2
+
+
+def test_a_log_dir_that_cannot_be_used_is_named(client: AgentClient, agent: Agent, log: PartitionLog) -> None:
+    path = log.directory.parent
+    agent.log_dirs.bar(path, "does not answer")
+    answer = client.excerpts(WHOLE)
+    assert (answer.excerpts, [each.log_dir for each in answer.unavailable]) == ([], [str(path)])

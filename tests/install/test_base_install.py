@@ -84,6 +84,25 @@ def test_the_distribution_s_own_name_is_a_command_too(name: str, python: Path, t
     assert run(str(python.with_name(name)), "--version", folder=tmp_path).stdout == f"segtail {__version__}\n"
 
 
+LOOKUP = """
+import io, sys
+from pyspark.sql.worker.lookup_data_sources import _main
+found = io.BytesIO()
+_main(io.BytesIO(), found)
+import pyspark_segtail
+print(b"segtail" in found.getvalue(), pyspark_segtail.DefaultSource.name(), pyspark_segtail.__file__.startswith(sys.prefix))
+"""
+
+
+def test_pyspark_finds_the_data_source_in_an_install_with_the_extra(wheel: Wheel, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", wheel, closure(wheel.asked("spark")))
+    assert run(str(python), "-c", LOOKUP, folder=tmp_path).stdout == "True segtail True\n"
+
+
+def test_where_there_is_no_pyspark_the_package_for_it_says_so(python: Path, tmp_path: Path) -> None:
+    assert "No module named 'pyspark'" in run(str(python), "-c", "import pyspark_segtail", folder=tmp_path).stdout
+
+
 def test_the_man_page_is_where_man_looks_for_it(python: Path) -> None:
     assert (python.parents[1] / "share" / "man" / "man1" / "segtail.1").read_text().startswith(".TH SEGTAIL 1")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.cluster_messages import Led
 from streaming.broker.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
-from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanEnd, ScanRequest, UnreadPart
+from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanEnd, ScanRequest, UnavailableDir, UnreadPart
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import MOST_VALUES
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, Status
@@ -20,7 +20,7 @@ from streaming.rules.broker_process import LockState
 from tests.protocol.built import JSON, built
 from tests.tables import each_row
 
-ABOUT_EXCERPTS = [Excerpt, ExcerptsRequest, Excerpts, ScanRequest, UnreadPart, ScanEnd]
+ABOUT_EXCERPTS = [Excerpt, ExcerptsRequest, Excerpts, UnavailableDir, ScanRequest, UnreadPart, ScanEnd]
 KINDS = [
     Register,
     Status,

@@ -155,6 +155,19 @@ def test_what_is_not_there_is_a_row(where: dict[str, str], logs: list[PartitionL
     assert [(row["kind"], row["missing_bytes"], row["reason"]) for row in gone] == [("skipped", size, "deleted")]
 
 
+def test_a_log_dir_of_an_agent_that_cannot_be_used_is_a_row(disk: LogDir, logs: list[PartitionLog], tmp_path: Path) -> None:
+    other = log_dir(tmp_path, "d1")
+    agent = Agent(disk.path, other.path, journal=tmp_path / "journal")
+    agent.log_dirs.bar(other.path, "does not answer")
+    with agent.served() as address:
+        for relation in READ:
+            found = rows({"agents": address, "relation": relation})
+            (row,) = [each for each in found if each["kind"] == "skipped"]
+            assert (row["log_dir"], row["reason"], row["missing_bytes"], row["topic"]) == (str(other.path), "unavailable", None, None)
+            assert len(found) > 1
+    agent.close()
+
+
 # --- what cannot be
 
 
@@ -216,10 +229,8 @@ def test_agents_that_do_not_answer_or_watch_another_cluster(disk: LogDir, logs: 
 
 def test_a_schema_of_another_relation(where: dict[str, str]) -> None:
     source = SegtailDataSource({**where, "relation": "batches"})
-    fields = [field for field in SCHEMAS[Relation.BATCHES].fields if field.name != "codec"]
-    wrong = StructType(
-        [*(StructField("size", LongType()) if field.name == "size" else field for field in fields), StructField("x", LongType())]
-    )
+    wrong = StructType([field for field in SCHEMAS[Relation.BATCHES].fields if field.name not in ("codec", "size")])
+    wrong.add("size", LongType()).add("x", LongType())
     with pytest.raises(UsageError, match=r"has no column x; size is int and not bigint; codec is missing"):
         source.reader(wrong)
     turned = StructType(list(reversed(SCHEMAS[Relation.BATCHES].fields)))

@@ -6,7 +6,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEq
 
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.common.selection import Selection
-from streaming.spark.source.pushed_filters import Wanted, take
+from streaming.spark.source.pushed_filters import PushedFilters, take
 from streaming.spark.source.relations import Relation
 
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,14 +22,14 @@ def offsets(*filters: Filter) -> tuple[int, int]:
 def test_topics_and_partitions_are_all_handled() -> None:
     filters = [In(("topic",), ("a", "b")), EqualTo(("topic",), "b"), EqualTo(("partition",), 3)]
     for relation in (Relation.RANGES, Relation.BATCHES, Relation.TRANSACTIONS):
-        assert take(filters, relation) == (Wanted(topics=frozenset(["b"]), partitions=frozenset([3])), [])
+        assert take(filters, relation) == (PushedFilters(topics=frozenset(["b"]), partitions=frozenset([3])), [])
     assert take([EqualTo(("topic",), "a"), EqualTo(("topic",), "b")], Relation.RANGES)[0].topics == frozenset()
 
 
 def test_others_are_left_to_spark() -> None:
     filters = [EqualTo(("topic",), None), Not(EqualTo(("topic",), "a")), IsNotNull(("topic",)), EqualTo(("codec",), "lz4")]
     filters += [EqualTo(("markers", "topic"), "a"), GreaterThan(("partition",), 2), In(("partition",), (1, None))]
-    assert take(filters, Relation.BATCHES) == (Wanted(), filters)
+    assert take(filters, Relation.BATCHES) == (PushedFilters(), filters)
 
 
 def test_offsets_of_batches() -> None:
@@ -43,30 +43,30 @@ def test_offsets_of_batches() -> None:
 def test_times_of_batches() -> None:
     for each in (GreaterThan(("max_timestamp",), TIME), EqualTo(("max_timestamp",), TIME + timedelta(microseconds=7))):
         wanted, left = take([each], Relation.BATCHES)
-        assert (wanted, left) == (Wanted(timestamp=MS), [each])
-    assert take([LessThan(("max_timestamp",), TIME)], Relation.BATCHES)[0] == Wanted()
+        assert (wanted, left) == (PushedFilters(timestamp=MS), [each])
+    assert take([LessThan(("max_timestamp",), TIME)], Relation.BATCHES)[0] == PushedFilters()
 
 
 def test_a_range_is_not_cut() -> None:
     """It would be another range."""
     filters = [GreaterThan(("base_offset",), 5), GreaterThan(("max_timestamp",), TIME)]
-    assert take(filters, Relation.RANGES) == (Wanted(), filters)
+    assert take(filters, Relation.RANGES) == (PushedFilters(), filters)
 
 
 def test_a_selection_is_narrowed() -> None:
-    wanted = Wanted(topics=frozenset(["a", "b"]))
+    wanted = PushedFilters(topics=frozenset(["a", "b"]))
     assert wanted.narrowed(Selection()) == Selection(topics=("a", "b"))
     assert wanted.narrowed(Selection(topics=("b", "c"))) == Selection(topics=("b",))
     assert wanted.narrowed(Selection(topics=("c",))) is None
-    assert Wanted(topics=frozenset()).narrowed(Selection()) is None
-    assert Wanted(partitions=frozenset([2])).narrowed(Selection(pattern="a.*")) == Selection(pattern="a.*", partitions=(2,))
+    assert PushedFilters(topics=frozenset()).narrowed(Selection()) is None
+    assert PushedFilters(partitions=frozenset([2])).narrowed(Selection(pattern="a.*")) == Selection(pattern="a.*", partitions=(2,))
     selection = Selection(topics=("b", "a"), partitions=(1, 2))
-    assert Wanted().narrowed(selection) == selection
+    assert PushedFilters().narrowed(selection) == selection
 
 
 def test_excerpts_without_anything_wanted_are_left_out() -> None:
     excerpt = Excerpt(1, "/a", "t", 0, "", 100, 0, 50, 50, from_offset=100, until_offset=200)
-    assert Wanted(from_offset=150).part_of(excerpt).from_offset == 150
-    assert [Wanted(from_offset=at).has(excerpt) for at in (0, 199, 200)] == [True, True, False]
-    assert [Wanted(until_offset=at).has(excerpt) for at in (100, 101)] == [False, True]
-    assert not Wanted(topics=frozenset(["u"])).has(excerpt)
+    assert PushedFilters(from_offset=150).part_of(excerpt).from_offset == 150
+    assert [PushedFilters(from_offset=at).has(excerpt) for at in (0, 199, 200)] == [True, True, False]
+    assert [PushedFilters(until_offset=at).has(excerpt) for at in (100, 101)] == [False, True]
+    assert not PushedFilters(topics=frozenset(["u"])).has(excerpt)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from streaming.broker.agent.excerpt_answers import excerpt_messages, scan_messages
 from streaming.broker.agent.reader_service import ReaderService
+from streaming.broker.agent.scan_room import ScanRoom
 from streaming.broker.agent.service import Service
 from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.agent_calls import Call
@@ -41,7 +42,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
-    scans = threading.BoundedSemaphore(AT_ONCE)  # for those that read much: they hold up nothing else
+    scans = ScanRoom()
 
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
@@ -50,8 +51,12 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
 
     def reader_rows(body: bytes, principal: str) -> Messages:
         request = _decoded(ReaderRange, body)
-        few = room if request.rows == Scan.RANGES else scans
-        return _few(row_messages(_counted(to_readers.rows(request, principal), count_rows)), few)
+        messages = row_messages(_counted(to_readers.rows(request, principal), count_rows))
+        if request.rows == Scan.RANGES:
+            yield from _few(messages, room)
+            return
+        with scans.taken(principal):
+            yield from messages
 
     known: dict[str, Answer] = {
         Call.STATUS: _one(StatusRequest, service.status),
@@ -63,8 +68,8 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.READER_PLAN: _one(ReaderPlanRequest, to_readers.plan),
         Call.READER_ROWS: reader_rows,
         Call.READER_COMMIT: _one(ReaderCommit, to_readers.committed),
-        Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs.available, _decoded(ExcerptsRequest, body)), slow),
-        Call.SCAN: lambda body, _: _few(scan_messages(log_dirs.available, _decoded(ScanRequest, body)), scans),
+        Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs, _decoded(ExcerptsRequest, body)), slow),
+        Call.SCAN: lambda body, principal: scan_messages(log_dirs.available, _decoded(ScanRequest, body), principal, scans),
     }
     if about_groups is not None:
         known |= {

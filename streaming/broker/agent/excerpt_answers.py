@@ -7,10 +7,20 @@ from typing import TypeVar
 import pyarrow as pa
 
 import streaming
-from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.agent.scan_room import ScanRoom
+from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
-from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
+from streaming.broker.protocol.excerpt_messages import (
+    MOST_EXCERPTS,
+    Excerpts,
+    ExcerptsRequest,
+    Scan,
+    ScanEnd,
+    ScanRequest,
+    UnavailableDir,
+    UnreadPart,
+)
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.versions import job_problem
 from streaming.common.selection import Selection
@@ -26,7 +36,7 @@ NAMED = 5
 """So many topics are named where none is selected."""
 
 
-def excerpt_messages(log_dirs: Sequence[LogDir], request: ExcerptsRequest) -> Iterator[bytes]:
+def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes]:
     """What lies in the logs that are selected, some at a time.
 
     Raises:
@@ -34,6 +44,7 @@ def excerpt_messages(log_dirs: Sequence[LogDir], request: ExcerptsRequest) -> It
         VersionError: its sender is of a version that cannot read the answer.
     """
     _serve_only(request.protocol)
+    log_dirs, unavailable = every.available, every.unavailable
     if request.only_topics:
         yield Excerpts(excerpts=[], last=True, topics=topics_of(log_dirs)).encode()
         return
@@ -45,11 +56,18 @@ def excerpt_messages(log_dirs: Sequence[LogDir], request: ExcerptsRequest) -> It
     while some := list(islice(found, MOST_EXCERPTS)):
         yield Excerpts(excerpts=some, last=False).encode()
     matched = sum(1 for _ in partitions_with_start(log_dirs, selection))
-    yield Excerpts(excerpts=[], last=True, matched=matched, topics=[] if matched else topics_of(log_dirs)[:NAMED]).encode()
+    topics = [] if matched else topics_of(log_dirs)[:NAMED]
+    away = [UnavailableDir(broker=each.broker, log_dir=str(each.path)) for each in every if each.path in unavailable]
+    yield Excerpts(excerpts=[], last=True, matched=matched, topics=topics, unavailable=away).encode()
 
 
-def scan_messages(log_dirs: Sequence[LogDir], request: ScanRequest) -> Iterator[bytes | pa.Buffer]:
-    """The rows of excerpts, and the end of them. Raises as `excerpt_messages`."""
+def scan_messages(log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: ScanRoom) -> Iterator[bytes | pa.Buffer]:
+    """The rows of excerpts, and the end of them.
+
+    Raises:
+        AgentError: the request is not valid, a file cannot be read, or as many scans run as there may be.
+        VersionError: its sender is of a version that cannot read the answer.
+    """
     _serve_only(request.protocol)
     if len(request.excerpts) > MOST_EXCERPTS:
         raise AgentError(f"a request has {MOST_EXCERPTS} excerpts at most, and {len(request.excerpts)} are asked for")
@@ -59,8 +77,9 @@ def scan_messages(log_dirs: Sequence[LogDir], request: ScanRequest) -> Iterator[
         scan = _one_of(request.scan, Scan)
         unread.extend((yield from scan_excerpts(log_dirs, request.excerpts, scan, ongoing=request.ongoing)))
 
-    yield from row_messages(rows())
-    yield ScanEnd(unread=unread).encode()
+    with room.taken(principal):
+        yield from row_messages(rows())
+        yield ScanEnd(unread=unread).encode()
 
 
 def _one_of(value: str, kind: Callable[[str], _Name]) -> _Name:

@@ -112,8 +112,8 @@ def _transactions(
         yield open_rows(LogKey(of.broker, of.topic, of.partition, of.topic_id), of.log_dir, transactions)
 
 
-def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, known: Transactions) -> Transactions:
-    """What is open where a range begins; where the files do not show it, what is known."""
+def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, before: Transactions) -> Transactions:
+    """What is open where a range begins; where the files do not show it, what was open ``before``."""
     directory = partition_of(log_dirs, excerpt).path
     try:
         there: OpenThere = open_at(directory, list_segments(directory), event.base_offset, window())
@@ -121,4 +121,4 @@ def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, kno
         raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
     for doubt in there.doubts:
         log.warning("what is open in a log is not certain", extra={"error": doubt})
-    return there.transactions if there.whole else known
+    return there.transactions if there.whole else before

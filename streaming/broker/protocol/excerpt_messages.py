@@ -67,16 +67,26 @@ class ExcerptsRequest(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnavailableDir(Message):
+    """A log dir of an agent that cannot be used now: what it holds is not known."""
+
+    broker: Small
+    log_dir: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpts(Message):
     """Some of the excerpts. ``last``: there are no more. ``matched``: how many partitions are selected, in the last message.
 
-    ``topics``: some of those that are there, if none is selected; all of them, where only they are asked for.
+    ``topics``: some of those that are there, if none is selected; all of them, where only they are asked for. ``unavailable``: log dirs in
+    which nothing was looked for, in the last message.
     """
 
     excerpts: list[Excerpt]
     last: bool
     matched: int = 0
     topics: list[str] = field(default_factory=list)
+    unavailable: list[UnavailableDir] = field(default_factory=list)
 
 
 class Scan(StrEnum):

@@ -42,7 +42,7 @@ from streaming.spark.job.spark import Spark, is_local, within
 from streaming.spark.query.failure import reason
 from streaming.spark.query.query import fold_events
 from streaming.spark.source.agent_connections import PATIENCE_SECONDS
-from streaming.spark.source.job_source import FORMAT, JobDataSource
+from streaming.spark.source.job_data_source import FORMAT, JobDataSource
 from streaming.spark.source.source_options import parse_options
 
 log = logging.getLogger(__name__)

@@ -25,6 +25,7 @@ BUSY_SECONDS = 600.0
 """How long a task waits for its turn, if an agent answers as many calls as it may."""
 
 _PAUSE_SECONDS = 0.5
+_NAMED = 5
 _AT_ONCE = 32
 _NOTHING = Excerpts(excerpts=[], last=True)
 
@@ -45,7 +46,10 @@ class AgentReader(AtOnceReader):
         narrow = self._selection() != self._options.selection
         if not narrow and not any(answer.matched for answer in answers.values()):
             raise self._nothing_fits(sorted({topic for answer in answers.values() for topic in answer.topics}))
-        return [task for address, answer in answers.items() for task in self._tasks(address, answer.excerpts)]
+        tasks = [task for address, answer in answers.items() for task in self._tasks(address, answer.excerpts)]
+        if not narrow:  # a filter on topics fits no row of a log dir as a whole
+            tasks += [Task(address, (), False, tuple(answer.unavailable)) for address, answer in answers.items() if answer.unavailable]
+        return tasks
 
     def _statuses(self) -> dict[str, Status]:
         """The agents that take part, by address. One that has several takes part once."""
@@ -79,7 +83,7 @@ class AgentReader(AtOnceReader):
         names = client.topics()
         fitting = tuple(topic for topic in names if selection.has_topic(topic))
         if not fitting:
-            return replace(_NOTHING, topics=names[:5])
+            return replace(_NOTHING, topics=names[:_NAMED])
         return self._ask(client, replace(selection, topics=fitting, pattern=""))
 
     def _ask(self, client: AgentClient, selection: Selection) -> Excerpts:
@@ -101,7 +105,7 @@ class AgentReader(AtOnceReader):
             )
             excerpts += answer.excerpts
             matched += answer.matched
-        return replace(answer, excerpts=excerpts, matched=matched)
+        return replace(answer, excerpts=excerpts, matched=matched)  # what else the last answer says, each of them says
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.

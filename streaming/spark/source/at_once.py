@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnreadPart
+from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnavailableDir, UnreadPart
 from streaming.common.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import UsageError
 from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
-from streaming.spark.source.pushed_filters import Wanted, take
+from streaming.spark.source.pushed_filters import PushedFilters, take
 from streaming.spark.source.relations import Relation
 
 TASK_BYTES = 256 << 20
@@ -21,6 +21,9 @@ TASK_BYTES = 256 << 20
 
 TASK_EXCERPTS = 1_000
 """The most excerpts of a task, which is one request to an agent."""
+
+UNAVAILABLE = "unavailable"
+"""The reason why rows of a whole log dir are missing; nobody knows how many."""
 
 WHOLE_SEGMENTS = 1 << 40
 """Segments are not cut: they are smaller."""
@@ -34,11 +37,15 @@ _ROWS: dict[Relation, Callable[[pa.Table | pa.RecordBatch], pa.RecordBatch]] = {
 
 @dataclass
 class Task(InputPartition):
-    """The work of one task: excerpts, of one agent or of log dirs here (address ""). ``ongoing``: they end where their logs end."""
+    """The work of one task: excerpts, of one agent or of log dirs here (address "").
+
+    ``ongoing``: they end where their logs end. ``unavailable``: log dirs in which nothing was looked for.
+    """
 
     address: str
     excerpts: tuple[Excerpt, ...]
     ongoing: bool
+    unavailable: tuple[UnavailableDir, ...] = ()
 
 
 class _Pushing:
@@ -59,7 +66,7 @@ class AtOnceReader(DataSourceReader):
 
     def __init__(self, options: PublicOptions) -> None:
         self._options = options
-        self._wanted = Wanted()
+        self._wanted = PushedFilters()
 
     @property
     def pushFilters(self) -> Any:  # noqa: N802
@@ -109,6 +116,9 @@ class AtOnceReader(DataSourceReader):
                 unread: list[UnreadPart] = end.value
                 break
             yield _ROWS[relation](some).select(chosen)
+        for away in task.unavailable:
+            values: dict[str, object] = {"broker": away.broker if away.broker >= 0 else None, "log_dir": away.log_dir}
+            yield skipped_row(relation, {**values, "reason": UNAVAILABLE}).select(chosen)
         for part in unread:
             if 0 <= part.item < len(task.excerpts):
                 yield _skipped(relation, task.excerpts[part.item], part).select(chosen)

@@ -17,8 +17,8 @@ _AFTER = (GreaterThan, GreaterThanOrEqual)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The logs that are wanted: topics and partitions (None: all), batches by their base offsets, and by time.
+class PushedFilters:
+    """The logs that a query wants: topics and partitions (None: all), batches by their base offsets, and by time.
 
     ``timestamp``: Unix milliseconds; nothing before the first batch that has a record of then or later is wanted. -1: no such bound.
     """
@@ -61,13 +61,13 @@ def _common(selected: Sequence[Any], wanted: frozenset[Any] | None) -> tuple[Any
     return tuple(sorted(both)) or None
 
 
-def take(filters: Iterable[Filter], relation: Relation) -> tuple[Wanted, list[Filter]]:
+def take(filters: Iterable[Filter], relation: Relation) -> tuple[PushedFilters, list[Filter]]:
     """What some filters want, and those that Spark still has to check.
 
     Topics and partitions are the same for all rows of a log, so nothing is left to check. Offsets and times only exclude what cannot be
     wanted, and only of batches: a range would begin elsewhere, and so be another one.
     """
-    wanted, left = Wanted(), []
+    wanted, left = PushedFilters(), []
     for each in filters:
         narrowed = _logs(wanted, each)
         if narrowed is None:
@@ -77,7 +77,7 @@ def take(filters: Iterable[Filter], relation: Relation) -> tuple[Wanted, list[Fi
     return wanted, left
 
 
-def _logs(wanted: Wanted, each: Filter) -> Wanted | None:
+def _logs(wanted: PushedFilters, each: Filter) -> PushedFilters | None:
     """With a filter on topic or partition; None: it is another one."""
     if not isinstance(each, EqualTo | In) or each.attribute not in (("topic",), ("partition",)):
         return None
@@ -90,7 +90,7 @@ def _logs(wanted: Wanted, each: Filter) -> Wanted | None:
     return replace(wanted, partitions=frozenset(values) if wanted.partitions is None else wanted.partitions & frozenset(values))
 
 
-def _batches(wanted: Wanted, each: Filter) -> Wanted:
+def _batches(wanted: PushedFilters, each: Filter) -> PushedFilters:
     """With what a filter says of offsets or times."""
     if not isinstance(each, (EqualTo, *_BEFORE, *_AFTER)):
         return wanted
