@@ -1,7 +1,7 @@
 """Plans a read of records: of which partitions of the given log dirs, and from which offset to which.
 
-What ends a log: the high watermark that its broker wrote last (up to 5 s ago, so a lower bound), or, of a broker that does not run and if it
-is asked for, the last batch. Consumers of committed records stop before the first transaction that is open there.
+What ends a log is the high watermark that its broker wrote last, up to 5 s ago, so a lower bound; or, of a broker that does not run and if
+that is asked for, the last batch. Readers of committed records stop before the first transaction that is open there.
 """
 
 import logging

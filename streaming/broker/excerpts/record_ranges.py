@@ -124,9 +124,7 @@ class RangeReader:
     def _tell(self, flaw: FormatFlaw) -> None:
         self._damage.found(flaw.path, flaw.position, flaw.what)
 
-    def _sound(
-        self, wanted: RecordRange, window: Window, reader: SegmentReader, following: int, beyond: int | None
-    ) -> tuple[Flags, int]:
+    def _sound(self, wanted: RecordRange, window: Window, reader: SegmentReader, following: int, beyond: int | None) -> tuple[Flags, int]:
         """Which batches of a window are in the range and may be opened, and the offset after them; what is wrong with others is reported.
 
         Args:

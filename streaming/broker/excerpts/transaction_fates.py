@@ -1,7 +1,7 @@
-"""How transactions end: by the markers in the log itself, which are there as long as a transaction's data is, and by the index of aborted ones.
+"""How transactions end: by the markers in the log itself, which stay as long as data of theirs, and by the index of aborted ones.
 
-A transactional batch belongs to an aborted transaction if the next marker of its producer is an ABORT (`ConsumerRecords` of Kafka's own
-client goes by the ``.txnindex`` alone: here a disk may be a copy without these files). Transactions are short, so the marker is near.
+A transactional batch belongs to an aborted transaction if the next marker of its producer is an ABORT. A broker goes by the ``.txnindex``
+alone (`UnifiedLog.collectAbortedTransactions`), which may be missing in a copy. Transactions are short, so the marker is near.
 """
 
 from collections.abc import Callable, Iterator, Sequence

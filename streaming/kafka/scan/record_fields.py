@@ -12,8 +12,9 @@ from streaming.kafka.scan.walk import Bytes, Positions
 MOST_HEADERS = 1000
 """A record with more headers is opened on its own: here each of them would be a step for all records."""
 
-_LONGEST = 10  # bytes of a varlong
-_LEAST_INT, _MOST_INT = -(2**31), 2**31 - 1
+_INT_BYTES, _LONG_BYTES = 5, 10  # of the longest varint and varlong
+_MOST_INT = 2**31 - 1
+_BEYOND = 1 << 40  # a position outside every record
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def read_fields(data: Bytes, walked: RecordWalk, *, headers: bool) -> RecordFiel
     starts, ends = walked.starts, walked.ends
     good = np.ones(len(starts), np.bool_)
     _, at = _varints(data, starts, ends, good)
-    timestamp_deltas, at = _varints(data, at + 1, ends, good)  # after the attributes, which are not used
+    timestamp_deltas, at = _varints(data, at + 1, ends, good, _LONG_BYTES)  # after the attributes, which are not used
     offset_deltas, at = _varints(data, at, ends, good)
     good &= (offset_deltas >= 0) & (offset_deltas <= _MOST_INT)
     keys, at = _field(data, at, ends, good)
@@ -131,15 +132,15 @@ def _field(data: Bytes, at: Positions, ends: Positions, good: Flags) -> tuple[Sp
     return Spans(starts, sizes), starts + np.maximum(sizes, 0)
 
 
-def _varints(data: Bytes, at: Positions, ends: Positions, good: Flags) -> tuple[Longs, Positions]:
-    """Signed varints of any length, and the positions after them; ``good`` is cleared where one does not lie within its record."""
+def _varints(data: Bytes, at: Positions, ends: Positions, good: Flags, longest: int = _INT_BYTES) -> tuple[Longs, Positions]:
+    """Signed varints of at most ``longest`` bytes, and the positions after them; ``good`` is cleared where one leaves its record."""
     head = first_two(data, at)
     sizes = SHORT_SIZES[head]
     values = SHORT_VALUES[head].astype(np.int64)
     following: Positions = at + sizes
     if not sizes.all():
         items = np.flatnonzero(sizes == 0)
-        values[items], following[items] = _long_varints(data, at[items])
+        values[items], following[items] = _long_varints(data, at[items], longest)
     outside = following > ends
     if outside.any():
         good &= ~outside
@@ -148,16 +149,20 @@ def _varints(data: Bytes, at: Positions, ends: Positions, good: Flags) -> tuple[
     return values, following
 
 
-def _long_varints(data: Bytes, at: Positions) -> tuple[Longs, Positions]:
-    """Varints of three bytes or more, byte by byte; one without an end leads beyond every record."""
+def _long_varints(data: Bytes, at: Positions, longest: int) -> tuple[Longs, Positions]:
+    """Varints of three bytes or more, byte by byte; one that is too long or too large leads beyond every record."""
     raw, following = np.zeros(len(at), np.uint64), at.copy()
     going = np.arange(len(at))
-    for shift in range(0, 7 * _LONGEST, 7):
+    for number in range(longest):
         byte = data[following[going]]
-        raw[going] |= (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(shift)
+        raw[going] |= (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * number)
         following[going] += 1
+        if number == _LONG_BYTES - 1:  # of the last byte one bit is left
+            following[going[(byte & 0x7E) != 0]] += _BEYOND
         going = going[byte >= 0x80]
         if not len(going):
             break
-    following[going] += 1 << 40
+    following[going] += _BEYOND
+    if longest == _INT_BYTES:
+        following[raw >> np.uint64(32) != 0] += _BEYOND
     return (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64), following
