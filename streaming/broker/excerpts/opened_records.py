@@ -8,16 +8,22 @@ import pyarrow as pa
 
 from streaming.broker.excerpts.damaged_records import OnDamage, RecordDamage
 from streaming.broker.excerpts.record_arrow import CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE, RecordArrow, Stamps
-from streaming.broker.excerpts.record_sections import GROUP_BYTES, GROUP_RECORDS, Sections, open_sections
+from streaming.broker.excerpts.record_sections import Sections, open_sections
 from streaming.common.arrays import Flags
 from streaming.errors import FormatError
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES, Record
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.record_fields import RecordFields, read_fields, take_records
+from streaming.kafka.scan.record_fields import RecordFields, read_fields, slice_records, take_records
 from streaming.kafka.scan.record_walk import walk_records
 from streaming.kafka.scan.walk import Bytes
+
+ROWS_BYTES = 2 << 20
+"""A batch of Arrow rows is made of about so many bytes of the log, ..."""
+
+MOST_ROWS = 32 << 10
+"""... and of no more records than this. That much stays in the processor's cache."""
 
 _OLD_ATTRIBUTES_AT = 17
 _LEAST_COST = 64  # bytes that a record takes in memory, whatever it holds
@@ -67,9 +73,13 @@ class RecordOpener:
         if not inside.all():
             fields = take_records(fields, inside)
             stamps = Stamps(stamps.offsets[inside], stamps.timestamps[inside], stamps.types[inside])
-        if len(stamps.offsets):
-            made = self._rows.of_fields(data, fields, stamps)
-            yield from (made.slice(at, 2 * GROUP_RECORDS) for at in range(0, len(made), 2 * GROUP_RECORDS))
+        begin = 0
+        while begin < len(stamps.offsets):
+            near = int(np.searchsorted(fields.keys.starts, fields.keys.starts[begin] + ROWS_BYTES))
+            some = slice(begin, max(begin + 1, min(near, begin + MOST_ROWS)))
+            own = Stamps(stamps.offsets[some], stamps.timestamps[some], stamps.types[some])
+            yield self._rows.of_fields(data, slice_records(fields, some), own)
+            begin = some.stop
 
     def _one_by_one(self, buffer: Bytes, position: int, batches: Batches, item: int) -> Iterator[pa.RecordBatch]:
         """A batch whose records are taken singly: memory holds some MiB of them. What is wrong with it is found out here."""
@@ -85,7 +95,7 @@ class RecordOpener:
                     continue
                 rows.append(record)
                 taken += _LEAST_COST + len(record.key or b"") + len(record.value or b"")
-                if taken >= GROUP_BYTES:
+                if taken >= ROWS_BYTES:
                     yield self._rows.of_records(rows, [kind] * len(rows))
                     rows, taken = [], 0
         except FormatError as error:

@@ -96,6 +96,21 @@ def take_records(fields: RecordFields, kept: Flags) -> RecordFields:
     return RecordFields(*numbers, _some(fields.keys, kept), _some(fields.values, kept), headers, fields.sound)
 
 
+def slice_records(fields: RecordFields, some: slice) -> RecordFields:
+    """The records of a slice, without a copy."""
+    headers = fields.headers
+    if headers is not None:
+        before, own = int(headers.counts[: some.start].sum()), int(headers.counts[some].sum())
+        of_own = slice(before, before + own)
+        headers = HeaderFields(headers.counts[some], _cut(headers.names, of_own), _cut(headers.contents, of_own))
+    numbers = (fields.section[some], fields.timestamp_deltas[some], fields.offset_deltas[some])
+    return RecordFields(*numbers, _cut(fields.keys, some), _cut(fields.values, some), headers, fields.sound)
+
+
+def _cut(spans: Spans, some: slice) -> Spans:
+    return Spans(spans.starts[some], spans.sizes[some])
+
+
 def _some(spans: Spans, kept: Flags | slice) -> Spans:
     return spans if isinstance(kept, slice) else Spans(spans.starts[kept], spans.sizes[kept])
 
