@@ -71,7 +71,7 @@ RELATIONS = {
         Column("base_offset", _LONG, "first offset of the range"),
         Column("next_offset", _LONG, "offset after it; of `truncated`: where the log ends now"),
         Column("leader_epoch", _INT, "of its batches: a range has one"),
-        Column("is_leader", _FLAG, "whether this replica led in that epoch; null where that is not known, as of what lay on disk before a query began"),
+        Column("is_leader", _FLAG, "whether this replica led in that epoch; null: not known, as of what lay on disk before a query began"),
         Column("seen_at", _TIME, "when the bytes were seen, at most seconds after their append; of what lay there before, the file's time"),
         Column("max_timestamp", _TIME, "largest timestamp of its records"),
         Column("bytes", _LONG, "bytes of all its batches, markers included; 0 in rows of other kinds"),
