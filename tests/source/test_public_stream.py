@@ -42,8 +42,8 @@ def stream(address: str, **options: Any) -> PublicStreamReader:
 
 
 def read(reader: PublicStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of all tasks; each runs in a process of its own."""
-    tasks = [pickle.loads(pickle.dumps((reader, task))) for task in reader.partitions(start, end)]
+    """The rows of all tasks; each runs in a process of its own, with a reader that Spark made besides the one that plans."""
+    tasks = [pickle.loads(pickle.dumps((PublicStreamReader(reader._options), task))) for task in reader.partitions(start, end)]
     return [row for its_reader, task in tasks for found in its_reader.read(task) for row in pa.Table.from_batches([found]).to_pylist()]
 
 

@@ -56,9 +56,13 @@ _PAUSE_SECONDS = 0.25
 
 @dataclass
 class Delivery(InputPartition):
-    """The work of one task: ranges of agents, and where each agent was when they were planned. ``reader``: the query's id."""
+    """The work of one task: ranges of agents, and where each agent was when they were planned.
+
+    ``reader``: the query's id; ``run``: of the reader that planned, because Spark makes another one for the tasks.
+    """
 
     reader: str
+    run: str
     ranges: list[tuple[str, AgentRange]]
     addresses: dict[str, str]
 
@@ -72,7 +76,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._clock = clock
         self._sleep = sleep
-        self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
+        self._run = str(uuid.uuid4())  # of this query, for the reader that plans
         self._id = options.consumer or f"query {uuid.uuid4()}"
         self._begin_state()
 
@@ -233,7 +237,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.relation is Relation.RANGES:
             events = [each for task in tasks for each in task if each[1].events]  # a task costs more than the rows of some agents
             tasks = [events] * bool(events) + [task for task in tasks if not task[0][1].events]
-        return [Delivery(reader, task, addresses) for task in tasks]
+        return [Delivery(reader, self._run, task, addresses) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
@@ -255,7 +259,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of a range as the agent sends them, asked for again while nothing of them was passed on."""
         request = ReaderRange(
             reader=partition.reader,
-            run=self._run,
+            run=partition.run,
             begin=range_.begin,
             end=range_.end,
             events=range_.events,
