@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
@@ -17,7 +18,6 @@ from streaming.kafka.scan.sums import sum_ranges
 from streaming.rules.fold import LogChange, Mark, ShardFold
 from streaming.rules.log_state import LogState
 from streaming.rules.whereabouts import topic_numbers
-from streaming.spark.query.cutting import cut, overwritten_from
 
 CONTROL = 1 << 5
 

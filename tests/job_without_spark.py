@@ -16,12 +16,12 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.rows import ROWS, SHARD, unpack_rows
 from streaming.common.state_row import STATES
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.spark.job import job
-from streaming.spark.query.cutting import cut, overwritten_from
 from streaming.spark.source.offsets import Offset
 from streaming.spark.source.source_options import parse_options
 from streaming.spark.source.stream import EventStreamReader

@@ -67,6 +67,9 @@ class Event:
     ahead_batches: Annotated[Count, LATER] = 0  # data batches that are dated after their append
     expired: Annotated[Blob, LATER] = None  # the batches past their retention when they were appended (rows.EXPIRED); null for none
     judges_expiry: Annotated[Flag, LATER] = False  # a limit in time is known, so ``expired`` has what is past it
+    published_upto: Annotated[Long, LATER] = -1  # the journal has published the offsets of this log below it before; -1 none of the row's
+    rolled: Annotated[Blob, LATER] = None  # of a list: the SEGMENTS that were begun since the one before; null for none
+    deleted: Annotated[Blob, LATER] = None  # of a list: the SEGMENTS before its first that the one before had; null for none
 
     @property
     def log(self) -> LogKey:

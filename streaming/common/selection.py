@@ -1,16 +1,22 @@
 """Which partitions a reader wants: by the names of topics, by a pattern, by numbers of partitions."""
 
-import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+MOST_PATTERN = 4096
+"""The longest pattern, in characters."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # no slots: it remembers sets
 class Selection:
     """All partitions, or those that fit everything that is given.
 
     ``topics``: their names; ``pattern``: a regular expression that has to fit a topic's whole name, as ``subscribePattern`` does;
-    ``partitions``: numbers. What is empty excludes nothing.
+    ``partitions``: numbers. What is empty excludes nothing. A pattern may come from somebody else, so it is RE2's, whose time is linear: it
+    has neither lookahead nor references back (github.com/google/re2/wiki/Syntax).
     """
 
     topics: tuple[str, ...] = ()
@@ -25,17 +31,29 @@ class Selection:
     def _numbers(self) -> frozenset[int]:
         return frozenset(self.partitions)
 
-    @cached_property
-    def _fits(self) -> re.Pattern[str]:
-        return re.compile(self.pattern)
-
     def has_topic(self, topic: str) -> bool:
-        """Whether a topic has partitions that are wanted."""
-        return (not self.topics or topic in self._names) and (not self.pattern or self._fits.fullmatch(topic) is not None)
+        """Whether a topic has partitions that are wanted. Raises ValueError if the pattern is none."""
+        return (not self.topics or topic in self._names) and (not self.pattern or _fits(self.pattern, topic))
 
     def has(self, topic: str, partition: int) -> bool:
-        """Whether a partition is wanted."""
+        """Whether a partition is wanted. Raises ValueError if the pattern is none."""
         return (not self.partitions or partition in self._numbers) and self.has_topic(topic)
 
 
 EVERYTHING_SELECTED = Selection()
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise a ValueError that says what is wrong with a pattern."""
+    if len(pattern) > MOST_PATTERN:
+        raise ValueError(f"it is longer than {MOST_PATTERN} characters")
+    _fits(pattern, "")
+
+
+@lru_cache(maxsize=1 << 16)
+def _fits(pattern: str, topic: str) -> bool:
+    try:
+        fits: bool = pc.match_substring_regex(pa.scalar(topic), f"^(?:{pattern})$").as_py()
+    except pa.ArrowInvalid as error:
+        raise ValueError(str(error)) from error
+    return fits

@@ -1,7 +1,7 @@
 """Compares two successive inventories of a log: which segments were rolled since, and which were deleted."""
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,27 @@ def listed(state: LogState, segments: bytes | None) -> LogState:
         newest_segment=max(state.newest_segment, newest),
         deleted_below=max(state.deleted_below, first),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What happened between two lists, as `SEGMENTS`: ``rolled``: those that were begun, ``deleted``: those that retention took."""
+
+    rolled: bytes
+    deleted: bytes
+
+
+def difference(before: bytes, after: bytes) -> Difference:
+    """The difference of two lists of one log, of which neither is empty; nothing of a list that is not understood.
+
+    Segments that vanish from the middle were compacted. A list whose last segment is earlier is of a log that was cut off.
+    """
+    if not before or not after or len(before) % SEGMENTS.itemsize or len(after) % SEGMENTS.itemsize:
+        return Difference(b"", b"")
+    first, later = np.frombuffer(before, SEGMENTS), np.frombuffer(after, SEGMENTS)
+    rolled = later[later["base_offset"] > first["base_offset"][-1]]
+    deleted = first[first["base_offset"] < later["base_offset"][0]]
+    return Difference(rolled.tobytes(), deleted.tobytes())
 
 
 def ends_before(segments: bytes | None, newest: int) -> bool:

@@ -6,11 +6,11 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.rows import Kind, Step, unpack_rows
 from streaming.rules.shard import FoldResult, fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState
-from streaming.spark.query.cutting import cut, overwritten_from
 from tests.bench.bounds import Bounds
 from tests.bench.table import show
 from tests.events import appended, row

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.column_types import MOST_SUM
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows
@@ -19,7 +20,6 @@ from streaming.rules.fold import LogChange, ShardFold
 from streaming.rules.log_state import LogState
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
-from streaming.spark.query.cutting import cut, overwritten_from
 from tests.events import Shard, appended, census_end, row
 from tests.rules.histories import entries, histories, packed, steps, tellings
 from tests.tables import each_row

@@ -7,14 +7,17 @@ from typing import TypeVar
 import pyarrow as pa
 
 from streaming.broker.agent.excerpt_answers import excerpt_messages, scan_messages
+from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.agent.scan_room import ScanRoom
 from streaming.broker.agent.service import Service
+from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
-from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, ScanRequest
+from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, Scan, ScanRequest
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.status_messages import StatusRequest
 
 AT_ONCE = 4
@@ -39,10 +42,18 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
+    scanning = threading.BoundedSemaphore(AT_ONCE)  # for streams whose rows are scanned: they hold up nothing else
     scans = ScanRoom()
 
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
+
+    to_readers = ReaderService(service, Readers(service.journal, service.consumers))
+
+    def reader_rows(body: bytes, principal: str) -> Messages:
+        request = _decoded(ReaderRange, body)
+        few = room if request.rows == Scan.RANGES else scanning
+        return _few(row_messages(_counted(to_readers.rows(request, principal), count_rows)), few)
 
     known: dict[str, Answer] = {
         Call.STATUS: _one(StatusRequest, service.status),
@@ -51,6 +62,9 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.EVENTS: events,
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
+        Call.READER_PLAN: _one(ReaderPlanRequest, to_readers.plan),
+        Call.READER_ROWS: reader_rows,
+        Call.READER_COMMIT: _one(ReaderCommit, to_readers.committed),
         Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs, _decoded(ExcerptsRequest, body)), slow),
         Call.SCAN: lambda body, principal: scan_messages(log_dirs.available, _decoded(ScanRequest, body), principal, scans),
     }

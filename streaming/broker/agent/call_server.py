@@ -53,6 +53,8 @@ ANSWER_SECONDS = 120.0
 
 SCAN_SECONDS = 3600.0
 
+_SCANS = (Call.SCAN, Call.READER_ROWS)
+
 _OPTIONS = [
     ("grpc.max_receive_message_length", REQUEST_BYTES),
     ("grpc.max_concurrent_streams", CONNECTIONS_CALLS),
@@ -183,7 +185,7 @@ class _Calls(grpc.GenericRpcHandler):
             if request is None:
                 self._count(call, "failed")
                 return
-            running.ends_at = time.monotonic() + (SCAN_SECONDS if call == Call.SCAN else ANSWER_SECONDS)
+            running.ends_at = time.monotonic() + (SCAN_SECONDS if call in _SCANS else ANSWER_SECONDS)
             for message in answer(request, principal):
                 yield from pieces(message)
         except grpc.RpcError:  # its client is gone, or the call was ended

@@ -179,7 +179,7 @@ class Service:
                 consumers as it may have, or begins too many in a short time.
             VersionError: its job is of a version that cannot read the agent's rows; the same for `plan` and `read`.
         """
-        _serve_only(request.protocol)
+        serve_only(request.protocol)
         if request.start_from not in set(StartFrom):
             raise AgentError(f"no such start: {request.start_from!r:.40}; there are {', '.join(StartFrom)}")
         if not _ID.fullmatch(request.consumer):
@@ -196,7 +196,7 @@ class Service:
 
     def _goes_on(self, request: Register, principal: str) -> bool:
         """Whether the consumer is registered and goes on from where it was."""
-        self._claim(request.consumer, request.run, principal)
+        self.claim(request.consumer, request.run, principal)
         if not request.resumed and self.consumers.has_committed(request.consumer):
             self._note("a job has lost the position that it had committed: it begins anew", consumer=request.consumer)
             self.consumers.forget(request.consumer)
@@ -214,7 +214,7 @@ class Service:
             )
         self.arrivals.note_beginning(consumer, self.watcher.begin(beginning, Registration(consumer, principal, beginning.resumed)))
 
-    def _claim(self, consumer: str, run: str, principal: str) -> None:
+    def claim(self, consumer: str, run: str, principal: str) -> None:
         """Check that a consumer belongs to the principal, and that the run owns it: only one run of a consumer's query is served.
 
         Raises:
@@ -259,7 +259,7 @@ class Service:
         Raises:
             AgentError: the consumer belongs to another principal or another run.
         """
-        _serve_only(request.protocol)
+        serve_only(request.protocol)
         with self.journal.database.reading():  # the consumer is not forgotten meanwhile
             start = self._start(request, principal)
         if start.planned == NOT_BEGUN:
@@ -282,7 +282,7 @@ class Service:
         journal, committed = self.consumers.journal(consumer), self.consumers.committed(consumer)
         if committed is None and consumer:
             return _Start(journal, NOT_BEGUN, NOT_BEGUN)
-        self._claim(consumer, request.run, principal)
+        self.claim(consumer, request.run, principal)
         same = request.journal == journal
         planned = request.after if same else committed or 0
         if committed is None:
@@ -348,8 +348,8 @@ class Service:
         Raises:
             AgentError: the consumer belongs to another principal or another run, or began anew while the rows were read.
         """
-        _serve_only(request.protocol)
-        self._claim(request.consumer, request.run, principal)
+        serve_only(request.protocol)
+        self.claim(request.consumer, request.run, principal)
         reading = RangeReading(self.name, self.journal, self.consumers, self.arrivals)
         return reading.rows(request, self.watcher.log_dirs.brokers[0])
 
@@ -391,7 +391,7 @@ def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus
     return replace(status, counts="") if status.counts_name in request.counts else status
 
 
-def _serve_only(protocol: int) -> None:
+def serve_only(protocol: int) -> None:
     """Check the version of every call, not only the first: a job may keep running while its agent is upgraded."""
     problem = job_problem(protocol, streaming.__version__)
     if problem:

@@ -3,22 +3,16 @@
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.disk.logdirs import Partition
 from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended
+from streaming.common.log_key import LogKey
 from streaming.common.rows import TRANSACTION_ROWS
 from streaming.rules.transaction_fold import Transactions
 
 
-def ended_rows(partition: Partition, ended: Ended) -> pa.RecordBatch:
-    """The rows of transactions that ended."""
+def ended_rows(log: LogKey, log_dir: str, ended: Ended) -> pa.RecordBatch:
+    """The rows of transactions that ended in a log."""
     count = len(ended)
-    named = {
-        "broker": partition.log_dir.broker,
-        "log_dir": str(partition.log_dir.path),
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "topic_id": partition.topic_id,
-    }
+    named = log._asdict() | {"log_dir": log_dir}
     columns = [
         pa.repeat(pa.scalar(named[each.name], each.type), count)
         if each.name in named
@@ -28,10 +22,10 @@ def ended_rows(partition: Partition, ended: Ended) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=TRANSACTION_ROWS)
 
 
-def open_rows(partition: Partition, transactions: Transactions) -> pa.RecordBatch:
-    """The rows of transactions that are open."""
+def open_rows(log: LogKey, log_dir: str, transactions: Transactions) -> pa.RecordBatch:
+    """The rows of transactions that are open in a log."""
     rows = np.zeros(len(transactions), ENDED)
     for name in transactions.dtype.names or ():
         rows[name] = transactions[name]
     rows["end_ms"] = -1
-    return ended_rows(partition, rows)
+    return ended_rows(log, log_dir, rows)

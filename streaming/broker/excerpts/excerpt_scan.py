@@ -19,6 +19,7 @@ from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.protocol.event_tables import events_table
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnreadPart
 from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
 from streaming.errors import AgentError, GoneError
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
@@ -105,9 +106,10 @@ def _transactions(
             transactions, known_gaps = _open_before(log_dirs, excerpts[0][1], event, transactions), len(unread)
         transactions, ended = end_transactions(transactions, decode_steps(event.transactions))
         if len(ended):
-            yield ended_rows(partition_of(log_dirs, excerpts[0][1]), ended)
+            yield ended_rows(event.log, event.log_dir, ended)
     if ongoing and len(transactions):
-        yield open_rows(partition_of(log_dirs, excerpts[0][1]), transactions)
+        of = excerpts[0][1]
+        yield open_rows(LogKey(of.broker, of.topic, of.partition, of.topic_id), of.log_dir, transactions)
 
 
 def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, before: Transactions) -> Transactions:

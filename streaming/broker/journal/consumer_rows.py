@@ -105,7 +105,8 @@ def note_made_good(run: sqlite3.Connection, consumer: str, missed: int) -> None:
 
 def needed(run: sqlite3.Connection, seen_after_ms: int) -> int | None:
     """The seq after which events are needed by consumers that were there later than that, None if there are no such consumers."""
-    found: int | None = value(run, "SELECT min(committed) FROM consumers WHERE seen_ms > ?", seen_after_ms)
+    holding = "NOT EXISTS (SELECT 1 FROM readers WHERE readers.consumer = consumers.id AND NOT readers.holds)"
+    found: int | None = value(run, f"SELECT min(committed) FROM consumers WHERE seen_ms > ? AND {holding}", seen_after_ms)
     return found
 
 

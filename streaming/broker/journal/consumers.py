@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from streaming.broker.journal import consumer_rows, losses, totals
+from streaming.broker.journal import consumer_rows, losses, reader_rows, totals
 from streaming.broker.journal.consumer_rows import Consumer, Registration
 from streaming.broker.journal.joining import Joining
 from streaming.broker.journal.journal import Journal
@@ -85,15 +85,15 @@ class Consumers:
     def make_room(self, principal: str, expiry_ms: int) -> bool:
         """Whether a principal may register one more consumer.
 
-        If it has as many as it may have, one is forgotten that was silent for ``expiry_ms`` or has never committed anything: that which
-        was silent longest. If it comes back, it begins anew.
+        If it has as many as it may have, one is forgotten that was silent for ``expiry_ms``, has never committed anything, or is a reader
+        for which nothing is kept: that which was silent longest. If it comes back, it begins anew.
         """
         with self._journal.database.reading() as reading:
-            own = [each for each in consumer_rows.read_all(reading) if each.principal == principal]
+            own, loose = [each for each in consumer_rows.read_all(reading) if each.principal == principal], reader_rows.loose(reading)
             if len(own) < MOST_CONSUMERS:
                 return True
             before = self._clock_ms() - expiry_ms
-            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun]
+            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun or each.id in loose]
             if not idle:
                 return False
             oldest = min(idle, key=attrgetter("seen_ms"))
@@ -155,6 +155,7 @@ class Consumers:
         with self._journal.database.transaction() as run:
             consumer_rows.forget(run, consumer)
             losses.forget(run, consumer)
+            reader_rows.forget(run, consumer)
 
     def any(self) -> bool:
         """Whether any consumer is known."""

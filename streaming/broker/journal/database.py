@@ -119,11 +119,14 @@ class Database:
             raise JournalError(
                 f"the journal {self._path} belongs to cluster {found.cluster_id}, the log dirs to {cluster_id}: name another directory"
             )
+        with self._all_or_nothing() as run:
+            schema.add_later(run)
         return found.id
 
     def _make(self, cluster_id: str) -> str:
         with self._all_or_nothing() as run:
             journal_id = schema.make(run, cluster_id)
+            schema.add_later(run)
         if self._path is not _IN_MEMORY:
             log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
         return journal_id

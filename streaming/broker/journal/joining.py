@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from streaming.broker.journal import totals
 from streaming.broker.journal.blobs import merged_entries, merged_steps
 from streaming.broker.journal.journal import Edit, Journal
-from streaming.broker.journal.losses import cuts, is_parted
+from streaming.broker.journal.losses import cuts, frozen, is_parted
 from streaming.broker.journal.stored_blocks import kinds, rows, waiting_since
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
@@ -85,6 +85,7 @@ class Joining:
     def _join(self, edit: Edit, last: dict[_Line, _Last]) -> int:
         """Join a slice; returns the seq up to which it goes."""
         parted, there = cuts(edit.run), kinds(edit.run, [each.seq for each in last.values()])
+        frozen_ranges = frozen(edit.run)
         gone: list[int] = []
         joined: dict[int, Event] = {}
         found = rows(edit.run, self._looked, self._upto, SLICE)
@@ -95,7 +96,10 @@ class Joining:
                 continue  # appends before and after another event are not joined
             # an earlier event may have been forgotten meanwhile, or may be no append any more
             if before is not None and (before.seq > self._looked or there.get(before.seq) is event.kind):
-                together = None if is_parted(parted, before.seq, row.seq) else _together(before.event, event)
+                stays = is_parted(parted, before.seq, row.seq) or any(
+                    after < before.seq and row.seq <= upto for after, upto in frozen_ranges
+                )
+                together = None if stays else _together(before.event, event)
                 if together is not None:
                     gone.append(before.seq)
                     joined.pop(before.seq, None)
@@ -139,7 +143,16 @@ def merged(before: Event, later: Event) -> Event | None:
 
 def merged_found(before: Event, event: Event) -> Event:
     """Two FOUND events of one log as one event: if the later one has no list of segments, the earlier list stays."""
-    return replace(event, segments=before.segments) if event.segments is None else event
+    return replace(
+        event,
+        segments=before.segments if event.segments is None else event.segments,
+        rolled=_both(before.rolled, event.rolled),
+        deleted=_both(before.deleted, event.deleted),
+    )
+
+
+def _both(first: bytes | None, later: bytes | None) -> bytes | None:
+    return later if first is None else first + (later or b"")
 
 
 def _blobs(event: Event) -> int:

@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import consumer_rows, producer_pages, stored_blocks, stored_logs, totals
+from streaming.broker.journal import consumer_rows, producer_pages, published_lists, stored_blocks, stored_logs, totals
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.database import Database
 from streaming.broker.journal.producer_pages import Pages
+from streaming.broker.journal.published_ends import PublishedEnd, PublishedEnds
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.kafka.scan.producer_states import Producers
@@ -68,6 +69,7 @@ class Journal:
         self._published = threading.Condition()
         with self.database.reading() as run:
             self._size = stored_blocks.size(run)
+            self._ends = PublishedEnds.read(run, stored_logs.cursors(run))
 
     def close(self) -> None:
         """Close the file."""
@@ -117,11 +119,13 @@ class Journal:
             registers: a consumer that begins with these events. It is registered at the seq right before them.
         """
         with self.database.reading():  # the lock is held until the values in memory agree with the file
+            cursors = list(cursors)
+            publication = self._ends.publish(events, cursors, gone)
             with self.database.transaction() as run:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
                     consumer_rows.register(run, registers, end.seq, at_ms)
-                for block in _blocks(events, end):
+                for block in _blocks(published_lists.with_differences(run, publication.events), end):
                     grown += stored_blocks.insert(run, block_of(block), at_ms)
                     end = Point(block[-1].seq, block[-1].total)
                 totals.note_published(run, end.seq, end.total)
@@ -129,6 +133,9 @@ class Journal:
                 stored_logs.forget_cursors(run, gone)
                 producer_pages.write(run, pages)
                 producer_pages.forget(run, gone)
+                publication.write(run)
+                published_lists.forget(run, gone)
+            self._ends.take(publication)
             self._size += grown
         if events:
             with self._published:
@@ -168,6 +175,10 @@ class Journal:
         with self.database.reading() as run:
             found = totals.read(run)
         return Point(found.seq, found.published)
+
+    def published_ends(self) -> Mapping[LogKey, PublishedEnd]:
+        """Up to where each log is published, as of the last event. For whoever reads more at this moment: inside of `Database.reading`."""
+        return self._ends.all()
 
     def reach(self, after: int, budget: int | None) -> Point:
         """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).

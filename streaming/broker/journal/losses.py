@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streaming.broker.journal import consumer_rows, totals
+from streaming.broker.journal import consumer_rows, reader_rows, totals
 from streaming.broker.journal.stored_blocks import counted_between
 from streaming.broker.journal.tables import StoredTable
 
@@ -64,8 +64,8 @@ def losses_of(run: sqlite3.Connection, consumer: str) -> list[Loss]:
 def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
     """The events that some consumer was sent and has not committed, as separate ranges ``after < seq <= upto``, in order."""
     found = []
-    sent = last_sent(run)
-    for consumer in consumer_rows.read_all(run):
+    sent, loose = last_sent(run), reader_rows.loose(run)
+    for consumer in [each for each in consumer_rows.read_all(run) if each.id not in loose]:
         after, upto = consumer.committed, sent[consumer.id]
         for loss in losses_of(run, consumer.id):
             found.append((after, min(upto, loss.after)))
@@ -78,6 +78,14 @@ def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
         else:
             joined.append((after, upto))
     return joined
+
+
+def frozen(run: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The events that some reader was sent and has not committed: a micro-batch that is run again gets the same rows."""
+    readers, sent = reader_rows.names(run), last_sent(run)
+    return [
+        (each.committed, sent[each.id]) for each in consumer_rows.read_all(run) if each.id in readers and each.committed < sent[each.id]
+    ]
 
 
 def gaps(ranges: Iterable[tuple[int, int]], upto: int) -> list[tuple[int, int]]:

@@ -1,14 +1,15 @@
 """The tables of a journal's file, and their version.
 
 Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_logs` (three tables),
-`producer_pages`, `consumer_rows`, `losses` (two tables), `totals`. The table ``journal`` is this module's.
+`producer_pages`, `consumer_rows`, `reader_rows` (two tables), `published_ends`, `published_lists`, `losses` (two tables), `totals`. The
+table ``journal`` is this module's.
 """
 
 import sqlite3
 import uuid
 from dataclasses import dataclass
 
-from streaming.broker.journal import totals
+from streaming.broker.journal import published_ends, published_lists, reader_rows, totals
 from streaming.broker.journal.tables import StoredTable, value
 
 VERSION = 10
@@ -74,6 +75,13 @@ def make(run: sqlite3.Connection, cluster_id: str) -> str:
     totals.begin(run)
     run.execute(f"PRAGMA user_version={VERSION}")
     return journal_id
+
+
+def add_later(run: sqlite3.Connection) -> None:
+    """Make the tables that came later, in a journal that lacks them. An earlier version of segtail does not know them and leaves them."""
+    run.execute(published_ends.TABLE)
+    run.execute(published_lists.TABLE)
+    reader_rows.make(run)
 
 
 def identity(run: sqlite3.Connection) -> JournalIdentity:

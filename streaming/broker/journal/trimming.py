@@ -33,6 +33,7 @@ _GOES_ON = (
     "bytes",
     "settled",
     "follows",
+    "published_upto",
 )
 
 

@@ -43,6 +43,9 @@ class Call(StrEnum):
     POSITIONS = "positions"
     RECORDS = "records"
     BATCH = "batch"
+    READER_PLAN = "reader_plan"
+    READER_ROWS = "reader_rows"
+    READER_COMMIT = "reader_commit"
 
     @property
     def method(self) -> str:

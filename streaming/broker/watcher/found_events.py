@@ -9,7 +9,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
@@ -215,7 +215,8 @@ class FoundPublisher:
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         last = self._last_found(tail, inventory)
-        event = last.event(tail.event(Kind.FOUND), None if tail.owes_list else tail.last_found)
+        at_cursor = replace(tail.event(Kind.FOUND), seen_at=self._clock_ms())
+        event = last.event(at_cursor, None if tail.owes_list else tail.last_found)
         tail.note_found(last)
         return event
 

@@ -30,6 +30,7 @@ from streaming.broker.protocol.group_messages import (
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.problems import Reason, explain
+from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.broker.protocol.tokens import Token, header_of, read_tokens
 from streaming.broker.protocol.versions import agent_problem
@@ -268,6 +269,20 @@ class AgentClient:
         if error.reason != Reason.AGENT_VERSION:
             return self._named(error)
         return self._error("it is of a version whose logs cannot be read at once by this one: upgrade the older one", Reason.AGENT_VERSION)
+
+    # --- readers
+
+    def reader_plan(self, request: ReaderPlanRequest) -> ReaderPlan:
+        """Ask how far a budget reaches for a reader. Its beginning may take the agent a while."""
+        return self._ask(Call.READER_PLAN, request.encode(), ReaderPlan, POSITIONS_SECONDS + request.wait_ms / 1000)
+
+    def reader_rows(self, request: ReaderRange) -> Iterator[pa.Table]:
+        """The rows of a range, as they come: of `EVENTS`, and for batches and transactions of their own columns, too."""
+        yield from self._tables(self._messages(Call.READER_ROWS, request.encode(), SCAN_SECONDS, SCAN_BYTES))
+
+    def reader_commit(self, message: ReaderCommit) -> None:
+        """Report that everything up to a position is in the reader's sink."""
+        self._one(Call.READER_COMMIT, message.encode(), ANSWER_SECONDS)
 
     # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
 

@@ -8,11 +8,11 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.rows import ROWS, SHARD
 from streaming.common.workers import freeze_imports
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
-from streaming.spark.query.cutting import cut, overwritten_from
 
 _STATE = StructType([StructField("logs", BinaryType())])
 _LISTS = StructType([StructField("segments", BinaryType())])

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from streaming.common.selection import Selection
+from streaming.common.selection import Selection, check_pattern
 from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target
 from streaming.common.units import SIZE_FORM, parse_size
@@ -169,8 +169,8 @@ def _column_of(relation: Relation) -> Callable[[str], str]:
 def _selection(given: Mapping[str, str]) -> Selection:
     pattern = given.get("topicspattern", "")
     try:
-        re.compile(pattern)
-    except re.error as error:
+        check_pattern(pattern)
+    except ValueError as error:
         raise UsageError(f"option topicsPattern: {pattern!r} is no regular expression: {error}") from error
     return Selection(
         topics=tuple(_each(given, "topics", str, "names of topics, separated by commas")),

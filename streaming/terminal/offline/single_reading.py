@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.pending import answer
 from streaming.broker.disk.availability import LogDirs
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
@@ -34,7 +35,6 @@ from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.rules.transaction_verdicts import TransactionVerdict
-from streaming.spark.query.cutting import cut, overwritten_from
 from streaming.terminal.offline.offline_agent import NAME, OfflineAgent
 from streaming.terminal.offline.uncollected import uncollected
 

@@ -2,11 +2,11 @@
 
 import logging
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from streaming.common.event_row import EventRow
+from streaming.common.event_row import Event
 from streaming.common.rows import TRANSACTION_STEPS
 from streaming.errors import FormatError
 from streaming.kafka.scan.arrivals import NO_ARRIVALS
@@ -16,13 +16,15 @@ from streaming.kafka.scan.transaction_steps import steps_from
 
 log = logging.getLogger(__name__)
 
+_Range = TypeVar("_Range", bound=Event)
+
 _SUMMED = ("base_offset", "max_timestamp", *COUNTS)
 
 _NOT_JUDGED: dict[str, Any] = {each.name: getattr(NO_ARRIVALS, each.name) for each in fields(NO_ARRIVALS)}
 """How late batches arrived that are published again is not known."""
 
 
-def cut(row: EventRow, offset: int) -> EventRow | None:
+def cut(row: _Range, offset: int) -> _Range | None:
     """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
     if row.detail is None:
         return None
@@ -42,14 +44,14 @@ def cut(row: EventRow, offset: int) -> EventRow | None:
     return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1}, transactions=None)
 
 
-def _steps_from(row: EventRow, offset: int, cut_bytes: int) -> bytes | None:
+def _steps_from(row: Event, offset: int, cut_bytes: int) -> bytes | None:
     if row.transactions is None:
         return None
     steps = steps_from(np.frombuffer(row.transactions, TRANSACTION_STEPS), offset, cut_bytes)
     return steps.tobytes() or None
 
 
-def overwritten_from(row: EventRow, leader_epoch: int) -> int | None:
+def overwritten_from(row: Event, leader_epoch: int) -> int | None:
     """The first offset of an append in a later epoch than ``leader_epoch``; None if there is none, or if the batches are not known."""
     if row.detail is None:
         return None
@@ -60,5 +62,8 @@ def overwritten_from(row: EventRow, leader_epoch: int) -> int | None:
         return None
 
 
-def _not_understood(row: EventRow, error: FormatError) -> None:
-    log.error("batches of a range are not understood", extra={"log": f"{row.topic}-{row.partition}", "seq": row.seq, "error": str(error)})
+def _not_understood(row: Event, error: FormatError) -> None:
+    log.error(
+        "batches of a range are not understood",
+        extra={"log": str(row.log), "segment": row.segment, "position": row.start_position, "error": str(error)},
+    )

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.rows import TRANSACTION_STEPS
-from streaming.spark.query.cutting import cut, overwritten_from
 from tests.events import Item, appended, range_of
 
 sizes = st.tuples(st.integers(1, 5), st.integers(61, 9000), st.integers(0, 4), st.booleans(), st.integers(0, 2))

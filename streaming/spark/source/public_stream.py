@@ -1,0 +1,339 @@
+"""The public relations as a stream: what was planned of each agent is read, all of it and nothing else, so that a sink has each row once.
+
+An agent that is away is planned no further, and holds nobody up. What was planned of it already has to come: the tasks of its micro-batch
+wait for it, and in the end the query fails with its name. Started again from its checkpoint, the query reads the same ranges.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+
+from streaming.broker.protocol.excerpt_messages import Scan
+from streaming.broker.protocol.reader_messages import (
+    ReaderCommit,
+    ReaderPlan,
+    ReaderPlanRequest,
+    ReaderPosition,
+    ReaderRange,
+    Selected,
+)
+from streaming.broker.protocol.status_messages import Status
+from streaming.common.start_from import StartFrom
+from streaming.errors import AgentError, SameAgentError, VersionError
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.source import agent_connections, reader_offsets
+from streaming.spark.source.public_answers import lost_rows, public_rows
+from streaming.spark.source.public_options import PublicOptions
+from streaming.spark.source.reader_offsets import AgentRange, Offset
+from streaming.spark.source.relations import Relation, schema_of
+
+log = logging.getLogger(__name__)
+
+PLAN_SECONDS = 1.0
+"""The shortest time between two checks for work of which the first found nothing: each lets every agent look at all its logs."""
+
+IDLE_SECONDS = 60.0
+"""While nothing that is wanted is new, the offset moves on this often, so that agents can forget the rest."""
+
+READ_SECONDS = 120.0
+"""How long a task waits for an agent whose rows were planned."""
+
+BUFFER_BYTES = 64 << 20
+"""So many bytes of an answer are kept until it is complete, so that it can be asked for again; of a longer one the task fails."""
+
+EXCERPTS_A_TASK = 4
+_PAUSE_SECONDS = 0.25
+
+
+@dataclass
+class Delivery(InputPartition):
+    """The work of one task: ranges of agents, and where each agent was when they were planned. ``reader``: the query's id."""
+
+    reader: str
+    ranges: list[tuple[str, AgentRange]]
+    addresses: dict[str, str]
+
+
+class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A relation of all agents as a stream."""
+
+    def __init__(
+        self, options: PublicOptions, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._sleep = sleep
+        self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
+        self._id = options.consumer or f"query {uuid.uuid4()}"
+        self._begin_state()
+
+    def _begin_state(self) -> None:
+        self._agents: dict[str, Status] = {}  # by address: those that take part
+        self._takes_all = False
+        self._targets: dict[str, ReaderPosition] | None = None
+        self._has_planned = False
+        self._checked_at = self._advanced_at = float("-inf")
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        """The offset before everything. No agent is asked, because they may be away."""
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """How many bytes of logs go into one micro-batch."""
+        return ReadMaxBytes(self._options.max_bytes)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """The first plan will wait until every agent has read what is there, and use that as the end."""
+        self._takes_all = True
+
+    # --- planning
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
+        """How far the next micro-batch goes; ``start`` itself when nothing is new.
+
+        Raises:
+            AgentError: no agent answers at first, or everything is wanted and one of them does not.
+        """
+        self._id = reader_offsets.reader_id(start) or self._id
+        if self._takes_all and self._targets is None:
+            self._targets = self._everything(start)
+        if self._targets is not None:
+            return self._next_of_all(start, limit)
+        self._sleep(max(0.0, self._checked_at + PLAN_SECONDS - self._clock()))
+        end = self._plan(start, limit)
+        if end is start:
+            self._checked_at = self._clock()
+        return end
+
+    def _plan(self, start: Offset, limit: ReadLimit) -> Offset:
+        plans = self._plans(start, limit, None)
+        if not plans and not self._has_planned:
+            self._wait_for_one(start, limit, plans)
+        self._has_planned = True
+        moves = self._clock() - self._advanced_at >= IDLE_SECONDS
+        at = reader_offsets.positions(start)
+        end = reader_offsets.advance(start, self._id, [plan for plan in plans.values() if moves or plan.agent not in at or not plan.idle])
+        if end is not start:
+            self._advanced_at = self._clock()
+        return end
+
+    def _wait_for_one(self, start: Offset, limit: ReadLimit, plans: dict[str, ReaderPlan]) -> None:
+        """Wait until an agent has planned. A query of which no agent answers at first has wrong options, more likely than not."""
+        deadline = self._clock() + agent_connections.PATIENCE_SECONDS
+        while not plans:
+            if self._clock() > deadline:
+                raise AgentError(self._reasons(self._options.addresses()))
+            self._sleep(_PAUSE_SECONDS)
+            plans |= self._plans(start, limit, None)
+
+    def _everything(self, start: Offset) -> dict[str, ReaderPosition]:
+        """Wait until every agent has read what is there; returns the ends of that."""
+        answered_at = self._clock()
+        while True:
+            plans = self._plans(start, ReadAllAvailable(), None)
+            missing = [address for address in self._options.addresses() if address not in plans and not self._is_twin(address)]
+            waiting = [plan for plan in plans.values() if not plan.begun or plan.behind]
+            if not missing and plans and not waiting:
+                return {plan.agent: plan.to for plan in plans.values()}
+            if plans and not missing:
+                answered_at = self._clock()
+            elif self._clock() - answered_at > agent_connections.PATIENCE_SECONDS:
+                raise AgentError(self._reasons(missing))
+            self._sleep(_PAUSE_SECONDS)
+
+    def _next_of_all(self, start: Offset, limit: ReadLimit) -> Offset:
+        """The next part on the way to the targets. Spark takes ``start`` itself for the end of the query."""
+        assert self._targets is not None
+        deadline = self._clock() + READ_SECONDS
+        while not reader_offsets.reached(start, self._targets):
+            end = reader_offsets.advance(start, self._id, self._plans(start, limit, self._targets).values())
+            if end is not start:
+                return end
+            if self._clock() > deadline:
+                raise AgentError(self._reasons(self._options.addresses()))
+            self._sleep(_PAUSE_SECONDS)
+        return start
+
+    def _plans(self, start: Offset, limit: ReadLimit, targets: Mapping[str, ReaderPosition] | None) -> dict[str, ReaderPlan]:
+        """A plan of each agent that answers, by address."""
+        at = reader_offsets.positions(start)
+        self._look_for_agents(at)
+        size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
+        budget = None if isinstance(limit, ReadAllAvailable) else max(1, size // max(1, len(self._agents)))
+        wanted = [address for address, status in self._agents.items() if targets is None or status.agent in targets]
+
+        def plan(client: AgentClient) -> ReaderPlan:
+            agent = self._agents[client.address].agent
+            request = self._request(at.get(agent, ReaderPosition()), budget, None if targets is None else targets[agent])
+            plan = client.reader_plan(request)
+            if plan.agent != agent:
+                raise AgentError(f"agent at {client.address}: it is {agent} no more")
+            return plan
+
+        plans = agent_connections.ask_all(wanted, plan, self._options.files)
+        self._agents = {address: status for address, status in self._agents.items() if address not in wanted or address in plans}
+        return plans
+
+    def _request(self, at: ReaderPosition, budget: int | None, upto: ReaderPosition | None) -> ReaderPlanRequest:
+        options = self._options
+        position = options.starting_position or StartFrom.LATEST
+        return ReaderPlanRequest(
+            reader=self._id,
+            run=self._run,
+            at=at,
+            start=str(options.starting_timestamp) if options.starting_timestamp >= 0 else str(position),
+            holds=bool(options.consumer),
+            selected=Selected.of(options.selection),
+            budget=budget,
+            upto=upto,
+        )
+
+    def _look_for_agents(self, at: Mapping[str, ReaderPosition]) -> None:
+        """Find the agents that take part: each once, of one cluster, and of a version that is understood."""
+        addresses, files = self._options.addresses(), self._options.files
+        self._agents = {address: status for address, status in self._agents.items() if address in addresses}
+        strangers = agent_connections.ask_all(
+            [each for each in addresses if each not in self._agents], lambda client: client.status(), files
+        )
+        journals = {agent: position.journal.partition(".")[0] for agent, position in at.items()}
+        for refused in (
+            agent_connections.misfits(strangers, files),
+            agent_connections.unwelcome(strangers, self._agents, journals, self._options.cluster_id),
+        ):
+            for address, error in refused.items():
+                agent_connections.line(address, files).refuse(error)
+                strangers.pop(address, None)
+        self._agents |= strangers
+
+    def _is_twin(self, address: str) -> bool:
+        error = agent_connections.errors([address], self._options.files).get(address)
+        return isinstance(error, SameAgentError)
+
+    def _reasons(self, addresses: Iterable[str]) -> str:
+        errors = agent_connections.errors(addresses, self._options.files)
+        reasons = [str(errors.get(address, f"agent at {address}: it does not answer")) for address in addresses]
+        return "; ".join(reasons) or "option agents: none has an address yet"
+
+    # --- micro-batches
+
+    def partitions(self, start: Offset, end: Offset) -> list[Delivery]:
+        """The tasks of a micro-batch."""
+        reader, addresses = reader_offsets.reader_id(end), {status.agent: address for address, status in self._agents.items()}
+        found = sorted(reader_offsets.ranges(start, end).items())
+        tasks = [[each] for agent, range_ in found for each in _parts(agent, range_)]
+        if self._options.relation is Relation.RANGES:
+            events = [each for task in tasks for each in task if each[1].events]  # a task costs more than the rows of some agents
+            tasks = [events] * bool(events) + [task for task in tasks if not task[0][1].events]
+        return [Delivery(reader, task, addresses) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task.
+
+        Raises:
+            AgentError: an agent does not answer for `READ_SECONDS`, or went away in the middle of a long answer.
+        """
+        assert isinstance(partition, Delivery)
+        options = self._options
+        schema = to_arrow_schema(schema_of(options.relation, options.columns), timezone="UTC")
+        yield pa.RecordBatch.from_pylist([], schema)
+        for agent, range_ in partition.ranges:
+            if range_.anew:
+                yield from lost_rows(options.relation, agent, range_.end.journal).select(schema.names).cast(schema).to_batches()
+            for table in self._rows(partition, agent, range_):
+                yield from public_rows(options.relation, table).select(schema.names).cast(schema).to_batches()
+
+    def _rows(self, partition: Delivery, agent: str, range_: AgentRange) -> Iterator[pa.Table]:
+        """The rows of a range as the agent sends them, asked for again while nothing of them was passed on."""
+        request = ReaderRange(
+            reader=partition.reader,
+            run=self._run,
+            begin=range_.begin,
+            end=range_.end,
+            events=range_.events,
+            rows=str(Scan(self._options.relation)),
+            selected=Selected.of(self._options.selection),
+        )
+        deadline, logged = self._clock() + READ_SECONDS, ""
+        while True:
+            passed_on = False
+            try:
+                kept: list[pa.Table] | None = []
+                size = 0
+                for table in self._client(agent, partition.addresses).reader_rows(request):
+                    size += table.nbytes
+                    if kept is None:
+                        yield table
+                    elif size <= BUFFER_BYTES:
+                        kept.append(table)
+                    else:
+                        passed_on = True
+                        yield from [*kept, table]
+                        kept = None
+                yield from kept or ()
+                return
+            except AgentError as error:
+                if passed_on or isinstance(error, VersionError) or self._clock() > deadline:
+                    raise
+                if str(error) != logged:
+                    log.warning("read failed", extra={"agent": agent, "error": str(error)})
+                    logged = str(error)
+            self._sleep(_PAUSE_SECONDS)
+
+    def _client(self, agent: str, addresses: Mapping[str, str]) -> AgentClient:
+        """The connection to an agent, which may have come back at another address.
+
+        Raises:
+            AgentError: it is at none of the addresses.
+        """
+        last_at, others = addresses.get(agent), {address for name, address in addresses.items() if name != agent}
+        candidates = [address for address in self._options.addresses() if address not in others]
+        problem: AgentError | None = None
+        for address in sorted(candidates, key=lambda address: address != last_at):
+            client = agent_connections.client(address, self._options.files)
+            try:
+                if client.status().agent == agent:
+                    return client
+            except AgentError as error:
+                problem = problem or error
+                client.close()
+        raise problem or AgentError(f"agent {agent} is at none of the addresses of option agents")
+
+    def commit(self, end: Offset) -> None:
+        """Report to the agents that a micro-batch is through."""
+        at, reader = reader_offsets.positions(end), reader_offsets.reader_id(end)
+        commits = {
+            address: ReaderCommit(reader=reader, run=self._run, at=at[status.agent])
+            for address, status in self._agents.items()
+            if status.agent in at
+        }
+        agent_connections.ask_all(commits, lambda client: client.reader_commit(commits[client.address]), self._options.files)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only the options and the id of the run are pickled."""
+        return {"_options": self._options, "_run": self._run, "_id": self._id}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._clock, self._sleep = time.monotonic, time.sleep
+        self._begin_state()
+
+
+def _parts(agent: str, range_: AgentRange) -> Iterator[tuple[str, AgentRange]]:
+    """The events of a range, and some of its excerpts each: parts that can be read at the same time."""
+    first, last = range_.begin.excerpts, range_.end.excerpts
+    if range_.events or range_.anew:
+        yield agent, replace(range_, end=replace(range_.end, excerpts=first))
+    for begin in range(first, last, EXCERPTS_A_TASK):
+        until = min(last, begin + EXCERPTS_A_TASK)
+        yield (
+            agent,
+            AgentRange(replace(range_.begin, excerpts=begin), replace(range_.end, excerpts=until), events=False),
+        )
