@@ -95,13 +95,15 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their schema, the tests' golden page, and the outputs of the commands that documents show
+docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their schema, the columns of docs/spark.md, the tests' golden page, and the outputs of the commands that documents show
 	@$(BIN)/python -m streaming.pages.exposition.reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
 	@$(BIN)/python -m streaming.pages.listings.api_reference docs/api.md > docs/api.md.new
 	@mv docs/api.md.new docs/api.md
 	@$(BIN)/python -m streaming.pages.listings.json_schema > docs/api.schema.json.new
 	@mv docs/api.schema.json.new docs/api.schema.json
+	@$(BIN)/python -m streaming.spark.source.relation_reference docs/spark.md > docs/spark.md.new
+	@mv docs/spark.md.new docs/spark.md
 	@$(BIN)/python -m tests.exposition.golden
 	@$(BIN)/python -m tests.docs
 

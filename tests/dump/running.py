@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streaming.broker.excerpts.finding import FormatFlaw
 from streaming.common.progress_line import ProgressLine
-from streaming.terminal.dump.finding import FormatFlaw
 from streaming.terminal.dump.output import dump
 from streaming.terminal.dump.request import Format, Request
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.kafka_files import find_files
+from streaming.broker.excerpts import ahead, segment_walk
+from streaming.broker.excerpts.finding import FormatFlaw
+from streaming.broker.excerpts.segment_walk import SegmentReader
 from streaming.kafka.scan.walk import Positions
-from streaming.terminal.dump import ahead, segment_walk
-from streaming.terminal.dump.finding import FormatFlaw
-from streaming.terminal.dump.segment_walk import SegmentReader
 from tests.builders import NOW, batch
 from tests.dump.writing import batch_positions, damage, log_of, segment_name
 

@@ -18,11 +18,11 @@ from tests.bench.table import show
 from tests.operations.cluster import Cluster, cluster
 from tests.operations.day import Outcome, run_beside, run_events
 from tests.operations.events import BESIDE, COMBINED, EVENTS
-from tests.soak import beside, fleet, kills, moving, sampling, steady
+from tests.soak import beside, fleet, kills, moving, sampling, steady, streams
 
 _Taken = TypeVar("_Taken")
 
-PARTS = ("steady", "beside", "kills", "operations", "groups")
+PARTS = ("steady", "beside", "kills", "operations", "groups", "streams")
 
 
 def main() -> int:
@@ -53,6 +53,7 @@ def main() -> int:
         "kills": _kills,
         "operations": _operations,
         "groups": _groups,
+        "streams": _streams,
     }
     print(f"seed {given.seed}", flush=True)
     failed = [name for name in PARTS if name in (given.name or PARTS) and not _run(name, runs[name], given)]
@@ -84,6 +85,16 @@ def _kills(directory: Path, given: argparse.Namespace) -> Sequence[str]:
         ("numbers that differ, or stepped back", f"{len(report.problems)}"),
     ]
     show(f"kills under a real broker's load, seed {given.seed}", ("", ""), rows)
+    return report.problems
+
+
+def _streams(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+    report = streams.run_streams(directory, given.kills, given.seed)
+    rows = [(f"kill -9 of: {part}", f"{count:,}") for part, count in sorted(report.kills.items())]
+    rows += [("records written", f"{report.records:,}"), ("minutes", f"{report.seconds / 60:.1f}")]
+    rows += [(f"rows of {relation}", f"{count:,}") for relation, count in report.rows.items()]
+    rows += [("rows that are missing, or there twice", f"{len(report.problems)}")]
+    show(f"kills of queries that write the public stream to Parquet, seed {given.seed}", ("", ""), rows)
     return report.problems
 
 

@@ -42,7 +42,6 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
-    scanning = threading.BoundedSemaphore(AT_ONCE)  # for streams whose rows are scanned: they hold up nothing else
     scans = ScanRoom()
 
     def events(body: bytes, principal: str) -> Messages:
@@ -52,8 +51,12 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
 
     def reader_rows(body: bytes, principal: str) -> Messages:
         request = _decoded(ReaderRange, body)
-        few = room if request.rows == Scan.RANGES else scanning
-        return _few(row_messages(_counted(to_readers.rows(request, principal), count_rows)), few)
+        messages = row_messages(_counted(to_readers.rows(request, principal), count_rows))
+        if request.rows == Scan.RANGES:
+            yield from _few(messages, room)
+            return
+        with scans.taken(principal):
+            yield from messages
 
     known: dict[str, Answer] = {
         Call.STATUS: _one(StatusRequest, service.status),

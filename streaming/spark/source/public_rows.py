@@ -16,7 +16,7 @@ from streaming.spark.source.relations import SCHEMAS, Relation
 ARROW = {relation: to_arrow_schema(schema, timezone="UTC") for relation, schema in SCHEMAS.items()}
 """The schemas of the relations as Spark takes them."""
 
-PUBLIC_KINDS = pa.array([str(kind) for kind in (Kind.APPENDED, Kind.TRUNCATED, Kind.SKIPPED, Kind.CORRUPT, Kind.GONE, Kind.APPEARED)])
+PUBLIC_KINDS = pa.array([str(kind) for kind in (Kind.APPENDED, Kind.TRUNCATED, Kind.SKIPPED, Kind.CORRUPT, Kind.GONE)])
 """The kinds of events that are rows of `ranges`, by the same names. Others are for segtail's own job."""
 
 _MISSING_KINDS = pa.array([str(kind) for kind in (Kind.TRUNCATED, Kind.SKIPPED)])

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from streaming.broker.protocol.excerpt_messages import Scan
+from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.reader_messages import (
     ReaderCommit,
     ReaderPlan,
@@ -280,7 +281,8 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield from kept or ()
                 return
             except AgentError as error:
-                if passed_on or isinstance(error, VersionError) or self._clock() > deadline:
+                # where another run of this query is served, this one is over: nobody waits for its rows
+                if passed_on or isinstance(error, VersionError) or error.reason == Reason.TWIN_CONSUMER or self._clock() > deadline:
                     raise
                 if str(error) != logged:
                     log.warning("read failed", extra={"agent": agent, "error": str(error)})

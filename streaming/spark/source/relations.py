@@ -1,9 +1,10 @@
-"""The relations of the data source that everybody may read: their columns, with types and units.
+"""The relations of the data source that everybody may read: their columns, with types and units. docs/spark.md is made of them.
 
 Times are timestamps, and what is not known is null. ``missing_bytes`` is what is not there to be read, so that a sum over ``bytes`` or
-``size`` is right without a filter: the bytes that a row says were skipped, cut off or deleted.
+``size`` is right without a filter.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pyspark.sql.types import (
@@ -20,7 +21,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-_TEXT, _INT, _LONG, _TIME, _FLAG = StringType(), IntegerType(), LongType(), TimestampType(), BooleanType()
+from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
+
+_TEXT, _INT, _LONG, _TIME, _FLAG, _BYTES = StringType(), IntegerType(), LongType(), TimestampType(), BooleanType(), BinaryType()
 
 
 class Relation(StrEnum):
@@ -32,126 +35,145 @@ class Relation(StrEnum):
     RECORDS = "records"
 
 
-def _of(**columns: DataType) -> StructType:
-    return StructType([StructField(name, each) for name, each in columns.items()])
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a relation, with what it is, for people."""
+
+    name: str
+    type: DataType
+    what: str
 
 
 def _list(**columns: DataType) -> ArrayType:
-    return ArrayType(_of(**columns))
+    return ArrayType(StructType([StructField(name, each) for name, each in columns.items()]))
 
 
-RANGES = _of(
-    kind=_TEXT,  # appended, truncated, skipped, rolled, deleted, appeared, gone, corrupt
-    broker=_INT,
-    log_dir=_TEXT,
-    topic=_TEXT,
-    partition=_INT,
-    topic_id=_TEXT,
-    segment=_LONG,  # its base offset
-    start_position=_LONG,
-    end_position=_LONG,
-    base_offset=_LONG,
-    next_offset=_LONG,
-    leader_epoch=_INT,
-    is_leader=_FLAG,  # whether this replica led in that epoch
-    seen_at=_TIME,
-    max_timestamp=_TIME,
-    bytes=_LONG,  # of all batches of an appended range, 0 in other rows
-    batches=_LONG,  # data batches, as for all columns up to markers
-    records=_LONG,
-    old_format_batches=_LONG,
-    codec_bytes=MapType(_TEXT, _LONG),
-    batch_bytes_buckets=ArrayType(_LONG),
-    batch_records_buckets=ArrayType(_LONG),
-    append_delay_buckets=ArrayType(_LONG),
-    append_delay_ms=_LONG,
-    ahead_batches=_LONG,
-    markers=_list(kind=_TEXT, offset=_LONG, producer_id=_LONG, producer_epoch=_INT, appended_at=_TIME),
-    transactions=_list(
-        producer_id=_LONG,
-        producer_epoch=_INT,
-        first_offset=_LONG,
-        next_offset=_LONG,
-        bytes=_LONG,
-        first_append=_TIME,
-        last_append=_TIME,
-        source=_TEXT,  # of first_append: seen, recorded, snapshot
+def _bounds(bounds: tuple[int, ...]) -> str:
+    return ", ".join(f"{bound:,}" for bound in bounds)
+
+
+_LOG = (
+    Column("broker", _INT, "id of the broker whose log dir it is"),
+    Column("log_dir", _TEXT, "path of the log dir on its host"),
+    Column("topic", _TEXT, ""),
+    Column("partition", _INT, ""),
+    Column("topic_id", _TEXT, "null for topics from before Kafka 2.8"),
+)
+_SEGMENT = Column("segment", _LONG, "base offset of the segment")
+
+RELATIONS = {
+    Relation.RANGES: (
+        Column("kind", _TEXT, "`appended`, `truncated`, `skipped`, `rolled`, `deleted`, `corrupt` or `gone`"),
+        *_LOG,
+        _SEGMENT,
+        Column("start_position", _LONG, "byte of the segment at which the range begins"),
+        Column("end_position", _LONG, "byte after it"),
+        Column("base_offset", _LONG, "first offset of the range"),
+        Column("next_offset", _LONG, "offset after it; of `truncated`: where the log ends now"),
+        Column("leader_epoch", _INT, "of its batches: a range has one"),
+        Column("is_leader", _FLAG, "whether this replica led in that epoch; null: not known, as of what lay on disk before a query began"),
+        Column("seen_at", _TIME, "when the bytes were seen, at most seconds after their append; of what lay there before, the file's time"),
+        Column("max_timestamp", _TIME, "largest timestamp of its records"),
+        Column("bytes", _LONG, "bytes of all its batches, markers included; 0 in rows of other kinds"),
+        Column("batches", _LONG, "data batches; as the next five columns without markers"),
+        Column("records", _LONG, ""),
+        Column("old_format_batches", _LONG, "batches of message format 0 or 1"),
+        Column("codec_bytes", MapType(_TEXT, _LONG), "bytes by codec: `none`, `gzip`, `snappy`, `lz4`, `zstd`"),
+        Column(
+            "batch_bytes_buckets",
+            ArrayType(_LONG),
+            f"batches by size, up to {_bounds(BATCH_BYTES_BOUNDS)} bytes and larger; not cumulative",
+        ),
+        Column("batch_records_buckets", ArrayType(_LONG), f"batches by records, up to {_bounds(BATCH_RECORDS_BOUNDS)} and more"),
+        Column(
+            "append_delay_buckets",
+            ArrayType(_LONG),
+            "batches by the time between their largest timestamp and their append, "
+            f"up to {_bounds(APPEND_DELAY_SECONDS_BOUNDS)} s and later; null where the append was not seen, or of a follower",
+        ),
+        Column("append_delay_ms", _LONG, "sum of these times, milliseconds"),
+        Column("ahead_batches", _LONG, "batches that are dated after their append"),
+        Column(
+            "markers",
+            _list(kind=_TEXT, offset=_LONG, producer_id=_LONG, producer_epoch=_INT, appended_at=_TIME),
+            "the markers in the range: `commit` or `abort`",
+        ),
+        Column(
+            "transactions",
+            _list(
+                producer_id=_LONG,
+                producer_epoch=_INT,
+                first_offset=_LONG,
+                next_offset=_LONG,
+                bytes=_LONG,
+                first_append=_TIME,
+                last_append=_TIME,
+                source=_TEXT,
+            ),
+            "transactional data in the range, one item for all that a producer wrote between two of its markers; `source` of the times: "
+            "`seen`, `recorded` (by timestamps) or `snapshot`",
+        ),
+        Column("missing_bytes", _LONG, "of `skipped`, `truncated` and `deleted`: the bytes that are not there; else 0"),
+        Column("reason", _TEXT, "why, in rows that say that something is missing"),
+        Column("agent", _TEXT, "name of the agent; null where Spark reads the disk"),
+        Column("journal", _TEXT, "id of its journal"),
+        Column("seq", _LONG, "place in that journal; null for what lay on disk before"),
     ),
-    missing_bytes=_LONG,
-    reason=_TEXT,
-    agent=_TEXT,
-    journal=_TEXT,
-    seq=_LONG,
-)
-"""One row for each byte range that was appended, and for each truncation, skip, roll, deletion and so on."""
-
-BATCHES = _of(
-    kind=_TEXT,  # batch, skipped
-    broker=_INT,
-    log_dir=_TEXT,
-    topic=_TEXT,
-    partition=_INT,
-    topic_id=_TEXT,
-    segment=_LONG,
-    position=_LONG,
-    size=_INT,
-    base_offset=_LONG,
-    last_offset=_LONG,
-    records=_INT,
-    leader_epoch=_INT,
-    magic=_INT,
-    codec=_TEXT,
-    transactional=_FLAG,
-    control=_FLAG,
-    log_append_time=_FLAG,
-    max_timestamp=_TIME,
-    producer_id=_LONG,
-    producer_epoch=_INT,
-    base_sequence=_INT,
-    missing_bytes=_LONG,
-    reason=_TEXT,
-)
-"""One row for each record batch, and for each part of a log that was not there to be read."""
-
-TRANSACTIONS = _of(
-    kind=_TEXT,  # committed, aborted, open, skipped
-    broker=_INT,
-    log_dir=_TEXT,
-    topic=_TEXT,
-    partition=_INT,
-    topic_id=_TEXT,
-    producer_id=_LONG,
-    producer_epoch=_INT,
-    first_offset=_LONG,  # of its first batch in this partition
-    last_offset=_LONG,  # of its last batch
-    marker_offset=_LONG,
-    bytes=_LONG,  # of its batches in this partition
-    begin=_TIME,  # when the first batch was appended
-    end=_TIME,  # when the marker was appended
-    begin_source=_TEXT,  # seen, recorded, snapshot
-    missing_bytes=_LONG,
-    reason=_TEXT,
-)
-"""One row for each marker, with its transaction as this partition has it; read at once, also one for each that is open."""
-
-RECORDS = _of(
-    key=BinaryType(),
-    value=BinaryType(),
-    topic=_TEXT,
-    partition=_INT,
-    offset=_LONG,
-    timestamp=_TIME,
-    timestampType=_INT,  # 0 CreateTime, 1 LogAppendTime
-    headers=_list(key=_TEXT, value=BinaryType()),
-)
-"""One row for each record: the columns of Spark's Kafka source with ``includeHeaders``, by name, type and order."""
-
-SCHEMAS = {
-    Relation.RANGES: RANGES,
-    Relation.BATCHES: BATCHES,
-    Relation.TRANSACTIONS: TRANSACTIONS,
-    Relation.RECORDS: RECORDS,
+    Relation.BATCHES: (
+        Column("kind", _TEXT, "`batch` or `skipped`"),
+        *_LOG,
+        _SEGMENT,
+        Column("position", _LONG, "byte of the segment at which it begins"),
+        Column("size", _INT, "bytes"),
+        Column("base_offset", _LONG, "first offset"),
+        Column("last_offset", _LONG, "last offset"),
+        Column("records", _INT, "records, as the header has it"),
+        Column("leader_epoch", _INT, "epoch of the leader that wrote it"),
+        Column("magic", _INT, "message format: 2, or 0 and 1 from before Kafka 0.11"),
+        Column("codec", _TEXT, "`none`, `gzip`, `snappy`, `lz4`, `zstd`"),
+        Column("transactional", _FLAG, ""),
+        Column("control", _FLAG, "it holds a marker, or another record of Kafka itself"),
+        Column("log_append_time", _FLAG, "the broker dated it"),
+        Column("max_timestamp", _TIME, "largest timestamp of its records"),
+        Column("producer_id", _LONG, "null without an idempotent producer, as the next two"),
+        Column("producer_epoch", _INT, ""),
+        Column("base_sequence", _INT, "sequence of its first record"),
+        Column("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
+        Column("reason", _TEXT, "of `skipped`: why"),
+    ),
+    Relation.TRANSACTIONS: (
+        Column("kind", _TEXT, "`committed`, `aborted`, `skipped`; read at once also `open`"),
+        *_LOG,
+        Column("producer_id", _LONG, ""),
+        Column("producer_epoch", _INT, "of its data"),
+        Column("first_offset", _LONG, "of its first batch in this partition; null for a marker without data"),
+        Column("last_offset", _LONG, "of its last batch"),
+        Column("marker_offset", _LONG, "of its marker"),
+        Column("bytes", _LONG, "of its batches in this partition; null where some of them are deleted"),
+        Column("begin", _TIME, "when its first batch was appended"),
+        Column("end", _TIME, "when its marker was appended"),
+        Column(
+            "begin_source",
+            _TEXT,
+            "of `begin`: `seen`, `recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
+        ),
+        Column("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
+        Column("reason", _TEXT, "of `skipped`: why"),
+    ),
+    Relation.RECORDS: (
+        Column("key", _BYTES, ""),
+        Column("value", _BYTES, "null is a tombstone"),
+        Column("topic", _TEXT, ""),
+        Column("partition", _INT, ""),
+        Column("offset", _LONG, ""),
+        Column("timestamp", _TIME, ""),
+        Column("timestampType", _INT, "0 the producer's time, 1 the broker's"),
+        Column("headers", _list(key=_TEXT, value=_BYTES), "null without any"),
+    ),
 }
+"""The columns of each relation, in their order. Those of records are the columns of Spark's Kafka source with ``includeHeaders``."""
+
+SCHEMAS = {relation: StructType([StructField(column.name, column.type) for column in columns]) for relation, columns in RELATIONS.items()}
 
 
 def schema_of(relation: Relation, columns: tuple[str, ...] = ()) -> StructType:

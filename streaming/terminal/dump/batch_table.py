@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.broker.excerpts.segment_walk import Window
 from streaming.common.codecs import CODECS
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from streaming.kafka.scan.crc_check import stored_crcs
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.row_table import Choices, Column, Flags, Numbers, RowTable
-from streaming.terminal.dump.segment_walk import Window
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 _NO_TIMESTAMP_TYPE = 2

@@ -10,13 +10,13 @@ import numpy as np
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
 from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
+from streaming.broker.excerpts.finding import FormatFlaw, Report
+from streaming.broker.excerpts.segment_walk import Window, report_flaws
 from streaming.errors import FormatError
 from streaming.kafka.formats.checkpoint_files import parse_offset_checkpoint
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, INTERNAL_TOPICS
 from streaming.kafka.scan.headers import Batches
-from streaming.terminal.dump.finding import FormatFlaw, Report
-from streaming.terminal.dump.segment_walk import Window, report_flaws
 
 log = logging.getLogger(__name__)
 

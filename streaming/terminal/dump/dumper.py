@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files
+from streaming.broker.excerpts.finding import FormatFlaw, Report
+from streaming.broker.excerpts.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
 from streaming.errors import FormatError, UsageError
 from streaming.kafka.formats.names import FileKind, parse_metadata_snapshot
 from streaming.kafka.scan.crc_check import stored_crcs
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.batch_table import batch_table
 from streaming.terminal.dump.continuity import Continuity
-from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.index_lookup import start_position
 from streaming.terminal.dump.request import Filters, Format, Request
 from streaming.terminal.dump.row_table import RowTable
-from streaming.terminal.dump.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
 
 # Each kind of dump needs few of these, and importing all of them takes as long as many a dump. So functions import what they need.
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """Finds the position in a segment from which to read, by its indexes. An entry is used only if the log proves it."""
 
 from streaming.broker.disk.kafka_files import read_file
+from streaming.broker.excerpts.segment_walk import SegmentReader
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import FileKind
 from streaming.kafka.formats.time_index import read_time_entries
 from streaming.terminal.dump.request import Filters
-from streaming.terminal.dump.segment_walk import SegmentReader
 
 
 def start_position(reader: SegmentReader, filters: Filters) -> int:

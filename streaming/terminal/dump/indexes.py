@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile, read_file
+from streaming.broker.excerpts.finding import FormatFlaw, Report
 from streaming.errors import FormatError
 from streaming.kafka.formats import offset_index, time_index, transaction_index
 from streaming.kafka.formats.offset_index import read_offset_entries
 from streaming.kafka.formats.time_index import read_time_entries
 from streaming.kafka.formats.transaction_index import read_aborted_transactions
 from streaming.kafka.scan.index_check import proven_offset_entries, proven_time_entries
-from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.row_table import Numbers, RowTable
 from streaming.terminal.dump.skeleton import Skeleton
 

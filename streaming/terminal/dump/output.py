@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
+from streaming.broker.excerpts.finding import FormatFlaw, Report
 from streaming.common.progress_line import ProgressLine
 from streaming.errors import SegtailError
 from streaming.terminal.dump.dumper import Dumper
-from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.request import Format, Request
 from streaming.terminal.dump.row_table import RowTable
 

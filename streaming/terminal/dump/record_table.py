@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
+from streaming.broker.excerpts.finding import FormatFlaw, Report
+from streaming.broker.excerpts.segment_walk import Window
 from streaming.errors import FormatError
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES, Header, Record
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.decode import Decoded, control_type, decode_control, decoder_for, is_opened, text
-from streaming.terminal.dump.finding import FormatFlaw, Report
 from streaming.terminal.dump.request import Filters, Payload
 from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable
-from streaming.terminal.dump.segment_walk import Window
 
 _ROWS = 4096
 _NONE = -1

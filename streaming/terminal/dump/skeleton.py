@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from streaming.broker.excerpts.segment_walk import Window
 from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.walk import Positions
-from streaming.terminal.dump.segment_walk import Window
 
 _EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
 

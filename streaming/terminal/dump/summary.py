@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from streaming.broker.excerpts.segment_walk import SegmentTail, Window
 from streaming.common.codecs import CODECS
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.batch_table import producer_column, transactional
 from streaming.terminal.dump.row_table import Cell, RowTable, cells
-from streaming.terminal.dump.segment_walk import SegmentTail, Window
 
 _NONE = -1
 _MARKED_IDS = 1 << 16

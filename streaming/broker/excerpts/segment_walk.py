@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
 from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.excerpts.ahead import PART_BYTES, Part, processors, walk_ahead
+from streaming.broker.excerpts.finding import FormatFlaw, Report
 from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import read_length, read_size
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
 from streaming.kafka.scan.crc_check import wrong_crcs
 from streaming.kafka.scan.headers import Batches, columns_of, find_flaws, first_broken, raw_headers, read_headers
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk
-from streaming.terminal.dump.ahead import PART_BYTES, Part, processors, walk_ahead
-from streaming.terminal.dump.finding import FormatFlaw, Report
 
 WINDOW_BYTES = PART_BYTES
 """How much is read at once."""
@@ -58,15 +58,22 @@ class Ticks(Protocol):
     def __call__(self, position: int, /) -> None: ...
 
 
+def _untold(_position: int, /) -> None:
+    """Nobody wants to know the progress."""
+
+
 class SegmentReader:
     """One ``.log``, or a metadata snapshot, open for reading. Close it."""
 
-    def __init__(self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, crcs: bool, ticks: Ticks) -> None:
+    def __init__(
+        self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, crcs: bool, ticks: Ticks = _untold, growing: bool = False
+    ) -> None:
         """Open the file. Raises OSError.
 
         Args:
             whole: return windows with all bytes of their batches, and not only headers.
             crcs: find the batches with wrong CRCs. What only this reads does not stay in the page cache, which the broker needs.
+            growing: a broker may be writing here, so a last batch that is not all there yet is no damage.
         """
         self.file = file
         self.tail = SegmentTail()
@@ -75,6 +82,7 @@ class SegmentReader:
         self._whole = whole
         self._crcs = crcs
         self._ticks = ticks
+        self._growing = growing
         self._open = OpenSegment(file.path, file.base_offset)
         self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under this name
 
@@ -181,6 +189,8 @@ class SegmentReader:
         else:
             what = self._expected(position, left)
         following = self._resume(position)
+        if following is None and self._growing and stop is Stop.SHORT:
+            return None
         passed = (self.size() if following is None else following) - position
         self.tail.damaged += passed
         going_on = "nothing after it can be read" if following is None else f"going on at position {following}"

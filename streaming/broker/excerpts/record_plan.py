@@ -1,0 +1,145 @@
+"""Plans a read of records: of which partitions of the given log dirs, and from which offset to which.
+
+What ends a log is the high watermark that its broker wrote last, up to 5 s ago, so a lower bound; or, of a broker that does not run and if
+that is asked for, the last batch. Readers of committed records stop before the first transaction that is open there.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, load_offset_checkpoint
+from streaming.broker.disk.process_lock import ask_lock
+from streaming.broker.disk.replay import without_replaced
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset
+from streaming.broker.excerpts.first_at_time import first_offset_at
+from streaming.broker.excerpts.given_dirs import open_given_dirs, wanted_partitions
+from streaming.broker.excerpts.record_ranges import RecordRange
+from streaming.broker.excerpts.replica_choice import choose_replicas
+from streaming.broker.excerpts.transaction_fates import first_open
+from streaming.common.selection import Selection
+from streaming.common.start_from import StartFrom
+from streaming.errors import LogDirError, UsageError
+from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+from streaming.kafka.scan.walk import Bytes
+from streaming.rules.broker_process import LockState
+
+log = logging.getLogger(__name__)
+
+ENDLESS = 2**63 - 1
+"""The end of a range that reaches to the last batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedRecords:
+    """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
+    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs.
+    """
+
+    log_dirs: tuple[Path, ...]
+    selection: Selection
+    start_from: StartFrom
+    timestamp: int
+    committed: bool
+    to_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends."""
+
+    starts: OffsetCheckpoint
+    high_watermarks: OffsetCheckpoint | None
+
+
+def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
+    """The ranges in the order of topics, partitions and offsets; one for each segment that has something.
+
+    Raises:
+        UsageError: an option is not possible as given, or a log dir cannot be read; names both.
+    """
+    log_dirs = open_given_dirs(wanted.log_dirs)
+    ends = {log_dir.path: _ends(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
+    buffer, ranges, unknown = window(), list[RecordRange](), list[str]()
+    for partition in choose_replicas(wanted_partitions(log_dirs, wanted.selection)):
+        own = ends[partition.log_dir.path]
+        stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
+        if stop < 0:
+            unknown.append(partition.path.name)
+            continue
+        try:
+            ranges += _ranges(wanted, partition, max(0, own.starts.of(partition)), stop, buffer)
+        except OSError as error:
+            raise LogDirError(f"option log_dirs: {partition.path} cannot be read: {error.strerror or error}") from error
+    if unknown:
+        named = ", ".join(unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
+        log.warning("nothing is read of %s: no high watermark of these partitions was written; see the option until", named)
+    return tuple(ranges)
+
+
+def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
+    try:
+        lock = ask_lock(log_dir.path)
+    except OSError as error:
+        raise LogDirError(f"option log_dirs: {log_dir.path} cannot be read: {error.strerror or error}") from error
+    starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
+    if not starts.readable:
+        raise LogDirError(f"option log_dirs: {log_dir.path / LOG_START_OFFSET_CHECKPOINT} cannot be read, so deleted records might come")
+    if to_end and lock.state.is_held_by_nobody:
+        return _Ends(starts, None)
+    if to_end:
+        why = "a broker runs there" if lock.state is LockState.LOCKED else f"it is not known whether a broker runs there ({lock.why})"
+        log.warning("option until: of %s records are read up to the high watermark, because %s", log_dir.path, why)
+    path = log_dir.path / HIGH_WATERMARK_CHECKPOINT
+    high_watermarks = load_offset_checkpoint(log_dir, HIGH_WATERMARK_CHECKPOINT)
+    if not high_watermarks.readable or not path.exists():
+        what = "cannot be read" if path.exists() else "is not there"
+        raise UsageError(
+            f"option until: {path} {what}, so it is not known which records were replicated; of a broker that does not run, "
+            "until=end reads each log to its end"
+        )
+    return _Ends(starts, high_watermarks)
+
+
+def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:
+    segments = without_replaced(list_segments(partition.path), buffer)
+    if not segments or wanted.start_from is StartFrom.LATEST:
+        return
+    start = max(start, log_start_offset(partition.path, tuple(segments)))
+    end = _end(wanted, partition, segments, stop, buffer)
+    begin = _begin(wanted, segments, start, end, buffer)
+    for segment, following in pairwise([*segments, None]):
+        assert segment is not None
+        first, last = max(begin, segment.base_offset), end if following is None else min(end, following.base_offset)
+        if first < last and segment.size:
+            yield RecordRange(
+                directory=partition.path,
+                topic=partition.topic,
+                partition=partition.partition,
+                begin=first,
+                end=last,
+                stop=stop,
+                committed=wanted.committed,
+                size=segment.size,
+            )
+
+
+def _end(wanted: WantedRecords, partition: Partition, segments: Sequence[Segment], stop: int, buffer: Bytes) -> int:
+    opened = first_open(partition.path, segments, stop, buffer) if wanted.committed else None
+    if opened is None:
+        return stop
+    log.warning(
+        "%s is read up to offset %d: a transaction of producer %d is open there; isolation=read_uncommitted reads on",
+        *(partition.path, opened[1], opened[0]),
+    )
+    return min(stop, opened[1])
+
+
+def _begin(wanted: WantedRecords, segments: Sequence[Segment], start: int, end: int, buffer: Bytes) -> int:
+    if wanted.timestamp >= 0:
+        found = first_offset_at(segments, wanted.timestamp, start, buffer)
+        return end if found is None else found
+    return max(start, segments[-1].base_offset) if wanted.start_from is StartFrom.ACTIVE else start
