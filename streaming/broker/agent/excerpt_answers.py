@@ -1,6 +1,6 @@
 """The answers about parts of segments, which people read at once: what there is, and its rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -61,7 +61,9 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
     yield Excerpts(excerpts=[], last=True, matched=matched, topics=topics, unavailable=away).encode()
 
 
-def scan_messages(log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: ScanRoom) -> Iterator[bytes | pa.Buffer]:
+def scan_messages(
+    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: ScanRoom
+) -> Generator[bytes | pa.Buffer, None, None]:
     """The rows of excerpts, and the end of them.
 
     Raises:
