@@ -165,10 +165,10 @@ RELATIONS = {
         Column("value", _BYTES, "null is a tombstone"),
         Column("topic", _TEXT, ""),
         Column("partition", _INT, ""),
-        Column("offset", _LONG, ""),
-        Column("timestamp", _TIME, ""),
-        Column("timestampType", _INT, "0 the producer's time, 1 the broker's"),
-        Column("headers", _list(key=_TEXT, value=_BYTES), "null without any"),
+        Column("offset", _LONG, "with gaps where compaction or markers leave them"),
+        Column("timestamp", _TIME, "the record's own, with LogAppendTime the broker's; of a message of magic 0, which has none, -1 ms"),
+        Column("timestampType", _INT, "0 CreateTime, 1 LogAppendTime, -1 none (magic 0)"),
+        Column("headers", _list(key=_TEXT, value=_BYTES), "null without any, as with `includeHeaders`"),
     ),
 }
 """The columns of each relation, in their order. Those of records are the columns of Spark's Kafka source with ``includeHeaders``."""
