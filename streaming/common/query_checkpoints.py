@@ -1,4 +1,4 @@
-"""The checkpoints of other streaming queries in their text form: ``NAME=URI``, with ``;isolation=read_committed`` behind it if that is known."""
+"""The checkpoints of other streaming queries in their text form: ``NAME=URI``, or ``NAME=URI;isolation=read_committed``."""
 
 import os.path
 import re

@@ -129,10 +129,9 @@ class CheckpointReader:
             sources = parse_offsets(self._files.content(f"offsets/{number}"))
         except (FormatError, OSError) as error:
             raise QueryCheckpointError(f"offsets/{number} cannot be read: {error}") from error
-        if self._read is not None and len(sources) < len(self._read[3]):  # Spark does not start a query with fewer sources than before
-            raise QueryCheckpointError(
-                f"offsets/{number} has {len(sources)} sources, and the query has {len(self._read[3])}: it is cut off"
-            )
+        if self._read is not None and len(sources) < len(self._read[3]):  # Spark starts no query with fewer sources than before
+            before = len(self._read[3])
+            raise QueryCheckpointError(f"offsets/{number} has {len(sources)} sources, and the query has {before}: it is cut off")
         return sources
 
     def _check_planned(self, number: int, doubts: list[str]) -> None:

@@ -1,8 +1,8 @@
 """The files of a Structured Streaming checkpoint: ``metadata``, ``offsets/N`` and ``commits/N``.
 
-They are text (`HDFSMetadataLog`, `OffsetSeqLog`, `CommitLog`, `StreamMetadata` of Spark). A file of offsets has a line with its version, one
-with the settings of the query, and one for each source: what the source calls its offset, as JSON, or ``-`` for none yet. In version 2 (an
-option since Spark 4.1) the name of the source and a colon stand before that. The offset of Spark's Kafka source is
+They are text (`HDFSMetadataLog`, `OffsetSeqLog`, `CommitLog`, `StreamMetadata` of Spark). A file of offsets has a line with its version,
+one with the settings of the query, and one for each source: what the source calls its offset, as JSON, or ``-`` for none yet. In version 2,
+an option of Spark 4.3, the name of the source and a colon stand before that. The offset of Spark's Kafka source is
 ``{"topic": {"partition": offset}}`` (`JsonUtils.partitionOffsets`), and the offset is the next one that it reads.
 """
 
