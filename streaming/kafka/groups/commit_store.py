@@ -55,7 +55,7 @@ class CommitStore:
 
     def has_group(self, name: str, *, without: str) -> bool:
         """Whether a log has a group of that name, but for those of a topic."""
-        return any(name in replica.groups for key, replica in self._replicas.items() if key[2] != without)
+        return any(replica.has_group(name) for key, replica in self._replicas.items() if key[2] != without)
 
     def table(self, currents: Mapping[LogName, Current]) -> Commits:
         """What is below the high watermarks of the current replicas. What is not known because it waits is there, and marked."""

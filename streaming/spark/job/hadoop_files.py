@@ -1,6 +1,5 @@
 """The files of a checkpoint on any file system of Hadoop's, by Spark's JVM."""
 
-import re
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NoReturn
@@ -11,14 +10,14 @@ from streaming.queries.formats import LARGEST_BYTES
 from streaming.queries.query_look import FileEntry
 from streaming.spark.query.failure import reason
 
-_STATUS = re.compile(r"\{path=(?P<path>[^;]*); isDirectory=false; .*?modification_time=(?P<modified>\d+);")
-"""Of `FileStatus.toString`, also of those that extend it."""
+_RENEWED = 3
+"""The times of so many files with the largest numbers are asked for again: others are not written any more, and each time is a call."""
 
 _NOT_THERE = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 
 
 class HadoopFiles:
-    """As `CheckpointFiles`. Each call is a few calls into the JVM, however many files there are.
+    """As `CheckpointFiles`. Each look is some twenty calls into the JVM, however many files there are; the first one asks for all times.
 
     Args:
         uri: of the checkpoint.
@@ -28,17 +27,26 @@ class HadoopFiles:
     def __init__(self, uri: str, session: Callable[[], tuple[Any, Any] | None]) -> None:
         self._uri = uri.rstrip("/")
         self._session = session
+        self._times: dict[str, dict[int, int]] = {}
 
     def entries(self, folder: str) -> list[FileEntry]:
-        """As `CheckpointFiles.entries`."""
+        """As `CheckpointFiles.entries`, of the files with a number alone."""
         try:
             jvm, files, path = self._open(folder)
-            listed = str(jvm.java.util.Arrays.toString(files.listStatus(path)))
+            statuses = files.listStatus(path)
+            # no text of a status is used: that of ViewFs has no path in it
+            paths = str(jvm.scala.collection.mutable.ArraySeq.make(jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)).mkString("\n"))
+            names = [each.rpartition("/")[2] for each in paths.split("\n")]
+            known, self._times[folder] = self._times.get(folder, {}), {}
+            numbers = sorted(((int(name), at) for at, name in enumerate(names) if name.isascii() and name.isdigit()), reverse=True)
+            for place, (number, at) in enumerate(numbers):
+                renewed = place < _RENEWED or number not in known
+                self._times[folder][number] = int(statuses[at].getModificationTime()) if renewed else known[number]
         except (Py4JError, OSError) as error:
             if _is_missing(error):
                 return []
             _refuse(error)
-        return [FileEntry(each["path"].rpartition("/")[2], int(each["modified"])) for each in _STATUS.finditer(listed)]
+        return [FileEntry(str(number), modified_ms) for number, modified_ms in self._times[folder].items()]
 
     def content(self, path: str) -> bytes:
         """As `CheckpointFiles.content`."""
