@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import unquote
 
-FORM = "NAME=URI or NAME=URI;isolation=read_committed, between commas, or a mapping of names to URIs or to {uri, isolation}"
+FORM = "a mapping of names to URIs, or to {uri, isolation}; or NAME=URI and NAME=URI;isolation=read_committed, between commas"
 
 LONGEST_NAME = 100
 """A query's name is in the labels of every series about it."""

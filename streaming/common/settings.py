@@ -164,9 +164,9 @@ class Settings(BaseModel):
     )
     spark_checkpoints: QueryCheckpoints = Field(
         default=(),
-        description="Checkpoints of other Structured Streaming queries that read from this cluster: each is shown as the consumer group "
-        "spark:NAME. Any URI that Spark reads (s3a, hdfs, abfss, file); a path without a scheme is one of this machine. Behind it "
-        ";isolation=read_committed or ;isolation=read_uncommitted, if that is known.",
+        description="Checkpoints of other Structured Streaming queries that read from this cluster: each query is shown as the consumer "
+        "group spark:NAME. Any URI that the job's Spark reads (s3a, hdfs, abfss, file); a path without a scheme is one of this machine. "
+        "The isolation is that of the query's kafka.isolation.level, if it is known. The job's own checkpoint is spark_checkpoint.",
     )
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),
