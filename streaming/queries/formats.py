@@ -106,12 +106,12 @@ def _source(name: str, offset: str) -> SourceOffset:
     return SourceOffset(name, _kafka_offsets(found), quoted(offset))
 
 
-def _kafka_offsets(found: object) -> Mapping[tuple[str, int], int] | None:
+def _kafka_offsets(content: object) -> Mapping[tuple[str, int], int] | None:
     """The offsets, None if they are not of a Kafka source: a file source has ``{"logOffset": 3}``, a rate source ``12``."""
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return None
     offsets: dict[tuple[str, int], int] = {}
-    for topic, partitions in found.items():
+    for topic, partitions in content.items():
         if not isinstance(partitions, dict) or _TOPIC.fullmatch(topic) is None:
             return None
         for partition, offset in partitions.items():

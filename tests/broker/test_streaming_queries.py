@@ -82,7 +82,7 @@ def queries(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield started
 
 
-def test_what_is_left_is_what_queries_then_read_and_what_is_lost_is_what_was_said(kafka: Kafka, queries: Queries) -> None:
+def test_what_is_left_is_what_queries_then_read_and_what_is_lost_is_what_was_reported(kafka: Kafka, queries: Queries) -> None:
     create_topic(kafka.bootstrap, TOPIC, partitions=2, config={"internal.segment.bytes": "6000", "retention.ms": str(24 * HOUR_MS)})
     plain, transactional = producer(kafka.bootstrap), producer(kafka.bootstrap, transactional_id="t")
     transactional.init_transactions(SECONDS)

@@ -170,7 +170,7 @@ def test_another_checkpoint_in_its_place_is_not_compared_with_the_one_before() -
     assert with_query.job.page()["group_committed_records_total{spark:q,orders}"] == 0
 
 
-def test_two_names_of_one_query_are_said() -> None:
+def test_two_names_of_one_query_are_reported() -> None:
     both = Queries(world(), QueryCheckpoint("q", "/c"), QueryCheckpoint("r", "/d"))
     both.found = {"q": look(("orders", 0, 2)), "r": look(("orders", 0, 2))}
     assert texts(both.round())[0] == "not known: q and r are checkpoints of one query, i: name it once"
@@ -197,7 +197,7 @@ def test_a_group_of_kafka_s_may_have_the_name_of_a_query() -> None:
     )
 
 
-def test_queries_change_nothing_of_what_is_said_of_coordinators() -> None:
+def test_queries_change_nothing_of_what_is_reported_of_coordinators() -> None:
     with_query = queries(world())
     with_query.found["q"] = look(("orders", 0, 2))
     with_query.round()

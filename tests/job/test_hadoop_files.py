@@ -9,7 +9,7 @@ import pytest
 
 from streaming.errors import QueryCheckpointError
 from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_files import LocalFiles
+from streaming.queries.local_checkpoint import LocalCheckpoint
 from streaming.spark.job.hadoop_files import HadoopFiles
 from tests.builders import NOW, batch, log_dir, partition
 from tests.jobs import serving
@@ -36,14 +36,14 @@ def hadoop(spark: "SparkSession", tmp_path: Path) -> Iterator[tuple[Any, Any]]:
 
 def test_it_reads_what_is_there(hadoop: tuple[Any, Any]) -> None:
     for directory in CHECKPOINTS.iterdir():
-        by_jvm, plain = HadoopFiles(directory.as_uri(), lambda: hadoop), LocalFiles(directory)
+        by_jvm, plain = HadoopFiles(directory.as_uri(), lambda: hadoop), LocalCheckpoint(directory)
         for folder in ("offsets", "commits"):
             assert sorted(by_jvm.entries(folder), key=str) == sorted(plain.entries(folder), key=str)
         assert by_jvm.content("offsets/1") == plain.content("offsets/1")
         assert CheckpointReader("c", by_jvm).look() == CheckpointReader("c", plain).look()
 
 
-def test_what_is_missing_or_refused_is_said(hadoop: tuple[Any, Any], tmp_path: Path) -> None:
+def test_what_is_missing_or_refused_is_reported(hadoop: tuple[Any, Any], tmp_path: Path) -> None:
     files = HadoopFiles(tmp_path.as_uri(), lambda: hadoop)
     assert files.entries("offsets") == []
     with pytest.raises(FileNotFoundError):

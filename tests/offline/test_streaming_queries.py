@@ -91,7 +91,7 @@ def test_the_commands_take_a_directory(cluster: Cluster, written: Written, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         (("lake=s3a://b/c",), "only Spark's JVM reads, which no command starts"),
         (("a=/x", "b=/x/"), "a and b are two names of one checkpoint"),
@@ -99,11 +99,11 @@ def test_the_commands_take_a_directory(cluster: Cluster, written: Written, tmp_p
         (("/",), "gives the query no name"),
     ],
 )
-def test_what_cannot_be_read_here_is_an_error(cluster: Cluster, given: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_read_here_is_an_error(cluster: Cluster, given: tuple[str, ...], expected: str) -> None:
     options = [part for each in given for part in ("--spark-checkpoint", each)]
     done = run_command("groups", "--log-dirs", str(cluster.disk.path), *options)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert expected in done.stderr
 
 
 def test_a_job_has_its_own(written: Written) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.errors import QueryCheckpointError
 from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_files import LocalFiles
+from streaming.queries.local_checkpoint import LocalCheckpoint
 from streaming.queries.query_look import QueryPosition
 from tests.queries.test_formats import CHECKPOINTS
 from tests.queries.written import Written
@@ -19,11 +19,11 @@ def written(tmp_path: Path) -> Written:
 
 
 def reader(written: Written) -> CheckpointReader:
-    return CheckpointReader("c", LocalFiles(written.directory))
+    return CheckpointReader("c", LocalCheckpoint(written.directory))
 
 
 def test_a_planned_micro_batch_does_not_count_as_read() -> None:
-    look = CheckpointReader("c", LocalFiles(CHECKPOINTS / "plain")).look()
+    look = CheckpointReader("c", LocalCheckpoint(CHECKPOINTS / "plain")).look()
     assert look.query_id == "38d2c59b-2e0f-406a-8f79-0768f6002a2e"
     assert look.positions == (QueryPosition("orders", 0, 30), QueryPosition("orders", 1, 15))
     assert (look.batch, look.planned_batch, look.doubts, look.notes) == (2, 3, (), ())
@@ -43,7 +43,7 @@ def test_of_two_sources_that_read_a_partition_the_lower_one_counts(written: Writ
     assert reader(written).look().positions == (QueryPosition("a", 0, 3), QueryPosition("a", 1, 6), QueryPosition("b", 0, 1))
 
 
-def test_a_source_that_reads_no_kafka_is_said_and_left_out(written: Written) -> None:
+def test_a_source_that_reads_no_kafka_is_reported_and_left_out(written: Written) -> None:
     written.both(0, '{"logOffset":2}', {"a": {0: 3}})
     look = reader(written).look()
     assert look.positions == (QueryPosition("a", 0, 3),)
@@ -52,7 +52,7 @@ def test_a_source_that_reads_no_kafka_is_said_and_left_out(written: Written) -> 
 
 
 @pytest.mark.parametrize("torn", ["offsets/1", "commits/1"])
-def test_a_torn_file_is_said_and_the_one_before_counts(written: Written, torn: str) -> None:
+def test_a_torn_file_is_reported_and_the_one_before_counts(written: Written, torn: str) -> None:
     written.both(0, {"a": {0: 3}})
     written.both(1, {"a": {0: 5}})
     written.tear(torn)
@@ -64,7 +64,7 @@ def test_a_torn_file_is_said_and_the_one_before_counts(written: Written, torn: s
         assert "up to where micro-batch 0 has ended" in look.doubts[1]
 
 
-def test_a_torn_plan_is_said(written: Written) -> None:
+def test_a_torn_plan_is_reported(written: Written) -> None:
     written.both(0, {"a": {0: 3}})
     written.plan(1, {"a": {0: 5}})
     written.tear("offsets/1", 20)
@@ -91,7 +91,7 @@ def test_nothing_is_guessed_of_a_checkpoint_without_a_commit(written: Written) -
     assert (look.positions, look.batch, look.planned_batch, look.doubts) == ((), -1, 0, ("no micro-batch is committed yet",))
 
 
-def test_another_checkpoint_in_its_place_is_said(written: Written, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_checkpoint_in_its_place_is_reported(written: Written, caplog: pytest.LogCaptureFixture) -> None:
     written.both(4, {"a": {0: 5}})
     looks = reader(written)
     assert looks.look().generation == 0
@@ -105,7 +105,7 @@ def test_another_checkpoint_in_its_place_is_said(written: Written, caplog: pytes
     assert len(caplog.records) == 1
 
 
-def test_numbers_that_begin_again_are_said(written: Written) -> None:
+def test_numbers_that_begin_again_are_reported(written: Written) -> None:
     written.both(4, {"a": {0: 5}})
     looks = reader(written)
     looks.look()
@@ -134,7 +134,7 @@ def test_other_files_are_passed_over(written: Written) -> None:
 
 def test_what_is_no_checkpoint_is_an_error_that_names_it(tmp_path: Path, written: Written) -> None:
     with pytest.raises(QueryCheckpointError, match="c is no checkpoint of a streaming query"):
-        CheckpointReader("c", LocalFiles(tmp_path / "nowhere")).look()
+        CheckpointReader("c", LocalCheckpoint(tmp_path / "nowhere")).look()
     written.tear("metadata", 3)
     with pytest.raises(QueryCheckpointError, match="c/metadata cannot be read"):
         reader(written).look()

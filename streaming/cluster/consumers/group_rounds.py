@@ -29,8 +29,8 @@ from streaming.cluster.view.exported import keep, observe
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.value_matrix import LOG
 from streaming.errors import AgentError
-from streaming.queries.looks import Looks
 from streaming.queries.query_look import QueryLook
+from streaming.queries.query_looks import QueryLooks
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class GroupRounds:
         self._around = around
         self._changes = GroupChangesTaken(tracker.store, table.reached, around.consumer)
         self._groups: Calls[GroupsAnswer] = Calls("groups")
-        self._looks = Looks(around.queries)
+        self._looks = QueryLooks(around.queries)
         self._records = CountedRecords(table)
         self._record_calls: Calls[RecordsAnswer] = Calls("records")
         self._end_calls: Calls[_Positions] = Calls("ends")

@@ -92,9 +92,9 @@ class QueryGroups:
         self.facts: Mapping[str, QueryFacts] = {}
         """Of each query, by the name of its group."""
 
-    def take(self, found: Mapping[str, QueryLook | QueryCheckpointError], steady_ms: int) -> None:
+    def take(self, looks: Mapping[str, QueryLook | QueryCheckpointError], steady_ms: int) -> None:
         """Take what looks have found, by the names of the queries, at ``steady_ms`` of a clock that nobody sets."""
-        for name, each in found.items():
+        for name, each in looks.items():
             query = self._queries[name]
             if isinstance(each, QueryCheckpointError):
                 if str(each) != query.error:

@@ -24,7 +24,7 @@ from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.common.settings import Granularity, Settings
 from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_files import LocalFiles
+from streaming.queries.local_checkpoint import LocalCheckpoint
 from streaming.queries.query_look import CheckpointFiles
 from streaming.spark.client.agent_client import AgentClient, ClientFiles
 from streaming.spark.job.agent_statuses import AgentWatch
@@ -116,7 +116,7 @@ def rounds_of(
 
 def _files_of(checkpoint: QueryCheckpoint, hadoop: Callable[[], tuple[Any, Any] | None]) -> CheckpointFiles:
     """A directory of this machine needs no JVM."""
-    return HadoopFiles(checkpoint.uri, hadoop) if checkpoint.local is None else LocalFiles(checkpoint.local)
+    return HadoopFiles(checkpoint.uri, hadoop) if checkpoint.local is None else LocalCheckpoint(checkpoint.local)
 
 
 def clients_of(observer: Observer, files: ClientFiles) -> dict[str, AgentClient]:

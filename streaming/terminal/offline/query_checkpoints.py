@@ -8,9 +8,9 @@ from streaming.cluster.consumers.query_groups import PREFIX, QueryGroups, plain_
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.errors import QueryCheckpointError, UsageError
 from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_files import LocalFiles
-from streaming.queries.looks import Found, Looks
+from streaming.queries.local_checkpoint import LocalCheckpoint
 from streaming.queries.query_look import QueryLook
+from streaming.queries.query_looks import Found, QueryLooks
 
 LOOK_SECONDS = 10.0
 """How long a command waits for a file system. What does not answer is not known."""
@@ -25,7 +25,7 @@ class OfflineQueries:
 
     def __init__(self, checkpoints: Collection[QueryCheckpoint], names: Collection[str] = ()) -> None:
         self.checkpoints = [each for each in checkpoints if not names or f"{PREFIX}{each.name}" in {*map(plain_name, names)}]
-        self._looks = Looks({each.name: _look(each) for each in self.checkpoints})
+        self._looks = QueryLooks({each.name: _look(each) for each in self.checkpoints})
         self._found: dict[str, Found] = {}
 
     def look(self) -> None:
@@ -64,7 +64,7 @@ def refuse_remote(checkpoints: Collection[QueryCheckpoint]) -> None:
 def _look(checkpoint: QueryCheckpoint) -> Callable[[], QueryLook]:
     if checkpoint.local is None:
         return partial(_refuse, checkpoint)
-    return CheckpointReader(checkpoint.shown, LocalFiles(checkpoint.local)).look
+    return CheckpointReader(checkpoint.shown, LocalCheckpoint(checkpoint.local)).look
 
 
 def _refuse(checkpoint: QueryCheckpoint) -> QueryLook:

@@ -14,7 +14,7 @@ Found = QueryLook | QueryCheckpointError
 """What a look has shown, or why it has shown nothing."""
 
 
-class Looks:
+class QueryLooks:
     """At most one look at each checkpoint at a time. For one thread, until `close`.
 
     Args:

@@ -1,12 +1,12 @@
-"""Looks that hang, fail or come late."""
+"""QueryLooks that hang, fail or come late."""
 
 import threading
 
 import pytest
 
 from streaming.errors import QueryCheckpointError
-from streaming.queries.looks import Looks
 from streaming.queries.query_look import QueryLook
+from streaming.queries.query_looks import QueryLooks
 from tests.limits import SECONDS
 from tests.processes import until
 
@@ -19,7 +19,7 @@ def test_a_look_that_hangs_holds_up_no_other_and_counts_when_it_comes() -> None:
         go_on.wait(SECONDS)
         return QueryLook(query_id="slow")
 
-    looks = Looks({"slow": slow, "quick": lambda: QueryLook(query_id="quick")})
+    looks = QueryLooks({"slow": slow, "quick": lambda: QueryLook(query_id="quick")})
     found = dict(looks.look(0.0))
     until("the quick one is there", lambda: "quick" in found or found.update(looks.look(0.01)) or "quick" in found)
     assert "slow" not in found
@@ -36,6 +36,6 @@ def test_an_error_is_what_was_found(caplog: pytest.LogCaptureFixture) -> None:
     def breaks() -> QueryLook:
         raise ZeroDivisionError("odd")
 
-    found = Looks({"a": fails, "b": breaks}).look(SECONDS)
+    found = QueryLooks({"a": fails, "b": breaks}).look(SECONDS)
     assert [str(found[name]) for name in "ab"] == ["why", "the checkpoint of query b is not understood: odd"]
     assert [record.message for record in caplog.records] == ["the checkpoint of a streaming query is not understood"]
