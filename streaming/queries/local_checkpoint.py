@@ -7,7 +7,7 @@ from streaming.queries.formats import LARGEST_BYTES
 from streaming.queries.query_look import FileEntry
 
 
-class LocalFiles:
+class LocalCheckpoint:
     """As `CheckpointFiles`. Nothing in the directory is written or locked."""
 
     def __init__(self, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Real Structured Streaming queries: what their checkpoints show is what they then read, and what is said to be lost is lost."""
+"""Real Structured Streaming queries: what their checkpoints show is what they then read, and what is lost makes them fail."""
 
 import json
 import os
@@ -14,13 +14,14 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.group_json import GroupDetail
+from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
 from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.install import UnavailableError, java, spark_kafka_jars
 from tests.broker.kafka import Kafka
+from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.processes import until
@@ -55,6 +56,11 @@ class Queries:
         (found,) = detailed(read_groups(open_log_dirs(self._kafka.log_dirs), ("spark:q",), settings, None)).groups
         return found
 
+    def first(self, isolation: Isolation) -> GroupPartition:
+        """What they show of its first partition."""
+        (found,) = (each for each in self.found(isolation).partitions if each.partition == 0)
+        return found
+
     def left(self, isolation: Isolation) -> int:
         """The records that a query has left, once the end of the log is known to be replicated."""
         return self.found(isolation).summary.records_left
@@ -73,6 +79,13 @@ def _started(kafka: Kafka, directory: Path) -> Iterator[Queries]:
 
 
 @pytest.fixture(scope="module")
+def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker that writes its log starts at once: by default it does so each minute."""
+    settings = {"log.flush.start.offset.checkpoint.interval.ms": 1000, "log.initial.task.delay.ms": 500}
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka-queries"), settings=settings))
+
+
+@pytest.fixture(scope="module")
 def queries(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queries]:
     try:
         spark_kafka_jars()
@@ -82,13 +95,14 @@ def queries(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield started
 
 
-def test_what_is_left_is_what_queries_then_read_and_what_is_lost_is_what_was_reported(kafka: Kafka, queries: Queries) -> None:
+def test_what_is_left_is_what_queries_then_read_and_what_is_lost_makes_them_fail(kafka: Kafka, queries: Queries) -> None:
     create_topic(kafka.bootstrap, TOPIC, partitions=2, config={"internal.segment.bytes": "6000", "retention.ms": str(24 * HOUR_MS)})
     plain, transactional = producer(kafka.bootstrap), producer(kafka.bootstrap, transactional_id="t")
     transactional.init_transactions(SECONDS)
     send(plain, TOPIC, 0, 2, 5)
-    for isolation in Isolation:
-        assert queries.ask("run", isolation) == {"rows": 10, "error": ""}
+    for each in Isolation:
+        assert queries.ask("run", each) == {"rows": 10, "error": ""}
+    isolation = Isolation.READ_UNCOMMITTED
 
     # while they stand: markers and aborted records lie between
     for commit in (True, False):
@@ -108,30 +122,29 @@ def test_what_is_left_is_what_queries_then_read_and_what_is_lost_is_what_was_rep
     assert queries.found(Isolation.READ_COMMITTED).summary.state == "Committed"
 
     # while one runs, its micro-batch counts when it is committed
-    queries.ask("hold", Isolation.READ_UNCOMMITTED)
-    found = queries.found(Isolation.READ_UNCOMMITTED)
+    queries.ask("hold", isolation)
+    found = queries.found(isolation)
     assert (found.summary.records_left, found.summary.state) == (32, "Planned")
     assert queries.ask("release")["rows"] == 32
     assert {each: queries.left(each) for each in Isolation} == dict.fromkeys(Isolation, 0)
 
-    # retention comes closer, and passes them
+    # what is deleted before it is read is lost, whoever deletes it
     send(plain, TOPIC, 0, 120, 1)
-    until("all is replicated", lambda: queries.left(Isolation.READ_UNCOMMITTED) == 120)
-    (endangered,) = (each for each in queries.found(Isolation.READ_UNCOMMITTED).partitions if each.partition == 0)
-    assert endangered.loss_ms > 0
-    AdminClient({"bootstrap.servers": kafka.bootstrap}).delete_records([TopicPartition(TOPIC, 0, endangered.committed + 8)])
-    until("the deletion is on disk", lambda: _lost(queries) == 8)
+    until("all is replicated", lambda: queries.left(isolation) == 120)
+    position = queries.first(isolation).committed
+    assert queries.first(isolation).loss_ms > 0
+    deleted = AdminClient({"bootstrap.servers": kafka.bootstrap}).delete_records([TopicPartition(TOPIC, 0, position + 8)])
+    assert [each.result(SECONDS).low_watermark for each in deleted.values()] == [position + 8]
+    until("the deletion is on disk", lambda: queries.first(isolation).lost_records == 8)
+    assert queries.left(isolation) == 112
     set_config(kafka, TOPIC, "retention.ms", "1000")
-    until("retention has deleted the rest", lambda: _lost(queries) == 120)
-    found = queries.found(Isolation.READ_UNCOMMITTED)
-    assert (found.summary.verdict, found.summary.records_left) == ("lost", 0)
-    assert "failOnDataLoss" in found.findings[0].text
+    until("retention has deleted the rest", lambda: queries.first(isolation).lost_offsets == 120)
+    set_config(kafka, TOPIC, "retention.ms", str(24 * HOUR_MS))
     send(plain, TOPIC, 0, 1, 2)
-    assert "data may have been lost" in queries.ask("run", Isolation.READ_UNCOMMITTED)["error"].lower().replace("_", " ")
-    assert queries.ask("run", Isolation.READ_UNCOMMITTED, loss=False)["error"] == ""
-
-
-def _lost(queries: Queries) -> int:
-    """The records of the first partition that were deleted before the query had read them."""
-    (found,) = (each for each in queries.found(Isolation.READ_UNCOMMITTED).partitions if each.partition == 0)
-    return found.lost_records
+    until("the next ones are there", lambda: queries.left(isolation) == 2)
+    found = queries.found(isolation)
+    assert found.summary.verdict == "lost"
+    assert "failOnDataLoss" in found.findings[0].text
+    assert "DATA_LOSS" in queries.ask("run", isolation)["error"]
+    assert queries.ask("run", isolation, loss=False) == {"rows": 2, "error": ""}
+    assert queries.left(isolation) == 0

@@ -1,4 +1,4 @@
-"""QueryLooks that hang, fail or come late."""
+"""Looks that hang, fail or come late."""
 
 import threading
 
@@ -22,6 +22,8 @@ def test_a_look_that_hangs_holds_up_no_other_and_counts_when_it_comes() -> None:
     looks = QueryLooks({"slow": slow, "quick": lambda: QueryLook(query_id="quick")})
     found = dict(looks.look(0.0))
     until("the quick one is there", lambda: "quick" in found or found.update(looks.look(0.01)) or "quick" in found)
+    until("the slow one has begun", lambda: len(begun) == 1)
+    found.update(looks.look(0.01))
     assert "slow" not in found
     assert len(begun) == 1
     go_on.set()
