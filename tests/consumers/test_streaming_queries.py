@@ -131,8 +131,11 @@ def test_nothing_is_shown_of_a_checkpoint_that_was_never_read() -> None:
     detail = with_query.round()
     assert (detail.summary.verdict, detail.summary.state, detail.partitions) == ("unknown", "Unknown", [])
     assert texts(detail) == ["not known: it has not been looked at yet"]
+    assert with_query.job.page()["group_checkpoints_unread{}"] == 0
     with_query.found["q"] = QueryCheckpointError("c is no checkpoint")
     assert texts(with_query.round(1)) == ["not known: c is no checkpoint"]
+    with_query.round(60)
+    assert with_query.job.page()["group_checkpoints_unread{}"] == 1
 
 
 def test_what_was_read_last_counts_for_a_minute_and_then_there_is_no_lag() -> None:
@@ -204,6 +207,7 @@ def test_queries_change_nothing_of_what_is_reported_of_coordinators() -> None:
     found = with_query.job.page()
     assert not [name for name in found if "checkpoints" in name]
     assert found["group_coordinators_unread{__consumer_offsets}"] == 0
+    assert found["group_checkpoints_unread{}"] == 0
 
 
 def test_a_position_that_is_held_up_says_so() -> None:

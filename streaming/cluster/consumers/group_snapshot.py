@@ -64,6 +64,11 @@ class GroupSnapshot:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rows_of", RowsOfGroups(self.rows))
 
+    @property
+    def checkpoints_unread(self) -> int:
+        """How many streaming queries are not known, because their checkpoints cannot be read."""
+        return sum(facts.unread for facts in self.queries.values())
+
     def isolation(self, group: str, *, reads_uncommitted: bool) -> str:
         """The isolation that a group is known to have, "" if it is not: an offset proves that it ``reads_uncommitted``, or it was given."""
         facts = self.queries.get(group)

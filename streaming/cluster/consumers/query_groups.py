@@ -6,6 +6,7 @@ nor isolation, no coordinator expires its offsets, and it has no members.
 
 import logging
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -48,7 +49,7 @@ class QueryFacts:
     """What only queries have. ``checkpoint``: where it is, for people. ``isolation``: None if it is not known.
 
     ``planned_batch``: a micro-batch that is planned since ``planned_ms``, Unix milliseconds, and not committed; -1 for none. ``batch``: the
-    last one that is committed. ``doubts``, ``notes``: as in `QueryLook`.
+    last one that is committed. ``unread``: its checkpoint cannot be read for a minute. ``doubts``, ``notes``: as in `QueryLook`.
     """
 
     checkpoint: str
@@ -57,6 +58,7 @@ class QueryFacts:
     batch: int = -1
     planned_batch: int = -1
     planned_ms: int = -1
+    unread: bool = False
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -88,6 +90,7 @@ class QueryGroups:
 
     def __init__(self, store: CommitStore, checkpoints: Sequence[QueryCheckpoint] = (), *, once: bool = False) -> None:
         self._store, self._once = store, once
+        self._since_ms = sys.maxsize  # of the first round
         self._queries = {each.name: _Query(each, _FIRST - number, f"{PREFIX}{each.name}") for number, each in enumerate(checkpoints)}
         self.facts: Mapping[str, QueryFacts] = {}
         """Of each query, by the name of its group."""
@@ -107,6 +110,8 @@ class QueryGroups:
 
     def settle(self, steady_ms: int) -> dict[LogName, Current]:
         """A round begins: put what has changed into the store. Returns the checkpoints that count, as replicas of coordinators' logs."""
+        self._since_ms = min(self._since_ms, steady_ms)
+        waited = self._once or steady_ms - self._since_ms > HEARD_MS  # Spark, whose JVM reads most of them, takes seconds to start
         shared = _shared(self._queries.values())
         current = {}
         for query in self._queries.values():
@@ -115,7 +120,9 @@ class QueryGroups:
             self._store_of(query)
             if query.look is not None and self._is_heard(query, steady_ms):
                 current[CHECKPOINTS, query.partition] = Current(query.agent, high_watermark=1)
-        self.facts = {query.group: _facts(query) for query in self._queries.values()}
+        self.facts = {
+            query.group: _facts(query, unread=waited and (CHECKPOINTS, query.partition) not in current) for query in self._queries.values()
+        }
         return current
 
     def read_ms(self, now_ms: int, steady_ms: int) -> dict[str, int]:
@@ -217,7 +224,7 @@ def _shared(queries: Iterable[_Query]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _facts(query: _Query) -> QueryFacts:
+def _facts(query: _Query, *, unread: bool) -> QueryFacts:
     at = query.look or QueryLook(query_id="")
     return QueryFacts(
         checkpoint=query.checkpoint.shown,
@@ -226,6 +233,7 @@ def _facts(query: _Query) -> QueryFacts:
         batch=at.batch,
         planned_batch=at.planned_batch,
         planned_ms=at.planned_ms,
+        unread=unread,
         doubts=query.doubts,
         notes=at.notes,
     )
