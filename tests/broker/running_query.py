@@ -44,7 +44,7 @@ class Asked:
         try:
             self._writer(self._count, **given).trigger(availableNow=True).start().awaitTermination()
         except StreamingQueryException as error:
-            return {"rows": self._rows, "error": str(error)}
+            return {"rows": self._rows, "error": _why(error)}
         return {"rows": self._rows, "error": ""}
 
     def fail(self, **given: Any) -> dict[str, object]:
@@ -52,7 +52,7 @@ class Asked:
         try:
             self._writer(_refuse, **given).trigger(availableNow=True).start().awaitTermination()
         except StreamingQueryException as error:
-            return {"error": str(error)}
+            return {"error": _why(error)}
         return {"error": ""}
 
     def hold(self, **given: Any) -> dict[str, object]:
@@ -83,6 +83,11 @@ class Asked:
         self._held.set()
         self._let_go.wait()
         self._count(records, number)
+
+
+def _why(error: StreamingQueryException) -> str:
+    """The message, without the plan of the query."""
+    return str(error).partition("=== Streaming Query ===")[0]
 
 
 def _refuse(_records: DataFrame, _number: int) -> None:

@@ -146,6 +146,6 @@ def test_what_is_left_is_what_queries_then_read_and_what_is_lost_makes_them_fail
     found = queries.found(isolation)
     assert found.summary.verdict == "lost"
     assert "failOnDataLoss" in found.findings[0].text
-    assert "DATA_LOSS" in queries.ask("run", isolation)["error"]
+    assert "data may have been lost" in queries.ask("run", isolation)["error"]
     assert queries.ask("run", isolation, loss=False) == {"rows": 2, "error": ""}
     assert queries.left(isolation) == 0

@@ -205,7 +205,7 @@ def test_queries_change_nothing_of_what_is_reported_of_coordinators() -> None:
     with_query.found["q"] = look(("orders", 0, 2))
     with_query.round()
     found = with_query.job.page()
-    assert not [name for name in found if "checkpoints" in name]
+    assert not [name for name in found if "spark checkpoints" in name]
     assert found["group_coordinators_unread{__consumer_offsets}"] == 0
     assert found["group_checkpoints_unread{}"] == 0
 
