@@ -103,6 +103,23 @@ _FORMS: dict[str, dict[str, object]] = {
     "0 or a size": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15} ?([KMGT]iB)?$", "minimum": 0},
     "a regular expression": {"type": "string"},
     "files": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
+    "a mapping of names to URIs": {
+        "type": "object",
+        "additionalProperties": {
+            "oneOf": [
+                {"type": "string", "minLength": 1},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["uri"],
+                    "properties": {
+                        "uri": {"type": "string", "minLength": 1},
+                        "isolation": {"enum": ["read_committed", "read_uncommitted"]},
+                    },
+                },
+            ]
+        },
+    },
     "a mapping of a broker's configurations": _SCALARS,
     "a mapping of regular expressions to mappings": {"type": "object", "additionalProperties": _SCALARS},
 }

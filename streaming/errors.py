@@ -36,6 +36,10 @@ class CheckpointError(UsageError):
     """The checkpoint belongs to another cluster or job, or is in use."""
 
 
+class QueryCheckpointError(SegtailError):
+    """A checkpoint of another streaming query cannot be read. Names it, and the file in it."""
+
+
 class JavaError(UsageError):
     """There is no Java, or it is too old."""
 

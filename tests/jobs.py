@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -39,6 +39,11 @@ class _Shared:
 
     def __init__(self, session: "SparkSession") -> None:
         self.session = session
+
+    @property
+    def hadoop(self) -> tuple[Any, Any]:
+        context = self.session.sparkContext
+        return context._jvm, context._jsc.hadoopConfiguration()
 
     def hush(self) -> None:
         """What comes from the JVM now is as it was."""

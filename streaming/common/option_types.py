@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from streaming.common import targets, units
+from streaming.common import query_checkpoints, targets, units
 from streaming.errors import quoted
 
 
@@ -150,6 +150,11 @@ OptionalFile = Annotated[Path | None, text(_path), Form("a file", _optional)]
 OptionalListen = Annotated[units.Address | None, text(units.Address.parse), Form("HOST:PORT", _optional)]
 Agents = Annotated[
     tuple[targets.Target, ...], BeforeValidator(_targets), Form(f"{targets.FORM}, between commas or as a list", _show_targets)
+]
+QueryCheckpoints = Annotated[
+    tuple[query_checkpoints.QueryCheckpoint, ...],
+    BeforeValidator(query_checkpoints.parse_all),
+    Form(query_checkpoints.FORM, query_checkpoints.show_all),
 ]
 PageUrl = Annotated[
     str,

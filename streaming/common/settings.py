@@ -31,6 +31,7 @@ from streaming.common.option_types import (
     Pattern,
     PositiveCount,
     PositiveDuration,
+    QueryCheckpoints,
     Ratio,
     Shards,
     Size,
@@ -160,6 +161,12 @@ class Settings(BaseModel):
         default=re.compile("", re.DOTALL),
         description="A regular expression; consumer groups whose whole name matches are made anew at each start, and nobody comes back to "
         "them: they are never a problem. Those of kafka-console-consumer and of Spring without a group are so in any case.",
+    )
+    spark_checkpoints: QueryCheckpoints = Field(
+        default=(),
+        description="Checkpoints of other Structured Streaming queries that read from this cluster: each query is shown as the consumer "
+        "group spark:NAME. Any URI that the job's Spark reads (s3a, hdfs, abfss, file); a path without a scheme is one of this machine. "
+        "The isolation is that of the query's kafka.isolation.level, if it is known. The job's own checkpoint is spark_checkpoint.",
     )
     stuck_after: PositiveDuration = Field(
         default=timedelta(minutes=20),

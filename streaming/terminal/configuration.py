@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from streaming.common.formatting import plain
+from streaming.common.query_checkpoints import SameCheckpointError
 from streaming.common.settings import OPTIONS, Settings
 from streaming.errors import SettingsError
 
@@ -150,6 +151,8 @@ def _nearest(name: str) -> str:
 def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:
     name, *inner = (str(part) for part in detail["loc"])
     item = given[inner[0]] if name == "spark" and inner else given[name]
+    if isinstance(why := detail.get("ctx", {}).get("error"), SameCheckpointError):
+        return f"{name}: {why} {item.source}"
     if name == "spark":  # any of its values may be a secret
         shown = f"{{{inner[0]}: ...}}" if inner else "something else"
     else:
@@ -168,7 +171,7 @@ def render_yaml(settings: Settings) -> str:
     blocks = ["# segtail's options. Durations take ms, s, m, h or d, sizes KiB, MiB, GiB or TiB.\n"]
     for option in OPTIONS.values():
         value = option.form.show(getattr(settings, option.attribute))
-        if option.name in _MAPPINGS or option.name == "job":  # an address may hold a password
+        if option.name in _MAPPINGS or option.name in ("job", "spark_checkpoints"):  # an address may hold a password
             value = masked(option.name, value)
         comment = "".join(f"# {line}\n" for line in wrap(option.description, 110))
         blocks.append(comment + yaml.safe_dump({option.name: value}, default_flow_style=False, allow_unicode=True, width=1000))

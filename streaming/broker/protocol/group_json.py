@@ -15,8 +15,8 @@ GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
 
-READ_UNCOMMITTED = "read_uncommitted"
-"""The isolation of consumers that get records of transactions which are open or aborted."""
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+"""The isolation of consumers; with the second one they get records of transactions which are open or aborted."""
 
 
 def path_of(group: str) -> str:
@@ -39,8 +39,9 @@ class GroupSummary(PublicMessage):
     committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``isolation``: as in `GroupPartition`.
     ``interval_ms``: its usual interval between two commits. ``use``: a word of `streaming.broker.protocol.group_use.GroupUse`.
     ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`. ``epoch``: of a classic group its
-    generation. ``last_rebalance_ms``: when it last rebalanced; ``rebalances_lately``: how often members have interrupted each
-    other by that within half an hour, -1 if that is not known.
+    generation, of a streaming query (``type`` Spark) its last micro-batch that is committed; its ``state`` is Planned since ``state_ms``
+    while a later one is planned. ``last_rebalance_ms``: when it last rebalanced; ``rebalances_lately``: how often members have
+    interrupted each other by that within half an hour, -1 if that is not known.
     """
 
     group: str
@@ -202,7 +203,8 @@ class BatchCheck(PublicMessage):
 class GroupPartition(PublicMessage):
     """One partition of a group.
 
-    ``isolation``: `READ_UNCOMMITTED` if some offset of the group proves that it reads so, "" if not: then ``read_committed`` is assumed.
+    ``isolation``: `READ_UNCOMMITTED` if some offset of the group proves that it reads so, "" if not: then ``read_committed`` is assumed. Of
+    a streaming query what was given with its checkpoint.
     ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
     ``uncommitted_records``: at most so many records are in the log of one without a commit; no lag counts them.
     ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
@@ -357,7 +359,7 @@ class GroupDetail(PublicMessage):
 
     ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``findings``: what is to
     be said of them and of the group, the worst first. Every partition that is there has at least one. ``rebalances``: its last ones that
-    are still on disk, the newest first.
+    are still on disk, the newest first. ``notes``: what is known of a streaming query besides, in sentences without a period.
     """
 
     at_ms: int
@@ -370,6 +372,7 @@ class GroupDetail(PublicMessage):
     clients: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
     rebalances: list[GroupRebalance] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

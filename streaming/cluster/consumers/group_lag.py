@@ -23,8 +23,10 @@ class LagReason(StrEnum):
 
     NOT_OBSERVED = "coordinator_not_observed"  # no agent reads the current replica of the coordinator's log
     UNREAD = "coordinator_behind"  # its agent has not read all of that log yet
+    CHECKPOINT = "checkpoint_unread"  # the checkpoint of a streaming query cannot be read now
     NOT_REPLICATED = "commit_not_replicated"  # only commits above the high watermark of the coordinator's log are known
     NOT_UNDERSTOOD = "not_understood"  # the commit is damaged or of a later version
+    ELSEWHERE = "not_in_cluster"  # a streaming query reads a topic that is not there: perhaps one of another cluster
     TOPIC_GONE = "topic_gone"
     MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
     LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason, coded, first
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, Codes, LagReason, coded, first
 from streaming.cluster.view.exported import Observed
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -155,16 +155,22 @@ def made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:
     return other
 
 
-def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags) -> Codes:
-    """The code of why each commit cannot count; ``observed`` and ``unread`` are of the coordinators' logs."""
+def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags, query: Flags) -> Codes:
+    """The code of why each commit cannot count; ``observed`` and ``unread`` are of the coordinators' logs, ``query`` of the commits.
+
+    A topic that is not there is gone for a group of this cluster. A query may read another cluster: its checkpoint names none.
+    """
     if not len(rows):
         return np.empty(0, np.int8)
+    gone = logs.reason[logs.of_row] == CODES[LagReason.TOPIC_GONE]
     return first(
+        coded(~observed[rows.log] & query, LagReason.CHECKPOINT),
+        coded(gone & query, LagReason.ELSEWHERE),
         coded(~observed[rows.log], LagReason.NOT_OBSERVED),
         coded(unread[rows.log], LagReason.UNREAD),
         coded(rows.offset == NOT_REPLICATED, LagReason.NOT_REPLICATED),
         coded(rows.offset == NOT_UNDERSTOOD, LagReason.NOT_UNDERSTOOD),
-        np.where(logs.reason[logs.of_row] == CODES[LagReason.TOPIC_GONE], CODES[LagReason.TOPIC_GONE], KNOWN),
+        coded(gone, LagReason.TOPIC_GONE),
         coded(made_anew(rows, logs), LagReason.MADE_ANEW),
     )
 

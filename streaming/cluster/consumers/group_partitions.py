@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupPartition, HoldingTransaction, MovedOffset, PendingOffset
+from streaming.broker.protocol.group_json import GroupPartition, HoldingTransaction, MovedOffset, PendingOffset
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS
 from streaming.cluster.consumers.group_logs import TopicPartition, current_replicas
 from streaming.cluster.consumers.group_losses import losses_of
@@ -244,7 +244,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),
         undated=bool(snapshot.found.appended.undated[row] or (snapshot.found.perhaps_stopped[row] and undated_commit)),
         held=bool(lags.held[row]),
-        isolation=READ_UNCOMMITTED if lags.reads_uncommitted[row] else "",
+        isolation=snapshot.isolation(rows.group_names[rows.group[row]], reads_uncommitted=bool(lags.reads_uncommitted[row])),
         consumed_rate=float(snapshot.progress.rate[row]),
         appended_rate=float(snapshot.appended_rate[log]),
         pending=_pending_offsets(waiting, topic, partition),

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -29,6 +29,8 @@ from streaming.cluster.view.exported import keep, observe
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.value_matrix import LOG
 from streaming.errors import AgentError
+from streaming.queries.query_look import QueryLook
+from streaming.queries.query_looks import QueryLooks
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,9 @@ PAUSE_SECONDS = 15.0
 
 BACKLOG_SECONDS = 2.0
 """As long as positions are missing that were not asked for yet, a round comes after so long."""
+
+QUERIES_SECONDS = 1.0
+"""How long a round waits for looks at the checkpoints of streaming queries. What comes later counts in the next one."""
 
 GROUPS_SECONDS, RECORDS_SECONDS, POSITIONS_SECONDS, PLACES_SECONDS = 2.0, 1.0, 5.0, 2.0
 """How long a round waits for answers: about groups, about the records of logs, about their ends, about the positions of commits. What
@@ -74,7 +79,8 @@ class Surroundings:
     """What rounds need of the job. ``agents``: the clients of all agents that are up. ``clock``: Unix seconds; ``monotonic``:
     seconds of `time.monotonic`, for how long ago something was.
 
-    ``cluster_topics``: how many partitions each topic has, None if that is not known. ``consumer``: the job's id as one.
+    ``cluster_topics``: how many partitions each topic has, None if that is not known. ``consumer``: the job's id as one. ``queries``: what
+    looks at the checkpoint of each streaming query, by its name.
     """
 
     agents: Callable[[], Mapping[str, Agent]]
@@ -82,6 +88,7 @@ class Surroundings:
     clock: Callable[[], float] = time.time
     consumer: Callable[[], str] = str
     monotonic: Callable[[], float] = time.monotonic
+    queries: Mapping[str, Callable[[], QueryLook]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,6 +108,7 @@ class GroupRounds:
         self._around = around
         self._changes = GroupChangesTaken(tracker.store, table.reached, around.consumer)
         self._groups: Calls[GroupsAnswer] = Calls("groups")
+        self._looks = QueryLooks(around.queries)
         self._records = CountedRecords(table)
         self._record_calls: Calls[RecordsAnswer] = Calls("records")
         self._end_calls: Calls[_Positions] = Calls("ends")
@@ -129,6 +137,7 @@ class GroupRounds:
         self._due.set()
         if self._thread is not None:
             self._thread.join(GROUPS_SECONDS + POSITIONS_SECONDS)
+        self._looks.close()
         self._groups.close()
         self._record_calls.close()
         self._end_calls.close()
@@ -158,6 +167,7 @@ class GroupRounds:
         now = self._around.monotonic()
         agents = self._around.agents()
         self.take_groups(agents, now)
+        self._take_queries()
         self._ask_records(agents, now)
         self._ask_positions(agents, now)
         return self._tracker.finish()
@@ -173,6 +183,11 @@ class GroupRounds:
             self._heard[agent] = now
         self._note(errors, now)
         self._changes.settle()
+
+    def _take_queries(self) -> None:
+        """Look at the checkpoints of streaming queries. What was found counts as of now: a look takes no longer than a round waits."""
+        if self._around.queries:
+            self._tracker.queries.take(self._looks.look(QUERIES_SECONDS), round(self._around.monotonic() * 1000))
 
     def _ask_positions(self, agents: Mapping[str, Agent], now: float) -> None:
         """Ask for the ends of logs first, without which nothing is known, and then for as much as each agent answers in a moment."""

@@ -8,6 +8,7 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.broker.protocol.group_json import READ_UNCOMMITTED
 from streaming.cluster.consumers.group_counting import Counters
 from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_logs import GroupLogs
@@ -16,6 +17,7 @@ from streaming.cluster.consumers.group_rebalances import GroupRebalances
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Moved
+from streaming.cluster.consumers.query_groups import QueryFacts
 from streaming.cluster.consumers.rows_of_groups import RowsOfGroups
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -34,7 +36,7 @@ class GroupSnapshot:
     same, records that say nothing. ``uncommitted``: of each group that has some. ``omitted``: groups that are not followed.
     ``appended_rate``: records a second that have lately been appended to each log, `ABSENT` where that is not known. ``throwaway``: groups
     whose whole names match it are made anew at each start, besides those that are known to be; "" for none. ``moved``: the offsets that
-    were moved, and not by reading.
+    were moved, and not by reading. ``queries``: what is known of groups that are streaming queries, by their names.
     """
 
     at_ms: int
@@ -55,11 +57,22 @@ class GroupSnapshot:
     appended_rate: NDArray[np.float64]
     throwaway: re.Pattern[str] = _NONE
     moved: Moved = NOTHING_MOVED
+    queries: Mapping[str, QueryFacts] = field(default_factory=dict)
     rebalances: GroupRebalances = field(default_factory=GroupRebalances)
     _rows_of: RowsOfGroups = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rows_of", RowsOfGroups(self.rows))
+
+    @property
+    def checkpoints_unread(self) -> int:
+        """How many streaming queries are not known, because their checkpoints cannot be read."""
+        return sum(facts.unread for facts in self.queries.values())
+
+    def isolation(self, group: str, *, reads_uncommitted: bool) -> str:
+        """The isolation that a group is known to have, "" if it is not: an offset proves that it ``reads_uncommitted``, or it was given."""
+        facts = self.queries.get(group)
+        return READ_UNCOMMITTED if reads_uncommitted else str((facts and facts.isolation) or "")
 
     def rows_of(self, group: str) -> list[int]:
         """The indexes of a group's commits."""

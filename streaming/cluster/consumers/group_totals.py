@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import READ_UNCOMMITTED, GroupSummary
+from streaming.broker.protocol.group_json import GroupSummary
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import pending_by_group
 from streaming.cluster.consumers.group_rebalances import all_lately
@@ -73,7 +73,7 @@ class GroupTotals:
             type=_CLASSIC if facts is None else facts.type,
             protocol="" if facts is None else facts.protocol,
             state="" if facts is None else facts.state,
-            isolation=READ_UNCOMMITTED if reads_uncommitted else "",
+            isolation=self.snapshot.isolation(self.names[item], reads_uncommitted=reads_uncommitted),
             limits_assumed=numbers.pop("limits_assumed") > 0,
             **numbers,  # type: ignore[arg-type]  # every column has the name of a number
         )

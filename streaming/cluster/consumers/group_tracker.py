@@ -1,7 +1,7 @@
 """One round after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks nobody by itself."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -38,10 +38,12 @@ from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.consumers.move_counting import MoveCounting
+from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
+from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, CoordinatorLog, Current, LogName
@@ -111,6 +113,7 @@ class GroupTracker:
     Args:
         past: as for `GroupMemory`.
         throwaway: as in `GroupSnapshot`.
+        checkpoints: those of streaming queries.
     """
 
     def __init__(
@@ -119,12 +122,16 @@ class GroupTracker:
         stopped_after_ms: int,
         past: GroupPast | None = None,
         throwaway: re.Pattern[str] = _NONE,
+        checkpoints: Sequence[QueryCheckpoint] = (),
     ) -> None:
         self.store = CommitStore()
+        self.queries = QueryGroups(self.store, checkpoints, once=past is not None)
+        """Streaming queries; looks at their checkpoints are put in before `begin`."""
         self.left = 0
         """The positions of so many commits have to wait for the next round."""
         self._stopped_after_ms, self._throwaway = stopped_after_ms, throwaway
         self._numbers, self._labels = LogNumbers(), LabelMaker(export)
+        past = None if past is None else PastOfQueries(past, self.queries)
         self._past = past
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._newer, self._ages = NewerCommits(), DataAges()
@@ -136,7 +143,7 @@ class GroupTracker:
 
     def begin(self, view: RoundView) -> list[Question]:
         """A round begins. Returns what agents have to be asked first: where logs end."""
-        commits = self.store.table(currents(view))
+        commits = self.store.table(currents(view) | self.queries.settle(view.steady_ms))
         rows = commits.rows
         logs = group_logs(
             rows,
@@ -152,7 +159,8 @@ class GroupTracker:
         self._unread = {
             (log.topic, log.partition): self._wait_for(log, view.steady_ms) for log in commits.logs if log.upto < log.replicated
         }
-        self._ages.read(view.read_ms, view.now_ms, view.steady_ms)
+        read_ms = {**view.read_ms, **self.queries.read_ms(view.now_ms, view.steady_ms)}
+        self._ages.read(read_ms, view.now_ms, view.steady_ms)
         self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
@@ -163,6 +171,7 @@ class GroupTracker:
         self._moved.begin(commits, logs, view.steady_ms)
         self._logs = logs
         reason = _commit_reasons(commits, logs)
+        proven = self._isolations.update(rows, logs, reason, data_ms, view.steady_ms, once=view.once)
         self._round = _Round(
             view=view,
             commits=commits,
@@ -170,7 +179,7 @@ class GroupTracker:
             reason=reason,
             moved=self._ends.moved.copy(),
             beyond=beyond | np.bool_(view.once),
-            reads_uncommitted=self._isolations.update(rows, logs, reason, data_ms, view.steady_ms, once=view.once),
+            reads_uncommitted=self.queries.read_uncommitted(rows, proven),
         )
         return list(about_ends(logs, self._ends.wanted(logs)))
 
@@ -314,6 +323,7 @@ class GroupTracker:
             uncommitted=with_logs(without, view.observed, view.topic_ids, _reasons_of_groups(commits)),
             unread=_unread(view, commits.logs),
             not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
+            queries=self.queries.facts,
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
             throwaway=self._throwaway,
@@ -365,7 +375,7 @@ def _commit_reasons(commits: Commits, logs: GroupLogs) -> Codes:
     """The code of why each commit cannot count."""
     observed = np.array([log.observed for log in commits.logs], np.bool_)
     unread = np.array([log.late for log in commits.logs], np.bool_)
-    return commit_reasons(commits.rows, logs, observed, unread)
+    return commit_reasons(commits.rows, logs, observed, unread, of_queries(commits.rows, commits.logs))
 
 
 def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:
@@ -382,7 +392,7 @@ def _as_of(groups: Mapping[str, GroupFacts], now_ms: int) -> Mapping[str, GroupF
 
 
 def _topics(logs: Collection[CoordinatorLog]) -> list[str]:
-    return sorted({log.topic for log in logs})
+    return sorted({log.topic for log in logs} - {CHECKPOINTS})
 
 
 def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]:

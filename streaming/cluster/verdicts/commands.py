@@ -87,7 +87,14 @@ class Commands:
 
     def of_group(self, group: str, type_: str) -> "GroupCommands":
         """The commands for one of its groups."""
-        return GroupCommands(group=group, share=type_ == GroupType.SHARE, server=self.server, asked=self.asked, redacted=self.redacted)
+        return GroupCommands(
+            group=group,
+            share=type_ == GroupType.SHARE,
+            query=type_ == GroupType.SPARK,
+            server=self.server,
+            asked=self.asked,
+            redacted=self.redacted,
+        )
 
     @property
     def _server(self) -> str:
@@ -112,10 +119,11 @@ class Commands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCommands(Commands):
-    """The commands for one consumer group; ``share``: a share group, which has a tool of its own."""
+    """The commands for one consumer group; ``share``: a share group, which has a tool of its own; ``query``: a streaming query."""
 
     group: str
     share: bool = False
+    query: bool = False
 
     def reset_to_earliest(self, topic: str, partition: int) -> Command:
         """Let the group begin at the log start."""
@@ -134,6 +142,8 @@ class GroupCommands(Commands):
         return self._reset(topic, partition, f"--to-offset {offset}")
 
     def _reset(self, topic: str, partition: int, to: str) -> Command:
+        if self.query:
+            return Command(reason="the offsets of a streaming query are in its checkpoint, where no tool of Kafka's moves them")
         words = f"{option('--group', self.group)} {option('--topic', f'{topic}:{partition}')} --reset-offsets {to} --execute"
         tool = "kafka-share-groups.sh" if self.share else "kafka-consumer-groups.sh"
         return self._line(f"{tool} --bootstrap-server {self._server} {words}", self.group, topic, private=True)

@@ -53,6 +53,7 @@ class GroupFindings:
         whole: its lag, of which partitions have a part.
         shares_unread: some log that may have the offsets of share groups is not read.
         rebalances: its last ones, the newest first; ``storm``: what it has of late, if it rebalances all the time.
+        doubts: what is not known of it if it is a streaming query, in sentences.
     """
 
     summary: GroupSummary
@@ -63,6 +64,7 @@ class GroupFindings:
     shares_unread: bool = False
     rebalances: Sequence[GroupRebalance] = ()
     storm: Lately | None = None
+    doubts: Sequence[str] = ()
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -87,6 +89,8 @@ class GroupFindings:
         """What is said of the group as a whole."""
         if judgement.verdict is GroupVerdict.REBALANCING and self.storm is not None:
             return _finding(judgement, text=storm_text(self.storm, self.rebalances, self.now_ms), lag=self.summary.lag)
+        if judgement.verdict is GroupVerdict.UNKNOWN:
+            return _finding(judgement, text=f"not known: {'; '.join(self.doubts)}", lag=self.summary.lag)
         return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.summary.lag)
 
     def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:
@@ -185,7 +189,8 @@ class GroupFindings:
 
     @property
     def _sentences(self) -> Sentences:
-        return Sentences(self.now_ms, self.summary.type, self.summary.protocol)
+        of = self.summary
+        return Sentences(self.now_ms, of.type, of.protocol, of.state, of.state_ms)
 
     def _damaged(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         batch = partition.batch

@@ -106,6 +106,8 @@ class JudgedGroups:
         if name in self.storms:
             severity = _for_use(SEVERITY[GroupVerdict.REBALANCING], self.usage[name].use)
             yield Judgement(severity, GroupVerdict.REBALANCING, self.storms[name].first_ms)
+        if name in self.snapshot.queries and self.snapshot.queries[name].doubts:
+            yield Judgement(CALM, GroupVerdict.UNKNOWN)
 
 
 def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEFAULT_BOUNDS) -> JudgedGroups:

@@ -213,7 +213,15 @@ def _without_commit(messages: GroupPartitions, each: _Rows) -> GroupPartition:
 def _summary(group: str, facts: GroupFacts | None) -> GroupSummary:
     if facts is None:
         return GroupSummary(group=group, type=GroupType.CLASSIC)
-    return GroupSummary(group=group, type=facts.type, protocol=facts.protocol, members=facts.members, state=facts.state, epoch=facts.epoch)
+    return GroupSummary(
+        group=group,
+        type=facts.type,
+        protocol=facts.protocol,
+        members=facts.members,
+        state=facts.state,
+        state_ms=facts.state_ms,
+        epoch=facts.epoch,
+    )
 
 
 def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, first: GroupPartition, *, came_late: bool) -> LinkedProblem:

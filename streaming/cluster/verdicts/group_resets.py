@@ -37,6 +37,11 @@ _STREAMS = ResetWords(
     beyond_end="Where the application goes on, the reset policy that the topology has for the topic decides, or else its auto.offset.reset",
     begins="where the application begins is decided by the reset policy that the topology has for the topic, or else its auto.offset.reset",
 )
+_SPARK = ResetWords(
+    after_loss="The query fails with its next micro-batch, unless failOnDataLoss is false: then it goes on at the log start",
+    beyond_end="The query fails with its next micro-batch, unless failOnDataLoss is false",
+    begins="where the query begins is decided by its startingOffsets",
+)
 _SHARE = ResetWords(
     after_loss="Its consumers go on with what is left, without a reset",
     beyond_end="Its consumers get nothing until the log has grown so far, or the start offset is reset",
@@ -50,4 +55,6 @@ def reset_words(type_: str, protocol: str) -> ResetWords:
         return _SHARE
     if type_ == GroupType.STREAMS:
         return _STREAMS
+    if type_ == GroupType.SPARK:
+        return _SPARK
     return _ASSIGNED if type_ == GroupType.CLASSIC and not protocol else _SUBSCRIBED

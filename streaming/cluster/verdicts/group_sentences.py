@@ -6,17 +6,19 @@ from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, Gro
 from streaming.cluster.verdicts.group_resets import ResetWords, reset_words
 from streaming.cluster.verdicts.group_skew import WholeLag
 from streaming.common.formatting import format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.kafka.groups.group_states import GroupType
+from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {
     "coordinator_not_observed": "the log of its coordinator is not read here",
     "coordinator_behind": "the log of its coordinator is not read to its end",
+    "checkpoint_unread": "its checkpoint cannot be read now",
     "commit_not_replicated": "what it has committed is above the high watermark of its coordinator's log, which is known as of seconds ago",
     "leader_not_observed": "the log dirs of the partition's leader are not read here",
     "log_unreadable": "the log of the partition cannot be read, or may not be",
     "filling": "the segments of the partition are still being counted",
     "remote_log_start": "its next record is only in remote storage",
     "damaged": "a part of the log that lies between is damaged",
+    "not_in_cluster": "the topic is not in this cluster: perhaps the query reads another one, which its checkpoint does not name",
     "topic_gone": "the topic is gone",
     "topic_made_anew": "the topic was deleted and made anew after the commit",
     "agent_version": "the agent of the partition's leader is of an earlier version",
@@ -52,11 +54,15 @@ ENDED_BY_ITSELF = {
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The sentences as of ``now_ms``, Unix milliseconds. ``type``, ``protocol``: of the group that they are about."""
+    """The sentences as of ``now_ms``, Unix milliseconds. ``type``, ``protocol``: of the group that they are about; of a streaming query its
+    ``state``, too, since ``state_ms``.
+    """
 
     now_ms: int
     type: str = ""
     protocol: str = ""
+    state: str = ""
+    state_ms: int = -1
 
     def lost(self, partition: GroupPartition, *, members: bool = False) -> str:
         """Records were deleted before they were read. ``members``: the group has some, and Kafka resets no offset of such a group."""
@@ -167,6 +173,12 @@ class Sentences:
 
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
+        if self.type == GroupType.SPARK:
+            return (
+                f"the offset {partition.committed} is beyond the end of the log, {partition.high_watermark}: perhaps the query reads "
+                "another cluster, which its checkpoint does not name, or records were cut off, as by an unclean election. "
+                f"{self._resets.beyond_end}"
+            )
         return (
             f"the {self._offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: records were cut off, "
             f"as by an unclean election, or too high an offset was {'set' if self._shares else 'committed'}. {self._resets.beyond_end}"
@@ -192,8 +204,17 @@ class Sentences:
         return (
             f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {format_time(partition.stopped_since_ms)} "
             f"({self._age(partition.stopped_since_ms)}) although {readable}; "
-            f"{self._left(partition)}{'' if deserted else '. The disk does not show what its consumers do with the record'}"
+            f"{self._left(partition)}{'' if deserted else f'. {self._doing}'}"
         )
+
+    @property
+    def _doing(self) -> str:
+        """What is known of those who should read the next record."""
+        if self.type != GroupType.SPARK:
+            return "The disk does not show what its consumers do with the record"
+        if self.state == GroupState.PLANNED:
+            return f"A micro-batch is planned{self._since(self.state_ms)} and not committed: it takes long, or it fails and is run again"
+        return f"No micro-batch was planned after the last one, committed{self._at(self.state_ms)}: the query does not run, or waits"
 
     def undated(self, partition: GroupPartition) -> str:
         """What follows depends on when its next record was appended, or on when it was committed."""
@@ -295,7 +316,8 @@ class Sentences:
         if partition.records_left < 0:
             return f"{format_count(partition.lag_offsets, 'offset')} left"
         size = f", {format_size(partition.lag_bytes)}" if partition.lag_bytes >= 0 else ""
-        how = _WITH_UNCOMMITTED if partition.reads_uncommitted else ""
+        given = " with read_uncommitted" if self.type == GroupType.SPARK else _WITH_UNCOMMITTED
+        how = given if partition.reads_uncommitted else ""
         oldest = partition.next_append_ms if partition.next_append_ms >= 0 else partition.next_timestamp_ms
         age = f"{format_duration((oldest - self.now_ms) / 1000)} ahead" if oldest > self.now_ms else self._age(oldest)
         since = f", the next from {format_time(oldest)} ({age})" if oldest >= 0 else ""
@@ -306,6 +328,10 @@ class Sentences:
         if at_ms < 0:
             return ""
         return f" since {format_time(at_ms)} ({'after the time asked for' if at_ms > self.now_ms else self._age(at_ms)})"
+
+    def _at(self, at_ms: int) -> str:
+        """When something was, "" if that is not known."""
+        return f" at {format_time(at_ms)} ({self._age(at_ms)})" if at_ms >= 0 else ""
 
     def _ends(self, transaction: HoldingTransaction | PendingOffset) -> str:
         """When its coordinator ends a transaction, "" if that is not known."""

@@ -28,7 +28,7 @@ _THROW_AWAY = re.compile(
 )
 """Names that are made anew at each start."""
 
-_STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD])
+_STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReason.CHECKPOINT])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,22 +60,30 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
         members = (ABSENT if name in share else 0) if facts is None else facts.members
         alive_ms = _alive_ms(facts, committed_ms.get(name, ABSENT))
         idle_ms = now_ms - data_age_ms.get(name, 0) - alive_ms
+        query = name in snapshot.queries
         use = GroupUse.UNATTENDED
         if _THROW_AWAY.fullmatch(name) or (snapshot.throwaway.pattern and snapshot.throwaway.fullmatch(name)):
             use = GroupUse.THROW_AWAY
-        elif name in stale or members < 0 or (members == 0 and alive_ms < 0):
+        elif name in stale or (members < 0 and not query) or (members <= 0 and alive_ms < 0):
             use = GroupUse.UNKNOWN
         elif members > 0 or idle_ms <= WITHIN_TIMES * interval:
             use = GroupUse.IN_USE
+        elif query:  # nothing shows whether it runs, and somebody has named it
+            use = GroupUse.UNKNOWN
         elif name in gone or idle_ms > max(bounds.abandoned_times * interval, bounds.abandoned_after_ms):
             use = GroupUse.ABANDONED
         found[name] = Usage(
             use=use,
-            between=use is GroupUse.IN_USE and members == 0 and interval > SHORT_MS,
+            between=use is GroupUse.IN_USE and interval > SHORT_MS and (members == 0 or _is_idle(facts)),
             alive_ms=alive_ms,
             interval_ms=interval,
         )
     return found
+
+
+def _is_idle(facts: GroupFacts | None) -> bool:
+    """Whether it is a streaming query that has no micro-batch under way."""
+    return facts is not None and facts.state == GroupState.COMMITTED
 
 
 def _data_ages(snapshot: GroupSnapshot) -> dict[str, int]:

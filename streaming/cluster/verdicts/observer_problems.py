@@ -32,6 +32,7 @@ UNKNOWN = {
     "that judge by time.",
     "groups_unread": "Partitions of {topic} that no agent has read to their ends: {value}.",
     "groups_not_understood": "Records in {topic} that are damaged, or of a version that this segtail does not know: {value}.",
+    "groups_checkpoints_unread": "Checkpoints of streaming queries that cannot be read: {value}.",
     "groups_omitted": "Consumer groups that are not followed, because there are more than groups_limit: {value}.",
 }
 """What segtail does not see, in the words of the alert ObserverBlind."""
@@ -149,6 +150,9 @@ def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         for topic, count in counts.items():
             if count:
                 yield _unseen(reason, severity=CRITICAL, topic=topic, value=count, costs="What their groups will lose is not known.")
+    if snapshot.checkpoints_unread:
+        costs = "What their queries will lose is not known."
+        yield _unseen("groups_checkpoints_unread", severity=CRITICAL, value=snapshot.checkpoints_unread, costs=costs)
     if snapshot.omitted:
         yield _unseen("groups_omitted", severity=CRITICAL, value=snapshot.omitted)
 

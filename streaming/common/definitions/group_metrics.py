@@ -192,6 +192,11 @@ SHORTENED = Metric(
     "Consumer groups whose names have more than 250 characters: everywhere their beginning and a hash stand for the name.",
     (),
 )
+CHECKPOINTS_UNREAD = Metric(
+    "segtail_group_checkpoints_unread",
+    "Checkpoints of streaming queries (spark_checkpoints) that cannot be read: what these queries have read is not known.",
+    (),
+)
 COORDINATORS_UNREAD = Metric(
     "segtail_group_coordinators_unread",
     "Partitions of the coordinators' topic that are not read from a current replica: groups of theirs are missing, or not known.",

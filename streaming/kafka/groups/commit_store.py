@@ -53,6 +53,10 @@ class CommitStore:
         """Forget what an agent has sent of all logs but some: it no longer has them, or is no longer asked."""
         self._replicas = {key: replica for key, replica in self._replicas.items() if key[0] != agent or key[2:] in lasting}
 
+    def has_group(self, name: str, *, without: str) -> bool:
+        """Whether a log has a group of that name, but for those of a topic."""
+        return any(replica.has_group(name) for key, replica in self._replicas.items() if key[2] != without)
+
     def table(self, currents: Mapping[LogName, Current]) -> Commits:
         """What is below the high watermarks of the current replicas. What is not known because it waits is there, and marked."""
         for (_, _, topic, partition), replica in self._replicas.items():

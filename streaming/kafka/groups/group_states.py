@@ -28,10 +28,15 @@ class GroupType(StrEnum):
     CONSUMER = "Consumer"
     SHARE = "Share"
     STREAMS = "Streams"
+    SPARK = "Spark"
+    """A streaming query, by its checkpoint: no coordinator knows it."""
 
 
 class GroupState(StrEnum):
-    """The states that can be seen in a coordinator's log; a group of which a record was not understood is `UNKNOWN`."""
+    """The states that can be seen in a coordinator's log; a group of which a record was not understood is `UNKNOWN`.
+
+    A streaming query has planned its next micro-batch, or has committed the last one that it has planned.
+    """
 
     EMPTY = "Empty"
     NOT_READY = "NotReady"
@@ -39,6 +44,8 @@ class GroupState(StrEnum):
     RECONCILING = "Reconciling"
     STABLE = "Stable"
     UNKNOWN = "Unknown"
+    PLANNED = "Planned"
+    COMMITTED = "Committed"
 
 
 PROTOCOLS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}

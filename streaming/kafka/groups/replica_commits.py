@@ -234,6 +234,10 @@ class CoordinatorReplica:
         if len(self._pending) > _MANY_CHUNKS:
             del self._pending[1]
 
+    def has_group(self, name: str) -> bool:
+        """Whether there is a group of that name, or one that waits."""
+        return name in self.groups or any(each.group == name and not each.removed for each, _ in self._waiting_groups)
+
     def _clear(self) -> None:
         """What was known is of another edition."""
         self.commits.clear()

@@ -21,6 +21,7 @@ from streaming.cluster.verdicts.group_bounds import GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
 from streaming.cluster.verdicts.listed_rebalances import listed_rebalances
+from streaming.cluster.verdicts.query_words import query_notes
 from streaming.common.arrays import Longs
 from streaming.common.short_names import possible_names
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
@@ -201,6 +202,7 @@ class ListedGroups:
             clients=[] if facts is None else list(facts.clients),
             hosts=[] if facts is None else list(facts.hosts),
             rebalances=list(words.rebalances),
+            notes=list(query_notes(snapshot.queries.get(name), self.judged.now_ms)),
         )
 
     def findings(self, summary: GroupSummary, number: int) -> GroupFindings:
@@ -215,7 +217,13 @@ class ListedGroups:
             shares_unread=self._shares_unread,
             rebalances=listed_rebalances(self.snapshot.groups.get(summary.group)),
             storm=self.judged.storms.get(summary.group),
+            doubts=self._query_doubts(summary.group),
         )
+
+    def _query_doubts(self, name: str) -> tuple[str, ...]:
+        """What is not known of a streaming query, none of any other group."""
+        facts = self.snapshot.queries.get(name)
+        return () if facts is None else facts.doubts
 
     @property
     def _shares_unread(self) -> bool:

@@ -108,6 +108,7 @@ def by_group(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> Ite
     yield family_of(group_metrics.STATE, [(labels(group=each.group, state=each.state), 1) for each in groups if each.state])
     yield from _rebalances(snapshot, is_exported)
     yield family_of(group_metrics.OMITTED, [("", snapshot.omitted)])
+    yield family_of(group_metrics.CHECKPOINTS_UNREAD, [("", snapshot.checkpoints_unread)])
     yield family_of(group_metrics.SHORTENED, [("", sum(map(is_short_form, infos)))])
     yield family_of(group_metrics.COORDINATORS_UNREAD, [(labels(topic=topic), count) for topic, count in snapshot.unread.items()])
     yield family_of(group_metrics.NOT_UNDERSTOOD, [(labels(topic=topic), count) for topic, count in snapshot.not_understood.items()])

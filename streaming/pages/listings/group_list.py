@@ -76,7 +76,8 @@ LAG_RECORDS_UNCOMMITTED = Field(name="lag_records_read_uncommitted", unit=Unit.C
 ISOLATION = Field(
     name="isolation",
     unit=Unit.WORD,
-    meaning="`read_uncommitted` if an offset of the group shows that; `null` if none does: then `read_committed` is assumed",
+    meaning="`read_uncommitted` if an offset of the group shows that, or what is given for a streaming query; else `null`: then "
+    "`read_committed` is assumed",
 )
 LAG_BYTES = Field(
     name="lag_bytes",
@@ -125,14 +126,22 @@ GROUPS = Listing(
         Field(
             name="type",
             unit=Unit.WORD,
-            meaning="as Kafka's tools call it; one that has only commits is `Classic`",
+            meaning="as Kafka's tools call it; one that has only commits is `Classic`, a streaming query `Spark`",
             heading="Type",
             rank=11,
             sort=ASCENDING,
             key="Y",
         ),
         Field(name="protocol", unit=Unit.WORD, meaning="of a classic group, as `consumer` or `connect`"),
-        Field(name="state", unit=Unit.WORD, meaning="as Kafka's tools call it", heading="State", rank=10, sort=ASCENDING, key="S"),
+        Field(
+            name="state",
+            unit=Unit.WORD,
+            meaning="as Kafka's tools call it; of a query `Planned` or `Committed`",
+            heading="State",
+            rank=10,
+            sort=ASCENDING,
+            key="S",
+        ),
         Field(
             name="members",
             unit=Unit.COUNT,
@@ -142,7 +151,11 @@ GROUPS = Listing(
             sort=DESCENDING,
             key="M",
         ),
-        Field(name="epoch", unit=Unit.ID, meaning="of a classic group its generation"),
+        Field(
+            name="epoch",
+            unit=Unit.ID,
+            meaning="of a classic group its generation, of a streaming query its last micro-batch that is committed",
+        ),
         Field(name="state_ms", unit=Unit.MOMENT, meaning="since when it is in its state; of a newer protocol only while it is empty"),
         Field(
             name="partitions",

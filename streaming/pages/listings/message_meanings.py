@@ -117,6 +117,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("unread", "data_age_ms"), "as in `GroupPage`; the age is of this group"),
         (("clients", "hosts"), "of its first members"),
         (("rebalances",), "list of `GroupRebalance`, the newest first, 20 at most: those that are still on disk"),
+        (("notes",), "what is known of a streaming query besides, in sentences: see [groups.md](groups.md#streaming-queries)"),
     ),
     GroupRebalance: (
         (("at_ms",), "when, by its coordinator"),

@@ -75,17 +75,23 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
         key=key,
         tone=finding.severity,
         badge=finding.verdict,
-        text=f"{finding.text[:1].upper()}{finding.text[1:]}",
+        text=_sentence(finding.text),
         about=about,
         command=finding.command,
         no_command=finding.no_command,
     )
 
 
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
     clients = ", ".join(map(format_name, detail.clients[:_MOST_CLIENTS])) or NOTHING
     facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=("group",))
     rebalances = "; ".join(last_rebalances(detail.rebalances, detail.at_ms)) or NOTHING
+    if detail.notes:  # a streaming query has neither clients nor rebalances
+        return (*facts, Fact(name="Query", value=PageCell(text=". ".join(map(_sentence, detail.notes)))))
     return (*facts, Fact(name="Clients", value=PageCell(text=clients)), Fact(name="Last rebalances", value=PageCell(text=rebalances)))
 
 

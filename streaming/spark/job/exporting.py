@@ -4,6 +4,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 import pyspark
 
@@ -20,9 +21,14 @@ from streaming.cluster.view.table import Table
 from streaming.cluster.view.thresholds import thresholds
 from streaming.common.pace.pacer import Pacer
 from streaming.common.pace.schedule import Pace, PaceReason
+from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.common.settings import Granularity, Settings
+from streaming.queries.checkpoint_reader import CheckpointReader
+from streaming.queries.local_checkpoint import LocalCheckpoint
+from streaming.queries.query_look import CheckpointFiles
 from streaming.spark.client.agent_client import AgentClient, ClientFiles
 from streaming.spark.job.agent_statuses import AgentWatch
+from streaming.spark.job.hadoop_files import HadoopFiles
 from streaming.spark.query.query import QUERY_NAME
 from streaming.spark.source import agent_connections
 
@@ -83,17 +89,34 @@ def rounds_of(
     agents: AgentWatch,
     files: ClientFiles,
     clock: Callable[[], float],
+    hadoop: Callable[[], tuple[Any, Any] | None],
 ) -> GroupRounds:
-    """The rounds of a job, not started yet: with the clients of its agents, and with what these report of the cluster."""
+    """The rounds of a job, not started yet: with the clients of its agents, and with what these report of the cluster.
+
+    Args:
+        hadoop: as for `HadoopFiles`.
+    """
 
     def topics() -> Mapping[str, int] | None:
         statuses = (status for each in observer.agents if each.up for status in each.broker_statuses)
         return topic_partitions(newest(each for each in statuses if each.counts))
 
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
-    tracker = GroupTracker(table.export, stopped_after_ms, throwaway=settings.throwaway_groups)
-    around = Surroundings(agents=lambda: clients_of(observer, files), cluster_topics=topics, clock=clock, consumer=lambda: agents.consumer)
+    checkpoints = settings.spark_checkpoints
+    tracker = GroupTracker(table.export, stopped_after_ms, throwaway=settings.throwaway_groups, checkpoints=checkpoints)
+    around = Surroundings(
+        agents=lambda: clients_of(observer, files),
+        cluster_topics=topics,
+        clock=clock,
+        consumer=lambda: agents.consumer,
+        queries={each.name: CheckpointReader(each.shown, _files_of(each, hadoop)).look for each in checkpoints},
+    )
     return GroupRounds(table, board, tracker, around)
+
+
+def _files_of(checkpoint: QueryCheckpoint, hadoop: Callable[[], tuple[Any, Any] | None]) -> CheckpointFiles:
+    """A directory of this machine needs no JVM."""
+    return HadoopFiles(checkpoint.uri, hadoop) if checkpoint.local is None else LocalCheckpoint(checkpoint.local)
 
 
 def clients_of(observer: Observer, files: ClientFiles) -> dict[str, AgentClient]:

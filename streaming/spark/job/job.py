@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -88,6 +88,7 @@ class Job:
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
         self._progress = QueryProgress(self.observer, clock, self._wellness.checked, self.pacer.took)
         self._group_rounds: GroupRounds | None = None
+        self._hadoop: tuple[Any, Any] | None = None  # as soon as Spark is there
         self._child: ChildAgent | None = None
         self._files = NO_FILES
         self._met: set[str] = set()  # agents that have answered
@@ -151,6 +152,7 @@ class Job:
                 data_source=JobDataSource,
             )
         resources.callback(self._spark.stop)
+        self._hadoop = self._spark.hadoop
         self._wellness.checked()
         self._replayed = self._planned
         if self._replayed >= 0 and checkpoint.new:
@@ -221,7 +223,16 @@ class Job:
         self._agents = AgentWatch(options, self.observer, self.table, time.monotonic, names=names, cluster_id=cluster_id)
         self._resources.callback(self._agents.close)
         if self._serve:
-            self._group_rounds = rounds_of(self.settings, self.table, self.groups, self.observer, self._agents, options.files, self._clock)
+            self._group_rounds = rounds_of(
+                self.settings,
+                self.table,
+                self.groups,
+                self.observer,
+                self._agents,
+                options.files,
+                self._clock,
+                lambda: self._hadoop,
+            )
             self._resources.callback(self._group_rounds.close)
             self._group_rounds.start()
 

@@ -161,6 +161,11 @@ class Spark:
             raise SparkError(f"spark_checkpoint {location} cannot be read: {reason(error)}") from error
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
+    @property
+    def hadoop(self) -> tuple[Any, Any]:
+        """The JVM and its configuration of Hadoop's file systems, for calls from any thread."""
+        return self._gateway, self._context._jsc.hadoopConfiguration()
+
     def hush(self) -> None:
         """The query is being stopped: what the JVM prints from now on is no sign of a crash."""
         self._jvm.ending.set()

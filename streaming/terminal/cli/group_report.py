@@ -38,6 +38,7 @@ def partition_tables(groups: Sequence[GroupDetail]) -> Iterator[str]:
         if index:
             yield ""
         yield head(group)
+        yield from (f"{note}." for note in group.notes)
         if group.partitions:
             yield from text_table(GROUP_PARTITIONS, group.partitions, Times(group.at_ms))
         yield from (f"{_where(each)}: {each.text}" for each in group.findings if not each.topic)
@@ -46,6 +47,7 @@ def partition_tables(groups: Sequence[GroupDetail]) -> Iterator[str]:
 def reasons(group: GroupDetail) -> Iterator[str]:
     """What is said about one group: a head, then a line for each finding with its command, at last what needs nothing."""
     yield head(group)
+    yield from (f"    {note}." for note in group.notes)
     found, calm = [], dict[tuple[str, str], list[GroupFinding]]()
     for finding in group.findings:
         if finding.verdict in NOTHING_TO_DO:

@@ -18,6 +18,7 @@ from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, with_wanted
 from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.query_options import check_checkpoints, with_checkpoints
 from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
 from streaming.terminal.cli.uses import with_use
@@ -133,6 +134,7 @@ def with_groups(
         @wraps(command)
         def run(settings: Settings, wanted: ListRequest, fetch_bytes: int, use: tuple[str, ...], **more: bool) -> R | int:
             check_source(settings, wanted.job, *_OF_LOG_DIRS)
+            check_checkpoints(settings, wanted.job)
             if history is not None and more.get("history"):
                 return history(settings, wanted)
             if not (every or wanted.names or wanted.text or use):
@@ -143,6 +145,7 @@ def with_groups(
             "--fetch-bytes", type=Size(), default="1MiB", show_default=True, help="max.partition.fetch.bytes of the consumers."
         )
         decorated = option(with_use(run))
+        decorated = with_checkpoints(decorated)
         if history is not None:
             decorated = click.option("--history", is_flag=True, help=_HISTORY)(decorated)
         return with_wanted(*_OF_LOG_DIRS, noun=GROUP)(decorated)

@@ -28,6 +28,7 @@ _METAVARS = {
     "server_properties": "FILE[,FILE...]",
     "from": "|".join(StartFrom),
     "checkpoint": "DIR",
+    "spark_checkpoints": "NAME=URI[,NAME=URI...]",
     "listen": "HOST:PORT",
     "replicas": "leaders|all",
     "agents": "ADDRESS[,ADDRESS...]",
@@ -71,13 +72,18 @@ def given(*names: str) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in names if name in overrides]
 
 
+def keep_setting(context: click.Context, name: str, value: object) -> None:
+    """Give a setting a value, as an option of its own name does."""
+    context.meta.setdefault(_OVERRIDES, {})[name] = value
+
+
 def _own_option(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     option = OPTIONS[name]
     default = option.form.show(getattr(_DEFAULTS, option.attribute))
 
     def keep(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
         if value is not None:
-            context.meta.setdefault(_OVERRIDES, {})[name] = value
+            keep_setting(context, name, value)
 
     return click.option(
         f"--{name.replace('_', '-')}",

@@ -39,6 +39,7 @@ TEXTFILE_SECONDS = 15.0
     "from",
     "checkpoint",
     "spark_checkpoint",
+    "spark_checkpoints",
     "listen",
     "web_config",
     "replicas",

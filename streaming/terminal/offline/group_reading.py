@@ -31,6 +31,7 @@ from streaming.cluster.consumers.group_partitions import GroupPartitions, open_s
 from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
+from streaming.cluster.consumers.query_groups import plain_name
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import bounds_of
 from streaming.cluster.verdicts.group_judge import judge_groups
@@ -61,6 +62,7 @@ from streaming.terminal.offline.group_moments import EndMoments, moments
 from streaming.terminal.offline.judged_reading import agent_of
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
 from streaming.terminal.offline.offline_agent import NAME
+from streaming.terminal.offline.query_checkpoints import OfflineQueries
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, see_twice
 
@@ -126,6 +128,7 @@ def read_groups(
     Raises:
         UsageError: a ``server.properties`` cannot be read, or a given configuration is not valid.
     """
+    wanted, names = names, {*names, *map(plain_name, names)}  # of a query whose name a group of Kafka's has, too
     before = replay_groups(log_dirs, names, settings, clock, sleep, progress)
     reads, chosen = partial(_reads, before.needed, before.coordinators), list[ClusterLogs]()
 
@@ -135,7 +138,7 @@ def read_groups(
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, sleep=sleep, progress=progress) as reading:
         seen, snapshot, read = see_with_commits(reading, before)
-        groups = groups_in(reading, seen, snapshot, before, names, settings, read)
+        groups = groups_in(reading, seen, snapshot, before, wanted, settings, read)
         return replace(groups, doubts=(*groups.doubts, *chosen[0].doubts()))
 
 
@@ -149,10 +152,12 @@ class ReplayedGroups:
     needed: frozenset[TopicPartition]
     paced: ReadPace
     few_bytes: int
+    queries: OfflineQueries
 
     def read_on(self) -> None:
         """Read what has come since, until that is little; the last time it takes milliseconds."""
         _read_on(self.logs, self.few_bytes)
+        self.queries.look()
 
 
 def replay_groups(
@@ -177,8 +182,12 @@ def replay_groups(
     )
     logs.read(log_dirs, coordinators)
     _read_on(logs, few_bytes)  # what is committed for the first time meanwhile, is read too
-    needed = frozenset(place for each in logs.replayed for place in _partitions_of(each, cluster))
-    return ReplayedGroups(cluster=cluster, coordinators=coordinators, logs=logs, needed=needed, paced=paced, few_bytes=few_bytes)
+    queries = OfflineQueries(settings.spark_checkpoints, names)
+    queries.look()
+    needed = frozenset([*queries.places, *(place for each in logs.replayed for place in _partitions_of(each, cluster))])
+    return ReplayedGroups(
+        cluster=cluster, coordinators=coordinators, logs=logs, needed=needed, paced=paced, few_bytes=few_bytes, queries=queries
+    )
 
 
 def see_with_commits(reading: SingleReading, before: ReplayedGroups) -> tuple[View, Snapshot, EndMoments]:
@@ -212,7 +221,9 @@ def groups_in(
     as_of = [each.as_of(upto) for each, upto in zip(replayed, high_watermarks, strict=True)]
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
     agent = LocalAgent(directories, before.paced)
-    tracker = GroupTracker(EVERYTHING, stopped_after_ms, DiskPast(as_of, agent, now_ms), settings.throwaway_groups)
+    past = DiskPast(as_of, agent, now_ms)
+    tracker = GroupTracker(EVERYTHING, stopped_after_ms, past, settings.throwaway_groups, before.queries.checkpoints)
+    before.queries.put_into(tracker.queries)
     for each in as_of:
         for changes in each.changes:
             tracker.store.take(NAME, changes)
@@ -223,6 +234,7 @@ def groups_in(
     doubts = [*before.logs.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += silent(agent_of(reading), now_ms)
     doubts += _unread_coordinators(groups.coordinators, before.cluster, before.coordinators)
+    doubts += (f"{group}: {doubt}" for group, facts in groups.queries.items() for doubt in facts.doubts)
     answers = ListedGroups(
         judged=judge_groups(groups, now_ms, bounds_of(settings)),
         results=GroupResults(groups, _any),
@@ -236,7 +248,7 @@ def groups_in(
         answers=answers,
         missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
         doubts=tuple(doubts),
-        coordinators=sum(log.observed for log in groups.coordinators),
+        coordinators=sum(log.observed for log in groups.coordinators if log.topic in COORDINATED_TOPICS),
         away=tuple(reading.away),
     )
 

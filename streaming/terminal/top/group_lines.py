@@ -39,6 +39,7 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine
                 ("clients", ", ".join(map(format_name, group.clients))),
                 ("hosts", ", ".join(map(format_name, group.hosts))),
                 ("rebalances", "; ".join(last_rebalances(group.rebalances, group.at_ms))),
+                ("query", ". ".join(group.notes)),
             ),
             width,
         ),

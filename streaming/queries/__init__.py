@@ -1,0 +1,1 @@
+"""Streaming queries of others, as their checkpoints show them: Structured Streaming commits nothing to Kafka."""
