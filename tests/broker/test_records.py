@@ -86,7 +86,7 @@ def consumed(kafka: Kafka, isolation: str) -> list[Row]:
             ended.add(topic)
             continue
         kind, timestamp = message.timestamp()
-        headers = tuple((name, bytes(value) if value is not None else None) for name, value in message.headers() or ())
+        headers = tuple((pair[0], bytes(pair[1]) if pair[1] is not None else None) for pair in message.headers() or ())
         dated = (timestamp, kind - 1) if kind else (-1, -1)
         rows.append(Row(topic, message.offset(), message.key(), message.value(), *dated, headers))
     consumer.close()

@@ -63,7 +63,6 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
                 for part in plan:
                     _await_progress(query, agent, directory, chance)
                     _kill(agent if part == AGENT else query, part, chance)
-                failures = sum(message.count(" failed: ") for message in query.messages())
             reported = reported_by(kafka.nodes[0].port, TOPICS)
             kafka.freeze()
             agent.tend()
@@ -72,8 +71,6 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
         ends = {key: each.high_watermark for key, each in reported.items()}
         rows = {relation: list(sink(directory / relation)) for relation in RELATIONS}
         problems = [*_compare_ranges(rows["ranges"], load, ends, kafka), *_compare_batches(rows["batches"], load, ends)]
-        if kills > len(SHARES) and not failures:
-            problems.append("no kill has made a query fail: it was none at work")
     finally:
         kafka.kill()
     return Report(

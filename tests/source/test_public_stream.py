@@ -271,10 +271,10 @@ def test_a_query_of_which_no_agent_answers_says_so() -> None:
 
 def test_a_plan_that_found_nothing_lets_time_pass_before_the_next(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
-        reader = stream(address)
-        at = reader.latestOffset({}, ALL)
-        while (end := reader.latestOffset(at, ALL)) is not at:
-            at = end
-        slept = len(reader._sleep.__self__.slept)
-        reader.latestOffset(at, ALL)
-        assert sum(reader._sleep.__self__.slept[slept:]) > 0.5
+        _, at = everything(stream(address, consumer="q"))
+        clock = Clock()
+        reader = PublicStreamReader(parse_public_options({"agents": address, "consumer": "q"}), clock, clock.sleep)
+        assert reader.latestOffset(at, ALL) is at
+        assert sum(clock.slept) == 0
+        assert reader.latestOffset(at, ALL) is at
+        assert sum(clock.slept) > 0.5

@@ -81,10 +81,10 @@ class ReaderReading:
             for found in self.scanning.appended(placed.event, rows):
                 yield self._sent(request, found, placed.seq)
 
-    def _sent(self, request: ReaderRange, found: pa.RecordBatch | Event, seq: int = -1) -> pa.RecordBatch:
-        if isinstance(found, Event):
-            return _one(events_table(self.agent, request.end.journal, [(seq, [found])]))
-        return found
+    def _sent(self, request: ReaderRange, rows: pa.RecordBatch | Event, seq: int = -1) -> pa.RecordBatch:
+        if isinstance(rows, Event):
+            return _one(events_table(self.agent, request.end.journal, [(seq, [rows])]))
+        return rows
 
     def _lost(self, request: ReaderRange, events: Sequence[Event]) -> pa.RecordBatch:
         return _one(events_table(self.agent, request.end.journal, [(request.end.seq, events)]))

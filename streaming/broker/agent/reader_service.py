@@ -131,7 +131,7 @@ class ReaderService:
             begun=True,
             idle=excerpts == at.excerpts and not has_rows(iter(events), selection) and not self._has_lost(request),
             more=point.seq < end or excerpts < size,
-            behind=not self.service.watcher.caught_up,
+            unread=not self.service.watcher.caught_up,
         )
 
     def _has_lost(self, request: ReaderPlanRequest) -> bool:

@@ -24,7 +24,7 @@ PART = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class StoredReader:
     """``holds``: the journal keeps what the reader has not read yet, as for a job."""
 
     consumer: str
@@ -56,7 +56,7 @@ class _Part:
     excerpts: bytes
 
 
-_READERS, _PARTS = StoredTable("readers", Reader), StoredTable("reader_backlogs", _Part)
+_READERS, _PARTS = StoredTable("readers", StoredReader), StoredTable("reader_backlogs", _Part)
 
 
 def make(run: sqlite3.Connection) -> None:
@@ -65,7 +65,7 @@ def make(run: sqlite3.Connection) -> None:
         run.execute(statement)
 
 
-def read(run: sqlite3.Connection, consumer: str) -> Reader | None:
+def read(run: sqlite3.Connection, consumer: str) -> StoredReader | None:
     """A reader, None if the consumer is none."""
     return _READERS.first(run, "WHERE consumer = ?", consumer)
 
@@ -80,7 +80,7 @@ def names(run: sqlite3.Connection) -> set[str]:
     return {each.consumer for each in _READERS.all(run)}
 
 
-def write(run: sqlite3.Connection, reader: Reader, excerpts: Sequence[BacklogExcerpt]) -> None:
+def write(run: sqlite3.Connection, reader: StoredReader, excerpts: Sequence[BacklogExcerpt]) -> None:
     """Write a reader that begins, with what lay on disk before."""
     _READERS.put(run, [reader])
     for first in range(0, len(excerpts), PART):

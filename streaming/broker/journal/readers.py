@@ -9,7 +9,7 @@ from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.losses import Loss
 from streaming.broker.journal.published_ends import PublishedEnd
-from streaming.broker.journal.reader_rows import BacklogExcerpt, Reader
+from streaming.broker.journal.reader_rows import BacklogExcerpt, StoredReader
 from streaming.common.log_key import LogKey
 
 
@@ -37,7 +37,7 @@ class Readers:
             holds: the journal keeps what the reader has not read yet.
         """
         with self.journal.database.transaction() as run:
-            reader_rows.write(run, Reader(reader, holds), backlog)
+            reader_rows.write(run, StoredReader(reader, holds), backlog)
 
     def begun(self, reader: str) -> int:
         """The last seq that was published before a reader began, 0 if it is not known."""

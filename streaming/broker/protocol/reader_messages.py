@@ -69,7 +69,7 @@ class ReaderPlan(Message):
     """A plan up to ``to``.
 
     ``begun``: False while the agent prepares the reader's beginning: ask again. ``idle``: nothing of what the reader wants is new, only
-    other things are. ``more``: there is more than the budget allows. ``behind``: the agent has not read yet all that was on disk when it
+    other things are. ``more``: there is more than the budget allows. ``unread``: the agent has not read yet all that was on disk when it
     was asked.
     """
 
@@ -78,7 +78,7 @@ class ReaderPlan(Message):
     begun: bool
     idle: bool = False
     more: bool = False
-    behind: bool = False
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

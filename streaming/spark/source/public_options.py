@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from streaming.common.query_checkpoints import Isolation as Isolation
 from streaming.common.selection import Selection, check_pattern
 from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target
@@ -35,13 +36,6 @@ class Mode(StrEnum):
     PERMISSIVE = "PERMISSIVE"  # what is whole of it is read, and the rest is logged
     DROPMALFORMED = "DROPMALFORMED"  # the batch is left out, and logged
     FAILFAST = "FAILFAST"  # the query fails
-
-
-class Isolation(StrEnum):
-    """Which records are read, as in Kafka's own consumer."""
-
-    COMMITTED = "read_committed"
-    UNCOMMITTED = "read_uncommitted"
 
 
 class Until(StrEnum):
@@ -104,7 +98,7 @@ def parse_public_options(options: Mapping[str, str]) -> PublicOptions:
         max_bytes=_size(given, "maxbytespertrigger", 2 << 30),
         consumer=_consumer(given),
         columns=tuple(_each(given, "columns", _column_of(relation), f"names of columns of {relation}, separated by commas")),
-        isolation=_one_of(given, "isolation", Isolation, Isolation.COMMITTED),
+        isolation=_one_of(given, "isolation", Isolation, Isolation.READ_COMMITTED),
         mode=_one_of(given, "mode", Mode, Mode.PERMISSIVE),
         until=_one_of(given, "until", Until, Until.HIGH_WATERMARK),
     )

@@ -55,7 +55,7 @@ _PAUSE_SECONDS = 0.25
 
 
 @dataclass
-class Delivery(InputPartition):
+class ReaderTask(InputPartition):
     """The work of one task: ranges of agents, and where each agent was when they were planned.
 
     ``reader``: the query's id; ``run``: of the reader that planned, because Spark makes another one for the tasks.
@@ -145,7 +145,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while True:
             plans = self._plans(start, ReadAllAvailable(), None)
             missing = [address for address in self._options.addresses() if address not in plans and not self._is_twin(address)]
-            waiting = [plan for plan in plans.values() if not plan.begun or plan.behind]
+            waiting = [plan for plan in plans.values() if not plan.begun or plan.unread]
             if not missing and plans and not waiting:
                 return {plan.agent: plan.to for plan in plans.values()}
             if plans and not missing:
@@ -229,7 +229,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- micro-batches
 
-    def partitions(self, start: Offset, end: Offset) -> list[Delivery]:
+    def partitions(self, start: Offset, end: Offset) -> list[ReaderTask]:
         """The tasks of a micro-batch."""
         reader, addresses = reader_offsets.reader_id(end), {status.agent: address for address, status in self._agents.items()}
         found = sorted(reader_offsets.ranges(start, end).items())
@@ -237,7 +237,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.relation is Relation.RANGES:
             events = [each for task in tasks for each in task if each[1].events]  # a task costs more than the rows of some agents
             tasks = [events] * bool(events) + [task for task in tasks if not task[0][1].events]
-        return [Delivery(reader, self._run, task, addresses) for task in tasks]
+        return [ReaderTask(reader, self._run, task, addresses) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
@@ -245,7 +245,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             AgentError: an agent does not answer for `READ_SECONDS`, or went away in the middle of a long answer.
         """
-        assert isinstance(partition, Delivery)
+        assert isinstance(partition, ReaderTask)
         options = self._options
         schema = to_arrow_schema(schema_of(options.relation, options.columns), timezone="UTC")
         yield pa.RecordBatch.from_pylist([], schema)
@@ -255,7 +255,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for table in self._rows(partition, agent, range_):
                 yield from public_rows(options.relation, table).select(schema.names).cast(schema).to_batches()
 
-    def _rows(self, partition: Delivery, agent: str, range_: AgentRange) -> Iterator[pa.Table]:
+    def _rows(self, partition: ReaderTask, agent: str, range_: AgentRange) -> Iterator[pa.Table]:
         """The rows of a range as the agent sends them, asked for again while nothing of them was passed on."""
         request = ReaderRange(
             reader=partition.reader,

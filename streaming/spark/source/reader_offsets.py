@@ -1,7 +1,8 @@
 """The offset of a public stream: how far each agent has been planned. All arithmetic on it is here, without Spark or network.
 
 An offset is JSON. Spark compares it as text, so its keys are always in the same order. Beside the agents it holds the reader's own id,
-under which the agents know it: the option ``consumer``, or one that was made up when the query first planned.
+under which the agents know it, the option ``consumer`` or one that was made up when the query first planned:
+``{"": id, agent: {journal, seq, total, excerpts}}``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from streaming.broker.protocol.reader_messages import ReaderPlan, ReaderPosition
+from streaming.spark.source.offsets import Offset as Offset
 
 _ID = ""  # the key instead of an agent's name, which is never empty
-
-Offset = dict[str, Any]
-"""The JSON that Spark keeps: ``{"": id, agent: {journal, seq, total, excerpts}}``."""
 
 
 @dataclass(frozen=True, slots=True)

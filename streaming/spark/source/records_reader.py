@@ -49,7 +49,7 @@ class RecordsReader(DataSourceReader):
             selection=given.selection,
             start_from=given.starting_position or StartFrom.EARLIEST,
             timestamp=given.starting_timestamp,
-            committed=given.isolation is Isolation.COMMITTED,
+            committed=given.isolation is Isolation.READ_COMMITTED,
             to_end=given.until is Until.END,
         )
         return [RecordsTask(each) for each in pack_ranges(plan_records(wanted))] or [RecordsTask([])]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyspark.sql.types import ArrayType, StructType
 
-from streaming.spark.source.relations import RELATIONS, Column
+from streaming.spark.source.relations import RELATIONS, RelationColumn
 
 MARK = "<!-- What follows is made from streaming/spark/source/relations.py by `make docs`. -->"
 
@@ -21,11 +21,11 @@ def reference(document: str) -> str:
     return "\n".join(lines)
 
 
-def _line(column: Column) -> str:
+def _line(column: RelationColumn) -> str:
     return f"| `{column.name}` | {_type(column)} | {column.what} |"
 
 
-def _type(column: Column) -> str:
+def _type(column: RelationColumn) -> str:
     kind = column.type
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
         fields = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in kind.elementType.fields)

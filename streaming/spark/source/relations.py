@@ -36,7 +36,7 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RelationColumn:
     """A column of a relation, with what it is, for people."""
 
     name: str
@@ -53,52 +53,56 @@ def _bounds(bounds: tuple[int, ...]) -> str:
 
 
 _LOG = (
-    Column("broker", _INT, "id of the broker whose log dir it is"),
-    Column("log_dir", _TEXT, "path of the log dir on its host"),
-    Column("topic", _TEXT, ""),
-    Column("partition", _INT, ""),
-    Column("topic_id", _TEXT, "null for topics from before Kafka 2.8"),
+    RelationColumn("broker", _INT, "id of the broker whose log dir it is"),
+    RelationColumn("log_dir", _TEXT, "path of the log dir on its host"),
+    RelationColumn("topic", _TEXT, ""),
+    RelationColumn("partition", _INT, ""),
+    RelationColumn("topic_id", _TEXT, "null for topics from before Kafka 2.8"),
 )
-_SEGMENT = Column("segment", _LONG, "base offset of the segment")
+_SEGMENT = RelationColumn("segment", _LONG, "base offset of the segment")
 
 RELATIONS = {
     Relation.RANGES: (
-        Column("kind", _TEXT, "`appended`, `truncated`, `skipped`, `rolled`, `deleted`, `corrupt` or `gone`"),
+        RelationColumn("kind", _TEXT, "`appended`, `truncated`, `skipped`, `rolled`, `deleted`, `corrupt` or `gone`"),
         *_LOG,
         _SEGMENT,
-        Column("start_position", _LONG, "byte of the segment at which the range begins"),
-        Column("end_position", _LONG, "byte after it"),
-        Column("base_offset", _LONG, "first offset of the range"),
-        Column("next_offset", _LONG, "offset after it; of `truncated`: where the log ends now"),
-        Column("leader_epoch", _INT, "of its batches: a range has one"),
-        Column("is_leader", _FLAG, "whether this replica led in that epoch; null: not known, as of what lay on disk before a query began"),
-        Column("seen_at", _TIME, "when the bytes were seen, at most seconds after their append; of what lay there before, the file's time"),
-        Column("max_timestamp", _TIME, "largest timestamp of its records"),
-        Column("bytes", _LONG, "bytes of all its batches, markers included; 0 in rows of other kinds"),
-        Column("batches", _LONG, "data batches; as the next five columns without markers"),
-        Column("records", _LONG, ""),
-        Column("old_format_batches", _LONG, "batches of message format 0 or 1"),
-        Column("codec_bytes", MapType(_TEXT, _LONG), "bytes by codec: `none`, `gzip`, `snappy`, `lz4`, `zstd`"),
-        Column(
+        RelationColumn("start_position", _LONG, "byte of the segment at which the range begins"),
+        RelationColumn("end_position", _LONG, "byte after it"),
+        RelationColumn("base_offset", _LONG, "first offset of the range"),
+        RelationColumn("next_offset", _LONG, "offset after it; of `truncated`: where the log ends now"),
+        RelationColumn("leader_epoch", _INT, "of its batches: a range has one"),
+        RelationColumn(
+            "is_leader", _FLAG, "whether this replica led in that epoch; null: not known, as of what lay on disk before a query began"
+        ),
+        RelationColumn(
+            "seen_at", _TIME, "when the bytes were seen, at most seconds after their append; of what lay there before, the file's time"
+        ),
+        RelationColumn("max_timestamp", _TIME, "largest timestamp of its records"),
+        RelationColumn("bytes", _LONG, "bytes of all its batches, markers included; 0 in rows of other kinds"),
+        RelationColumn("batches", _LONG, "data batches; as the next five columns without markers"),
+        RelationColumn("records", _LONG, ""),
+        RelationColumn("old_format_batches", _LONG, "batches of message format 0 or 1"),
+        RelationColumn("codec_bytes", MapType(_TEXT, _LONG), "bytes by codec: `none`, `gzip`, `snappy`, `lz4`, `zstd`"),
+        RelationColumn(
             "batch_bytes_buckets",
             ArrayType(_LONG),
             f"batches by size, up to {_bounds(BATCH_BYTES_BOUNDS)} bytes and larger; not cumulative",
         ),
-        Column("batch_records_buckets", ArrayType(_LONG), f"batches by records, up to {_bounds(BATCH_RECORDS_BOUNDS)} and more"),
-        Column(
+        RelationColumn("batch_records_buckets", ArrayType(_LONG), f"batches by records, up to {_bounds(BATCH_RECORDS_BOUNDS)} and more"),
+        RelationColumn(
             "append_delay_buckets",
             ArrayType(_LONG),
             "batches by the time between their largest timestamp and their append, "
             f"up to {_bounds(APPEND_DELAY_SECONDS_BOUNDS)} s and later; null where the append was not seen, or of a follower",
         ),
-        Column("append_delay_ms", _LONG, "sum of these times, milliseconds"),
-        Column("ahead_batches", _LONG, "batches that are dated after their append"),
-        Column(
+        RelationColumn("append_delay_ms", _LONG, "sum of these times, milliseconds"),
+        RelationColumn("ahead_batches", _LONG, "batches that are dated after their append"),
+        RelationColumn(
             "markers",
             _list(kind=_TEXT, offset=_LONG, producer_id=_LONG, producer_epoch=_INT, appended_at=_TIME),
             "the markers in the range: `commit` or `abort`",
         ),
-        Column(
+        RelationColumn(
             "transactions",
             _list(
                 producer_id=_LONG,
@@ -113,62 +117,64 @@ RELATIONS = {
             "transactional data in the range, one item for all that a producer wrote between two of its markers; `source` of the times: "
             "`seen`, `recorded` (by timestamps) or `snapshot`",
         ),
-        Column("missing_bytes", _LONG, "of `skipped`, `truncated` and `deleted`: the bytes that are not there; else 0"),
-        Column("reason", _TEXT, "why, in rows that say that something is missing"),
-        Column("agent", _TEXT, "name of the agent; null where Spark reads the disk"),
-        Column("journal", _TEXT, "id of its journal"),
-        Column("seq", _LONG, "place in that journal; null for what lay on disk before"),
+        RelationColumn("missing_bytes", _LONG, "of `skipped`, `truncated` and `deleted`: the bytes that are not there; else 0"),
+        RelationColumn("reason", _TEXT, "why, in rows that say that something is missing"),
+        RelationColumn("agent", _TEXT, "name of the agent; null where Spark reads the disk"),
+        RelationColumn("journal", _TEXT, "id of its journal"),
+        RelationColumn("seq", _LONG, "place in that journal; null for what lay on disk before"),
     ),
     Relation.BATCHES: (
-        Column("kind", _TEXT, "`batch` or `skipped`"),
+        RelationColumn("kind", _TEXT, "`batch` or `skipped`"),
         *_LOG,
         _SEGMENT,
-        Column("position", _LONG, "byte of the segment at which it begins"),
-        Column("size", _INT, "bytes"),
-        Column("base_offset", _LONG, "first offset"),
-        Column("last_offset", _LONG, "last offset"),
-        Column("records", _INT, "records, as the header has it"),
-        Column("leader_epoch", _INT, "epoch of the leader that wrote it"),
-        Column("magic", _INT, "message format: 2, or 0 and 1 from before Kafka 0.11"),
-        Column("codec", _TEXT, "`none`, `gzip`, `snappy`, `lz4`, `zstd`"),
-        Column("transactional", _FLAG, ""),
-        Column("control", _FLAG, "it holds a marker, or another record of Kafka itself"),
-        Column("log_append_time", _FLAG, "the broker dated it"),
-        Column("max_timestamp", _TIME, "largest timestamp of its records"),
-        Column("producer_id", _LONG, "null without an idempotent producer, as the next two"),
-        Column("producer_epoch", _INT, ""),
-        Column("base_sequence", _INT, "sequence of its first record"),
-        Column("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
-        Column("reason", _TEXT, "of `skipped`: why"),
+        RelationColumn("position", _LONG, "byte of the segment at which it begins"),
+        RelationColumn("size", _INT, "bytes"),
+        RelationColumn("base_offset", _LONG, "first offset"),
+        RelationColumn("last_offset", _LONG, "last offset"),
+        RelationColumn("records", _INT, "records, as the header has it"),
+        RelationColumn("leader_epoch", _INT, "epoch of the leader that wrote it"),
+        RelationColumn("magic", _INT, "message format: 2, or 0 and 1 from before Kafka 0.11"),
+        RelationColumn("codec", _TEXT, "`none`, `gzip`, `snappy`, `lz4`, `zstd`"),
+        RelationColumn("transactional", _FLAG, ""),
+        RelationColumn("control", _FLAG, "it holds a marker, or another record of Kafka itself"),
+        RelationColumn("log_append_time", _FLAG, "the broker dated it"),
+        RelationColumn("max_timestamp", _TIME, "largest timestamp of its records"),
+        RelationColumn("producer_id", _LONG, "null without an idempotent producer, as the next two"),
+        RelationColumn("producer_epoch", _INT, ""),
+        RelationColumn("base_sequence", _INT, "sequence of its first record"),
+        RelationColumn("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
+        RelationColumn("reason", _TEXT, "of `skipped`: why"),
     ),
     Relation.TRANSACTIONS: (
-        Column("kind", _TEXT, "`committed`, `aborted`, `skipped`; read at once also `open`"),
+        RelationColumn("kind", _TEXT, "`committed`, `aborted`, `skipped`; read at once also `open`"),
         *_LOG,
-        Column("producer_id", _LONG, ""),
-        Column("producer_epoch", _INT, "of its data"),
-        Column("first_offset", _LONG, "of its first batch in this partition; null for a marker without data"),
-        Column("last_offset", _LONG, "of its last batch"),
-        Column("marker_offset", _LONG, "of its marker"),
-        Column("bytes", _LONG, "of its batches in this partition; null where some of them are deleted"),
-        Column("begin", _TIME, "when its first batch was appended"),
-        Column("end", _TIME, "when its marker was appended"),
-        Column(
+        RelationColumn("producer_id", _LONG, ""),
+        RelationColumn("producer_epoch", _INT, "of its data"),
+        RelationColumn("first_offset", _LONG, "of its first batch in this partition; null for a marker without data"),
+        RelationColumn("last_offset", _LONG, "of its last batch"),
+        RelationColumn("marker_offset", _LONG, "of its marker"),
+        RelationColumn("bytes", _LONG, "of its batches in this partition; null where some of them are deleted"),
+        RelationColumn("begin", _TIME, "when its first batch was appended"),
+        RelationColumn("end", _TIME, "when its marker was appended"),
+        RelationColumn(
             "begin_source",
             _TEXT,
             "of `begin`: `seen`, `recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
         ),
-        Column("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
-        Column("reason", _TEXT, "of `skipped`: why"),
+        RelationColumn("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
+        RelationColumn("reason", _TEXT, "of `skipped`: why"),
     ),
     Relation.RECORDS: (
-        Column("key", _BYTES, ""),
-        Column("value", _BYTES, "null is a tombstone"),
-        Column("topic", _TEXT, ""),
-        Column("partition", _INT, ""),
-        Column("offset", _LONG, "with gaps where compaction or markers leave them"),
-        Column("timestamp", _TIME, "the record's own, with LogAppendTime the broker's; of a message of magic 0, which has none, -1 ms"),
-        Column("timestampType", _INT, "0 CreateTime, 1 LogAppendTime, -1 none (magic 0)"),
-        Column("headers", _list(key=_TEXT, value=_BYTES), "null without any, as with `includeHeaders`"),
+        RelationColumn("key", _BYTES, ""),
+        RelationColumn("value", _BYTES, "null is a tombstone"),
+        RelationColumn("topic", _TEXT, ""),
+        RelationColumn("partition", _INT, ""),
+        RelationColumn("offset", _LONG, "with gaps where compaction or markers leave them"),
+        RelationColumn(
+            "timestamp", _TIME, "the record's own, with LogAppendTime the broker's; of a message of magic 0, which has none, -1 ms"
+        ),
+        RelationColumn("timestampType", _INT, "0 CreateTime, 1 LogAppendTime, -1 none (magic 0)"),
+        RelationColumn("headers", _list(key=_TEXT, value=_BYTES), "null without any, as with `includeHeaders`"),
     ),
 }
 """The columns of each relation, in their order. Those of records are the columns of Spark's Kafka source with ``includeHeaders``."""

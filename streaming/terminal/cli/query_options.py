@@ -30,7 +30,7 @@ def check_checkpoints(settings: Settings, job: str | None) -> None:
     Raises:
         UsageError: a job is asked, which has its own, or one of them needs a JVM.
     """
-    from streaming.terminal.offline.query_checkpoints import refuse_remote
+    from streaming.terminal.offline.local_queries import refuse_remote
 
     if job is None:
         refuse_remote(settings.spark_checkpoints)

@@ -61,8 +61,8 @@ from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refuse
 from streaming.terminal.offline.group_moments import EndMoments, moments
 from streaming.terminal.offline.judged_reading import agent_of
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
+from streaming.terminal.offline.local_queries import OfflineQueries
 from streaming.terminal.offline.offline_agent import NAME
-from streaming.terminal.offline.query_checkpoints import OfflineQueries
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, see_twice
 
