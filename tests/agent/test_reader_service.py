@@ -218,3 +218,14 @@ def test_what_was_sent_and_is_not_committed_is_not_joined(agent: Agent, log: Par
     agent.trim()
     query.kill()
     assert query.read() == first
+
+
+def test_a_reader_with_the_id_of_a_job_is_another_consumer(agent: Agent, log: PartitionLog) -> None:
+    job = Reader(agent, "job").begin()
+    job.step()
+    log.append(batch(2))
+    agent.look()
+    query = Query(agent, "job")
+    query.take_everything()
+    assert once(query.appended(), 0, 5)
+    assert [row.records for row in job.step() if row.kind == Kind.APPENDED] == [2]

@@ -3,8 +3,8 @@
     python -m tests.bench.records_job kafka BOOTSTRAP
     python -m tests.bench.records_job disk LOG_DIR,...
 
-A line on stdin is a topic, which is read into nothing, all columns of it; the line on stdout that answers has the number of records. The bench ``records``
-measures what that costs.
+A line on stdin is a topic, which is read into nothing, all columns of it; the line on stdout that answers has the number of records. The
+bench ``records`` measures what that costs.
 """
 
 import sys

@@ -177,7 +177,7 @@ def test_a_reader_without_a_name_holds_up_no_journal_and_says_what_it_has_missed
     job.step()
     agent.trim()
     assert agent.journal.trimmed().seq < agent.journal.end().seq  # kept for q
-    agent.consumers.forget("q")
+    agent.consumers.forget("reader q")
     agent.trim()
     with agent.served() as address:
         log.append(batch(5))

@@ -63,6 +63,7 @@ class ReaderService:
         selection = _selection_of(request)
         if not _ID.fullmatch(request.reader):
             raise AgentError(f"no such id of a reader: {quoted(request.reader)}")
+        request = replace(request, reader=_consumer(request.reader))
         self.service.claim(request.reader, request.run, principal)
         at = self._known(request)
         if at is None:
@@ -172,6 +173,7 @@ class ReaderService:
             AgentError: the reader belongs to another principal or another run, or the request is not valid.
         """
         serve_only(request.protocol)
+        request = replace(request, reader=_consumer(request.reader))
         self.service.claim(request.reader, request.run, principal)
         if request.rows not in set(Scan):
             raise AgentError(f"no such rows: {quoted(request.rows)}")
@@ -185,11 +187,16 @@ class ReaderService:
 
     def committed(self, message: ReaderCommit, principal: str = "") -> None:
         """Note that everything up to a position is in the reader's sink: it will not be requested again."""
-        consumers = self.service.consumers
+        consumers, message = self.service.consumers, replace(message, reader=_consumer(message.reader))
         with self.service.journal.database.reading():
             served = consumers.belongs_to(message.reader, principal) and self.service.owners.owns(message.reader, message.run)
             if served and consumers.committed(message.reader) is not None and consumers.journal(message.reader) == message.at.journal:
                 consumers.note_committed(message.reader, min(message.at.seq, self.service.journal.end().seq))
+
+
+def _consumer(reader: str) -> str:
+    """The consumer in the journal that a reader is: none that a job may be."""
+    return f"reader {reader}"
 
 
 def _start_of(written: str) -> StartFrom | int:
