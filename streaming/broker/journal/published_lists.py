@@ -8,11 +8,15 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import zstandard
+
 from streaming.broker.journal.tables import OF_LOG, StoredTable, equal
 from streaming.common.event_row import Event
 from streaming.common.log_key import KEY, LogKey
 from streaming.common.rows import Kind
 from streaming.rules.inventory_changes import Difference, difference
+
+_LEVEL = 1
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS listed (
@@ -48,13 +52,13 @@ def with_differences(run: sqlite3.Connection, events: Sequence[Event]) -> list[E
                 written[event.log] = event.segments
             event = replace(event, rolled=changed.rolled or None, deleted=changed.deleted or None)
         found.append(event)
-    _TABLE.put(run, [_Row(log, segments) for log, segments in written.items()])
+    _TABLE.put(run, [_Row(log, zstandard.compress(segments, _LEVEL)) for log, segments in written.items()])
     return found
 
 
 def _stored(run: sqlite3.Connection, log: LogKey) -> bytes:
     row = _TABLE.first(run, f"WHERE {equal(KEY)}", *log)
-    return b"" if row is None else row.segments
+    return b"" if row is None else zstandard.decompress(row.segments)
 
 
 def forget(run: sqlite3.Connection, gone: Iterable[LogKey]) -> None:
