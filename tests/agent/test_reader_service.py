@@ -3,11 +3,13 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from streaming.broker.agent.reader_service import ReaderService
+from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.excerpt_messages import Scan
@@ -17,7 +19,7 @@ from streaming.common.rows import Kind
 from streaming.common.selection import EVERYTHING_SELECTED
 from streaming.simulator.log import PartitionLog
 from tests.agents import Agent, Reader, event_rows
-from tests.builders import batch
+from tests.builders import batch, log_dir, partition
 
 ALL = Selected.of(EVERYTHING_SELECTED)
 LIVES = 12
@@ -229,3 +231,25 @@ def test_a_reader_with_the_id_of_a_job_is_another_consumer(agent: Agent, log: Pa
     query.take_everything()
     assert once(query.appended(), 0, 5)
     assert [row.records for row in job.step() if row.kind == Kind.APPENDED] == [2]
+
+
+def test_a_log_that_cannot_be_read_is_a_row_and_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = log_dir(tmp_path)
+    for topic, topic_id in (("orders", 1), ("payments", 2)):
+        partition(disk, topic, topic_id=topic_id).append(batch(3))
+    agent = Agent(disk.path, journal=tmp_path / "journal")
+    Reader(agent).begin().step()
+
+    def refused(directory: Path) -> tuple[Segment, ...]:
+        if directory.name == "orders-0":
+            raise PermissionError(13, "Permission denied")
+        return list_segments(directory)
+
+    for module in ("excerpt_listing", "excerpt_files"):
+        monkeypatch.setattr(f"streaming.broker.excerpts.{module}.list_segments", refused)
+    query = Query(agent, "q")
+    query.take_everything()
+    rows = [row for rows in query.sink.values() for row in rows]
+    assert [(row.kind, row.topic, row.records) for row in rows] == [(Kind.APPENDED, "payments", 3), (Kind.SKIPPED, "orders", 0)]
+    assert rows[1].reason.startswith("unreadable: ")
+    agent.close()

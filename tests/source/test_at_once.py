@@ -201,7 +201,7 @@ def test_paths_that_are_no_log_dirs(tmp_path: Path, disk: LogDir, logs: list[Par
 
 def test_a_partition_that_may_not_be_read_is_named(disk: LogDir, logs: list[PartitionLog]) -> None:
     (logs[0].directory / "partition.metadata").write_bytes(b"\xff")
-    with pytest.raises(AgentError, match=r"orders-0/partition\.metadata cannot be read"):
+    with pytest.raises(AgentError, match=r"orders-0 cannot be read: its partition\.metadata"):
         reader({"log_dirs": str(disk.path)}).partitions()
     assert rows({"log_dirs": str(disk.path), "topics": "pay"})
 

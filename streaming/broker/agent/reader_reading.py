@@ -69,7 +69,7 @@ class ReaderReading:
             blocks = journal.blocks(after, end.seq, BLOCKS_AT_ONCE)
             for block in blocks:
                 yield from self._of_block(request, new_of(_without(losses, block), selection), rows)
-            after, more = int(longs(blocks[-1], "seq")[-1]) if blocks else after, len(blocks) == BLOCKS_AT_ONCE
+            after, more = last_seq(blocks, after), len(blocks) == BLOCKS_AT_ONCE
 
     def _of_block(self, request: ReaderRange, block: pa.RecordBatch, rows: Scan) -> Iterator[pa.RecordBatch]:
         if not len(block):
@@ -96,6 +96,11 @@ class ReaderReading:
 def has_rows(blocks: Iterator[pa.RecordBatch], selection: Selection) -> bool:
     """Whether any of these events may become a row for a reader."""
     return any(len(new_of(block, selection)) for block in blocks)
+
+
+def last_seq(blocks: Sequence[pa.RecordBatch], after: int) -> int:
+    """The seq of the last event of some blocks; ``after`` if there are none."""
+    return int(longs(blocks[-1], "seq")[-1]) if blocks else after
 
 
 def new_of(block: pa.RecordBatch, selection: Selection) -> pa.RecordBatch:

@@ -23,7 +23,7 @@ from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import TRANSACTION_STEPS, Kind
-from streaming.errors import GoneError
+from streaming.errors import AgentError, GoneError
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 log = logging.getLogger(__name__)
@@ -85,6 +85,10 @@ class Scanning:
                 unread = yield from self._ended_in(excerpt)
         except GoneError:
             yield _missing(excerpt, expected, "deleted")
+            return
+        except AgentError as error:  # of one log: the others go on
+            log.warning("an excerpt cannot be read", extra={"error": str(error)})
+            yield _missing(excerpt, expected, f"unreadable: {error}")
             return
         if unread is not None:
             yield _missing(excerpt, unread.bytes, unread.reason)

@@ -6,17 +6,19 @@ committed is neither forgotten nor joined, and what was published before is left
 on disk before is listed once, and scanned when it is read, so that a reader costs no job anything.
 """
 
+import logging
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 import pyarrow as pa
 
-from streaming.broker.agent.reader_reading import ReaderReading, has_rows
+from streaming.broker.agent.reader_reading import BLOCKS_AT_ONCE, ReaderReading, has_rows, last_seq
 from streaming.broker.agent.reader_scanning import OpenMemory, Scanning
 from streaming.broker.agent.service import MOST_WAIT_SECONDS, POLL_SECONDS, WAIT_SECONDS, Service, serve_only
+from streaming.broker.disk.logdirs import LogDir, Partition
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.journal.consumers import MOST_CONSUMERS
 from streaming.broker.journal.journal import Point
@@ -31,6 +33,8 @@ from streaming.common.log_key import LogKey
 from streaming.common.selection import Selection, check_pattern
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
+
+log = logging.getLogger(__name__)
 
 EXCERPT_BYTES = 64 << 20
 """What lay on disk before a reader's beginning is planned in excerpts of so many bytes at most."""
@@ -109,7 +113,7 @@ class ReaderService:
         ends = self.readers.begin(reader, principal)
         # one that has been here before has had what lies there, or most of it: it misses what was in between rather than have rows twice
         begins = StartFrom.LATEST if request.at.journal else start
-        excerpts = [] if begins is StartFrom.LATEST else list_excerpts(service.watcher.log_dirs.available, selection, begins, EXCERPT_BYTES)
+        excerpts = [] if begins is StartFrom.LATEST else _listed(service.watcher.log_dirs.available, selection, begins)
         self.readers.keep(reader, list(_before(excerpts, ends)), holds=request.holds)
         at = self._known(replace(request, at=ReaderPosition()))
         if at is None:
@@ -124,16 +128,25 @@ class ReaderService:
         left = None if request.budget is None else request.budget - (point.total - at.total)
         size = self.readers.backlog_size(request.reader) if upto is None else upto.excerpts
         excerpts = self._excerpts(request.reader, at.excerpts, size, left)
-        events = self.service.journal.blocks(at.seq, point.seq)
         end = self.service.journal.end().seq if upto is None else upto.seq
         return ReaderPlan(
             agent=self.service.name,
             to=ReaderPosition(journal=at.journal, seq=max(point.seq, at.seq), total=max(point.total, at.total), excerpts=excerpts),
             begun=True,
-            idle=excerpts == at.excerpts and not has_rows(iter(events), selection) and not self._has_lost(request),
+            idle=excerpts == at.excerpts and not self._has_lost(request) and not self._has_rows(at.seq, point.seq, selection),
             more=point.seq < end or excerpts < size,
             unread=not self.service.watcher.caught_up,
         )
+
+    def _has_rows(self, after: int, upto: int, selection: Selection) -> bool:
+        """Whether something between two seqs may become a row for the reader."""
+        more = True
+        while more:
+            blocks = self.service.journal.blocks(after, upto, BLOCKS_AT_ONCE)
+            if has_rows(iter(blocks), selection):
+                return True
+            after, more = last_seq(blocks, after), len(blocks) == BLOCKS_AT_ONCE
+        return False
 
     def _has_lost(self, request: ReaderPlanRequest) -> bool:
         return self.service.journal.trimmed().seq > request.at.seq
@@ -214,6 +227,18 @@ def _selection_of(request: ReaderPlanRequest) -> Selection:
     except ValueError as error:
         raise AgentError(f"no such pattern of topics: {quoted(selection.pattern)}: {error}") from error
     return selection
+
+
+def _listed(log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int) -> list[Excerpt]:
+    """What lies in log dirs. Of a log that cannot be read, all: what is still missing when it is read comes as a row that says so."""
+    unknown: list[Excerpt] = []
+
+    def note(partition: Partition, why: str) -> None:
+        log.warning("what lies in a log is not known to a reader that begins", extra={"path": str(partition.path), "error": why})
+        place = (partition.log_dir.broker, str(partition.log_dir.path), partition.topic, partition.partition, partition.topic_id)
+        unknown.append(Excerpt(*place, segment=0, begin=0, end=EVERYTHING, bytes=0))
+
+    return list_excerpts(log_dirs, selection, start, EXCERPT_BYTES, note) + unknown
 
 
 def _before(excerpts: list[Excerpt], ends: Mapping[LogKey, PublishedEnd]) -> Iterator[BacklogExcerpt]:

@@ -1,9 +1,10 @@
 """Lists what lies in log dirs from a start on, as excerpts that are small enough to share out."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, window
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint, read_topic_id
@@ -23,8 +24,18 @@ log = logging.getLogger(__name__)
 _UNREADABLE = "?"
 """In place of a topic id that cannot be read: only those who want the partition have to know."""
 
+Unreadable = Callable[[Partition, str], None]
+"""Is called with a partition that cannot be read, and why."""
 
-def list_excerpts(log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int) -> list[Excerpt]:
+
+def refuse(partition: Partition, why: str) -> NoReturn:
+    """Read nothing if one partition cannot be read."""
+    raise AgentError(f"{partition.path} cannot be read: {why}")
+
+
+def list_excerpts(
+    log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
+) -> list[Excerpt]:
     """What of the live logs of these log dirs lies from a start on: log by log, in the order of each.
 
     Args:
@@ -32,30 +43,34 @@ def list_excerpts(log_dirs: Sequence[LogDir], selection: Selection, start: Start
         excerpt_bytes: a segment is cut at multiples of it.
 
     Raises:
-        AgentError: a log dir or a log cannot be read.
+        AgentError: a log dir cannot be read, or whatever ``unreadable`` raises of a log.
     """
-    return list(excerpts_of(log_dirs, selection, start, excerpt_bytes))
+    return list(excerpts_of(log_dirs, selection, start, excerpt_bytes, unreadable))
 
 
-def excerpts_of(log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int) -> Iterator[Excerpt]:
+def excerpts_of(
+    log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
+) -> Iterator[Excerpt]:
     """The same, log by log."""
     buffer = window()
-    for partition, log_start in partitions_with_start(log_dirs, selection):
+    for partition, log_start in partitions_with_start(log_dirs, selection, unreadable):
         try:
             excerpts = list(_of_log(partition, log_start, start, excerpt_bytes, buffer))
         except FileNotFoundError as error:  # it was deleted after it was listed
             log.info("log is excluded", extra={"path": str(partition.path), "error": str(error)})
         except OSError as error:
-            raise AgentError(f"{partition.path} cannot be read: {error.strerror or error}") from error
+            unreadable(partition, error.strerror or str(error))
         else:
             yield from excerpts
 
 
-def partitions_with_start(log_dirs: Sequence[LogDir], selection: Selection) -> Iterator[tuple[Partition, int]]:
+def partitions_with_start(
+    log_dirs: Sequence[LogDir], selection: Selection, unreadable: Unreadable = refuse
+) -> Iterator[tuple[Partition, int]]:
     """The live partitions that are wanted, each with the log start offset by its broker's checkpoint (below 0: none there, or not known).
 
     Raises:
-        AgentError: a log dir, or a partition's own file, cannot be read.
+        AgentError: a log dir cannot be read, or whatever ``unreadable`` raises of a partition's own file.
     """
     for log_dir in log_dirs:
         try:
@@ -66,8 +81,9 @@ def partitions_with_start(log_dirs: Sequence[LogDir], selection: Selection) -> I
         for partition in sorted(partitions, key=lambda each: (each.topic, each.partition)):
             if partition.state is DirState.LIVE and selection.has(partition.topic, partition.partition):
                 if partition.topic_id == _UNREADABLE:
-                    raise AgentError(f"{partition.path / PARTITION_METADATA} cannot be read, or is damaged")
-                yield partition, starts.of(partition)
+                    unreadable(partition, f"its {PARTITION_METADATA} is damaged, or may not be read")
+                else:
+                    yield partition, starts.of(partition)
 
 
 def topics_of(log_dirs: Sequence[LogDir]) -> list[str]:
