@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.broker.install import spark_kafka_jars
 
-_SETTINGS = {
+SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
@@ -29,7 +29,7 @@ class Asked:
 
     def __init__(self, bootstrap: str) -> None:
         builder = SparkSession.builder.master("local[2]").appName("queries")
-        for name, value in {**_SETTINGS, "spark.jars": ",".join(map(str, spark_kafka_jars()))}.items():
+        for name, value in {**SETTINGS, "spark.jars": ",".join(map(str, spark_kafka_jars()))}.items():
             builder = builder.config(name, value)
         self._session = builder.getOrCreate()
         self._session.sparkContext.setLogLevel("OFF")

@@ -263,6 +263,17 @@ def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path
     agent.close()
 
 
+def test_what_is_appended_after_the_first_plan_is_in_the_query(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        options = parse_public_options({"agents": address, "consumer": "q"})
+        reader = PublicStreamReader(options)
+        at = reader.latestOffset({}, ALL)
+        log.append(batch(2))
+        rows = read(reader, {}, at)
+        more, _ = everything(PublicStreamReader(options), at)
+        assert appended(rows + more) == [(3, 5)]
+
+
 def test_a_query_of_which_no_agent_answers_says_so() -> None:
     reader = stream("127.0.0.1:1")
     with pytest.raises(AgentError, match=r"127\.0\.0\.1:1"):

@@ -119,9 +119,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _plan(self, start: Offset, limit: ReadLimit) -> Offset:
-        plans = self._plans(start, limit, None)
-        if not plans and not self._has_planned:
-            self._wait_for_one(start, limit, plans)
+        plans = self._plans(start, limit, None) if self._has_planned else self._first_plans(start, limit)
         self._has_planned = True
         moves = self._clock() - self._advanced_at >= IDLE_SECONDS
         at = reader_offsets.positions(start)
@@ -130,14 +128,21 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._advanced_at = self._clock()
         return end
 
-    def _wait_for_one(self, start: Offset, limit: ReadLimit, plans: dict[str, ReaderPlan]) -> None:
-        """Wait until an agent has planned. A query of which no agent answers at first has wrong options, more likely than not."""
+    def _first_plans(self, start: Offset, limit: ReadLimit) -> dict[str, ReaderPlan]:
+        """Wait until the query has begun at the agents that answer: what is appended from then on is in it.
+
+        A query of which no agent answers at first has wrong options, more likely than not.
+        """
         deadline = self._clock() + agent_connections.PATIENCE_SECONDS
-        while not plans:
+        while True:
+            plans = self._plans(start, limit, None)
+            if plans and all(plan.begun for plan in plans.values()):
+                return plans
             if self._clock() > deadline:
+                if plans:
+                    return plans
                 raise AgentError(self._reasons(self._options.addresses()))
             self._sleep(_PAUSE_SECONDS)
-            plans |= self._plans(start, limit, None)
 
     def _everything(self, start: Offset) -> dict[str, ReaderPosition]:
         """Wait until every agent has read what is there; returns the ends of that."""
