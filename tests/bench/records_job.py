@@ -1,10 +1,10 @@
-"""A Spark that reads a topic again and again, each time when it is told to: from a broker, or from log dirs.
+"""A Spark that reads topics again and again, each time when it is told to: from a broker, or from log dirs.
 
-    python -m tests.bench.records_job kafka BOOTSTRAP TOPIC
-    python -m tests.bench.records_job disk LOG_DIR,... TOPIC
+    python -m tests.bench.records_job kafka BOOTSTRAP
+    python -m tests.bench.records_job disk LOG_DIR,...
 
-A line on stdin is a read into nothing, all columns of it; the line on stdout that answers has the number of records. The bench ``records``
-measures what that costs.
+A line on stdin is a topic, which is read into nothing, all columns of it; the line on stdout that answers has the number of records. The
+bench ``records`` measures what that costs.
 """
 
 import sys
@@ -18,7 +18,7 @@ from tests.source.records_source import FORMAT, RecordsSource
 
 def main() -> None:
     """Read until stdin ends."""
-    kind, where, topic = sys.argv[1:]
+    kind, where = sys.argv[1:]
     builder = SparkSession.builder.master("local[2]").appName("records")
     settings = {
         "spark.jars": ",".join(map(str, spark_kafka_jars())),
@@ -32,7 +32,8 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(RecordsSource)
     print("ready", flush=True)
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        topic = line.strip()
         records = _kafka(spark, where, topic) if kind == "kafka" else _disk(spark, where, topic)
         seen = Observation()
         records.observe(seen, f.count(f.lit(1)).alias("records")).write.format("noop").mode("overwrite").save()

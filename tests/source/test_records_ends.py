@@ -31,7 +31,7 @@ def test_of_a_running_broker_nothing_above_the_high_watermark_comes(tmp_path: Pa
     assert offsets(disk.path, until="end") == list(range(9))
 
 
-def test_without_an_entry_nothing_is_known_to_be_replicated_which_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_an_entry_nothing_is_known_to_be_replicated_which_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "t").append(batch(3))
     assert offsets(disk.path) == []

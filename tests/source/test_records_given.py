@@ -27,10 +27,10 @@ def test_a_path_that_is_no_log_dir_is_named_with_the_option(tmp_path: Path) -> N
     file.touch()
     empty.mkdir()
     for path, why in ((nothing, "does not exist"), (file, "is not a directory"), (empty, "it has no meta.properties")):
-        said = refused(path)
-        assert "option log_dirs" in said
-        assert str(path) in said
-        assert why in said
+        refusal = refused(path)
+        assert "option log_dirs" in refusal
+        assert str(path) in refusal
+        assert why in refusal
     disk = log_dir(tmp_path, "disks/d0")
     assert str(disk.path) in refused(disk.path.parent), "the log dir in it is named"
 

@@ -68,7 +68,7 @@ def test_types_of_timestamps_and_absent_headers_are_as_in_kafkas_consumer() -> N
     assert appended
 
 
-def test_a_copy_without_its_identity_is_read_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_copy_without_its_identity_is_read_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert record_rows(LOGS / "codecs", until="end")
     assert any("has no meta.properties" in message for message in caplog.messages)

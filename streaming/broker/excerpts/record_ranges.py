@@ -95,7 +95,7 @@ class RangeReader:
 
     def _read_one(self, wanted: RecordRange, segments: Sequence[Segment], number: int) -> Iterator[pa.RecordBatch]:
         segment, growing = segments[number], number == len(segments) - 1
-        reader = segment_reader(segment, self._buffer, self._tell, growing=growing, crcs=True)
+        reader = segment_reader(segment, self._buffer, self._report, growing=growing, crcs=True)
         rows = RecordArrow(self._schema, wanted.topic, wanted.partition)
         opener = RecordOpener(rows, self._damage, segment.path, wanted.begin, wanted.end)
         fates: TransactionFates | None = None
@@ -121,7 +121,7 @@ class RangeReader:
             self._ahead = window_buffer()
         return TransactionFates(segments, position, wanted.stop, self._ahead, self._damage.found)
 
-    def _tell(self, flaw: FormatFlaw) -> None:
+    def _report(self, flaw: FormatFlaw) -> None:
         self._damage.found(flaw.path, flaw.position, flaw.what)
 
     def _sound(self, wanted: RecordRange, window: Window, reader: SegmentReader, following: int, beyond: int | None) -> tuple[Flags, int]:

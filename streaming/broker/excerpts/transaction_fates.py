@@ -25,7 +25,7 @@ from streaming.kafka.scan.walk import Bytes
 
 _ANY_TIME = AppendTimes.recorded(0, 0)  # when something was appended does not matter here
 
-Found = Callable[[Path, int | None, str], None]
+DamageReport = Callable[[Path, int | None, str], None]
 """Takes a file, a position and what is wrong there."""
 
 
@@ -48,10 +48,10 @@ class TransactionFates:
         buffer: for reading, used by nobody else.
     """
 
-    def __init__(self, segments: Sequence[Segment], position: int, stop: int, buffer: Bytes, found: Found) -> None:
+    def __init__(self, segments: Sequence[Segment], position: int, stop: int, buffer: Bytes, report: DamageReport) -> None:
         self._segments = segments
         self._stop = stop
-        self._found = found
+        self._report = report
         self._open: dict[int, int] = {}  # by producer: the first offset since its last marker
         self._aborted: list[AbortedRange] = []
         self._reached = -1
@@ -102,7 +102,7 @@ class TransactionFates:
         try:
             entries: NDArray[np.void] = aborted_transactions([segment], self._stop)
         except (FormatError, OSError) as error:  # the markers are there, too
-            self._found(segment.path.with_suffix(".txnindex"), None, f"the index of aborted transactions cannot be read: {error}")
+            self._report(segment.path.with_suffix(".txnindex"), None, f"the index of aborted transactions cannot be read: {error}")
             return
         for producer, first, last in zip(*(entries[name].tolist() for name in ("producer_id", "first_offset", "last_offset")), strict=True):
             self._aborted.append(AbortedRange(producer, first, last))

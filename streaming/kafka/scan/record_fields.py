@@ -86,14 +86,14 @@ def read_fields(data: Bytes, walked: RecordWalk, *, headers: bool) -> RecordFiel
     )
 
 
-def take_records(fields: RecordFields, kept: Flags) -> RecordFields:
+def take_records(fields: RecordFields, chosen: Flags) -> RecordFields:
     """Some of the records, in order."""
     headers = fields.headers
     if headers is not None:
-        of_kept = np.repeat(kept, headers.counts)
-        headers = HeaderFields(headers.counts[kept], _some(headers.names, of_kept), _some(headers.contents, of_kept))
-    numbers = (fields.section[kept], fields.timestamp_deltas[kept], fields.offset_deltas[kept])
-    return RecordFields(*numbers, _some(fields.keys, kept), _some(fields.values, kept), headers, fields.sound)
+        of_chosen = np.repeat(chosen, headers.counts)
+        headers = HeaderFields(headers.counts[chosen], _some(headers.names, of_chosen), _some(headers.contents, of_chosen))
+    numbers = (fields.section[chosen], fields.timestamp_deltas[chosen], fields.offset_deltas[chosen])
+    return RecordFields(*numbers, _some(fields.keys, chosen), _some(fields.values, chosen), headers, fields.sound)
 
 
 def slice_records(fields: RecordFields, some: slice) -> RecordFields:
@@ -111,8 +111,8 @@ def _cut(spans: Spans, some: slice) -> Spans:
     return Spans(spans.starts[some], spans.sizes[some])
 
 
-def _some(spans: Spans, kept: Flags | slice) -> Spans:
-    return spans if isinstance(kept, slice) else Spans(spans.starts[kept], spans.sizes[kept])
+def _some(spans: Spans, chosen: Flags | slice) -> Spans:
+    return spans if isinstance(chosen, slice) else Spans(spans.starts[chosen], spans.sizes[chosen])
 
 
 def _headers(data: Bytes, at: Positions, ends: Positions, counts: Longs, good: Flags) -> tuple[Spans, Spans]:
