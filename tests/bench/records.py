@@ -89,9 +89,7 @@ def run() -> None:
         finally:
             kafka.kill()
     heads = ("", "disk us", "Kafka us", "of it broker", "ratio", "ratios", "disk s", "Kafka s")
-    show(
-        f"CPU microseconds a record, medians of {ROUNDS}; times as many records per CPU second; CPU seconds of an empty query", heads, rows
-    )
+    show(f"CPU microseconds a record, medians of {ROUNDS}; times as many records a CPU second; CPU seconds of an empty query", heads, rows)
 
 
 def _compare(kafka: Kafka, scratch: Path, topic: str, load: RecordLoad) -> tuple[str, ...]:

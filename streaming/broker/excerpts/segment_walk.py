@@ -58,7 +58,7 @@ class Ticks(Protocol):
     def __call__(self, position: int, /) -> None: ...
 
 
-def _untold(_position: int, /) -> None:
+def _ignore_progress(_position: int, /) -> None:
     """Nobody wants to know the progress."""
 
 
@@ -66,7 +66,15 @@ class SegmentReader:
     """One ``.log``, or a metadata snapshot, open for reading. Close it."""
 
     def __init__(
-        self, file: KafkaFile, report: Report, buffer: Bytes, *, whole: bool, crcs: bool, ticks: Ticks = _untold, growing: bool = False
+        self,
+        file: KafkaFile,
+        report: Report,
+        buffer: Bytes,
+        *,
+        whole: bool,
+        crcs: bool,
+        ticks: Ticks = _ignore_progress,
+        growing: bool = False,
     ) -> None:
         """Open the file. Raises OSError.
 

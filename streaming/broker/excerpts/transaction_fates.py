@@ -25,7 +25,7 @@ from streaming.kafka.scan.walk import Bytes
 
 _ANY_TIME = AppendTimes.recorded(0, 0)  # when something was appended does not matter here
 
-Found = Callable[[Path, int | None, str], None]
+DamageReport = Callable[[Path, int | None, str], None]
 """Takes a file, a position and what is wrong there."""
 
 
@@ -48,7 +48,7 @@ class TransactionFates:
         buffer: for reading, used by nobody else.
     """
 
-    def __init__(self, segments: Sequence[Segment], position: int, stop: int, buffer: Bytes, report: Found) -> None:
+    def __init__(self, segments: Sequence[Segment], position: int, stop: int, buffer: Bytes, report: DamageReport) -> None:
         self._segments = segments
         self._stop = stop
         self._report = report

@@ -90,8 +90,8 @@ def take_records(fields: RecordFields, chosen: Flags) -> RecordFields:
     """Some of the records, in order."""
     headers = fields.headers
     if headers is not None:
-        of_kept = np.repeat(chosen, headers.counts)
-        headers = HeaderFields(headers.counts[chosen], _some(headers.names, of_kept), _some(headers.contents, of_kept))
+        of_chosen = np.repeat(chosen, headers.counts)
+        headers = HeaderFields(headers.counts[chosen], _some(headers.names, of_chosen), _some(headers.contents, of_chosen))
     numbers = (fields.section[chosen], fields.timestamp_deltas[chosen], fields.offset_deltas[chosen])
     return RecordFields(*numbers, _some(fields.keys, chosen), _some(fields.values, chosen), headers, fields.sound)
 

@@ -96,16 +96,16 @@ def walk_records(data: Bytes, starts: Positions, ends: Positions, counts: Longs)
     return _of_sound(found, begins, counts, ends, sound)
 
 
-def _of_sound(places: Positions, begins: Positions, counts: Longs, ends: Positions, sound: Flags) -> RecordWalk:
+def _of_sound(positions: Positions, begins: Positions, counts: Longs, ends: Positions, sound: Flags) -> RecordWalk:
     section = np.repeat(np.arange(len(counts)), counts)
-    following = np.empty_like(places)
-    following[:-1] = places[1:]
+    following = np.empty_like(positions)
+    following[:-1] = positions[1:]
     having = counts > 0
     following[(begins + counts - 1)[having]] = ends[having]
     if not sound.all():
         kept = sound[section]
-        places, following, section = places[kept], following[kept], section[kept]
-    return RecordWalk(places, following, section, sound)
+        positions, following, section = positions[kept], following[kept], section[kept]
+    return RecordWalk(positions, following, section, sound)
 
 
 def _long_step(data: Bytes, position: int, limit: int) -> int:
