@@ -73,4 +73,6 @@ def _is_missing(error: Exception) -> bool:
 
 
 def _refuse(error: Exception) -> NoReturn:
-    raise OSError(reason(error)) from error
+    """Say what the JVM says: the class of its exception, and the first line of its message."""
+    why = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else reason(error)
+    raise OSError(why.partition("\n")[0]) from error
