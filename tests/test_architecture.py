@@ -46,22 +46,6 @@ def _rooms_that_import(module: str) -> set[str]:
     return {_room(path) for path in files if any(f"{name}.".startswith(f"{module}.") for name in _imports(path))}
 
 
-def test_what_every_spark_session_imports_is_little() -> None:
-    """PySpark imports it in a worker for each look, of every user of that Python."""
-    code = (
-        "import sys\n"
-        "from pyspark.sql.datasource import DataSource\n"
-        "before = set(sys.modules)\n"
-        f"sys.path.insert(0, {str(PACKAGE / 'spark' / 'lookup')!r})\n"
-        "from pyspark_segtail import DefaultSource\n"
-        "assert issubclass(DefaultSource, DataSource)\n"
-        "print(sorted(set(sys.modules) - before))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    packages = ["streaming", "streaming.spark", "streaming.spark.source", "streaming.spark.source.datasource"]
-    assert ast.literal_eval(done.stdout) == ["pyspark_segtail", *packages]
-
-
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["config"]])
 def test_a_command_without_a_job_starts_without_spark(arguments: list[str]) -> None:
     code = (
@@ -269,7 +253,7 @@ def test_what_takes_anything_is_found(code: str, found: list[str]) -> None:
 def test_only_one_module_spells_the_names_of_checkpoints() -> None:
     names = re.compile(r"""["'](?:[a-z-]+-checkpoint|bootstrap\.checkpoint)["']""")
     spelled = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if names.search(path.read_text(encoding="utf-8"))}
-    # a type of file by its content has a name too, as Kafka calls the one, and an option is no file
+    # a type of file by its content has a name too, as Kafka calls the one, and options are no files
     assert spelled - {"broker/disk/kafka_files.py", "spark/job/job.py", "terminal/cli/query_options.py"} == {"kafka/formats/names.py"}
 
 
