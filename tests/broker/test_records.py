@@ -1,6 +1,6 @@
 """``relation=records`` of a broker's disk equals what a consumer gets, byte for byte: while the broker runs, and after it was killed."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -86,7 +86,8 @@ def consumed(kafka: Kafka, isolation: str) -> list[Row]:
             ended.add(topic)
             continue
         kind, timestamp = message.timestamp()
-        headers = tuple((pair[0], bytes(pair[1]) if pair[1] is not None else None) for pair in message.headers() or ())
+        sent = cast("list[tuple[str, bytes | None]]", message.headers() or [])
+        headers = tuple((name, None if value is None else bytes(value)) for name, value in sent)
         dated = (timestamp, kind - 1) if kind else (-1, -1)
         rows.append(Row(topic, message.offset(), message.key(), message.value(), *dated, headers))
     consumer.close()
