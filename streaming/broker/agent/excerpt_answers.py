@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-import streaming
 from streaming.broker.agent.scan_room import ScanRoom
+from streaming.broker.agent.service import serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
@@ -22,10 +22,9 @@ from streaming.broker.protocol.excerpt_messages import (
     UnreadPart,
 )
 from streaming.broker.protocol.group_stream import row_messages
-from streaming.broker.protocol.versions import job_problem
 from streaming.common.selection import Selection
 from streaming.common.start_from import StartFrom
-from streaming.errors import AgentError, VersionError, quoted
+from streaming.errors import AgentError, quoted
 
 _Name = TypeVar("_Name", StartFrom, Scan)
 
@@ -43,7 +42,7 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
         AgentError: the request is not valid, or a log dir cannot be read.
         VersionError: its sender is of a version that cannot read the answer.
     """
-    _serve_only(request.protocol)
+    serve_only(request.protocol)
     log_dirs, unavailable = every.available, every.unavailable
     if request.only_topics:
         yield Excerpts(excerpts=[], last=True, topics=topics_of(log_dirs)).encode()
@@ -52,13 +51,13 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
         raise AgentError(f"excerpts have {LEAST_EXCERPT_BYTES} bytes or more, and {request.excerpt_bytes} are asked for")
     selection = Selection(topics=tuple(request.topics), partitions=tuple(request.partitions))
     start = request.timestamp if request.timestamp >= 0 else _one_of(request.start, StartFrom)
-    found = excerpts_of(log_dirs, selection, start, request.excerpt_bytes)
+    partitions = list(partitions_with_start(log_dirs, selection))
+    found = excerpts_of(partitions, start, request.excerpt_bytes)
     while some := list(islice(found, MOST_EXCERPTS)):
         yield Excerpts(excerpts=some, last=False).encode()
-    matched = sum(1 for _ in partitions_with_start(log_dirs, selection))
-    topics = [] if matched else topics_of(log_dirs)[:NAMED]
+    topics = [] if partitions else topics_of(log_dirs)[:NAMED]
     away = [UnavailableDir(broker=each.broker, log_dir=str(each.path)) for each in every if each.path in unavailable]
-    yield Excerpts(excerpts=[], last=True, matched=matched, topics=topics, unavailable=away).encode()
+    yield Excerpts(excerpts=[], last=True, matched=len(partitions), topics=topics, unavailable=away).encode()
 
 
 def scan_messages(
@@ -70,7 +69,7 @@ def scan_messages(
         AgentError: the request is not valid, a file cannot be read, or as many scans run as there may be.
         VersionError: its sender is of a version that cannot read the answer.
     """
-    _serve_only(request.protocol)
+    serve_only(request.protocol)
     if len(request.excerpts) > MOST_EXCERPTS:
         raise AgentError(f"a request has {MOST_EXCERPTS} excerpts at most, and {len(request.excerpts)} are asked for")
     unread: list[UnreadPart] = []
@@ -89,9 +88,3 @@ def _one_of(value: str, kind: Callable[[str], _Name]) -> _Name:
         return kind(value)
     except ValueError as error:
         raise AgentError(f"{quoted(value)} is nothing that this agent knows") from error
-
-
-def _serve_only(protocol: int) -> None:
-    problem = job_problem(protocol, streaming.__version__)
-    if problem:
-        raise VersionError(problem)

@@ -1,25 +1,21 @@
 """Reads a range of the journal for a consumer: what it has lost, then its rows, a few blocks at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.journal.blocks import longs
 from streaming.broker.journal.consumers import Consumers
-from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.losses import Loss
+from streaming.broker.journal.journal import BLOCKS_AT_ONCE, Journal
+from streaming.broker.journal.losses import Loss, without_lost
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.event_tables import blocks_table
 from streaming.common.event_row import EVENTS, Event
 from streaming.common.rows import Kind
 from streaming.errors import AgentError
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
-
-BLOCKS_AT_ONCE = 8
-"""So many blocks of up to `streaming.broker.journal.blocks.BLOCK_ROWS` rows are in memory for one range, however long it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class RangeReading:
                 if not self._is_of(request):
                     raise AgentError("the consumer has begun anew meanwhile: it has to plan again")
                 blocks = self.journal.blocks(after, request.upto, BLOCKS_AT_ONCE)
-            table = blocks_table(self.agent, request.journal, [_without(losses, block) for block in blocks], lost)
+            table = blocks_table(self.agent, request.journal, [without_lost(losses, block) for block in blocks], lost)
             yield from table.to_batches() or [pa.RecordBatch.from_pylist([], EVENTS)]
             if len(blocks) < BLOCKS_AT_ONCE:
                 return
@@ -77,12 +73,3 @@ class RangeReading:
         """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""
         missed = [Event(kind=Kind.MISSED, **each.log._asdict()) for each in self.journal.cursors() if each.log.topic == TRANSACTION_TOPIC]
         return [*([Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)] if loss.bytes else []), *missed]
-
-
-def _without(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
-    """The block without the lost rows: some of them may still be in the journal, because other consumers hold them."""
-    seqs = longs(block, "seq")
-    lost = np.zeros(len(seqs), np.bool_)
-    for loss in losses:
-        lost |= (loss.after < seqs) & (seqs <= loss.upto)
-    return block.filter(pa.array(~lost)) if lost.any() else block

@@ -4,7 +4,7 @@ Rows of ranges are events. Batches and transactions are made from the same event
 What is not there any more comes as an event of kind SKIPPED.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from streaming.broker.agent.reader_scanning import Scanning
 from streaming.broker.journal.blocks import PlacedEvent, block_of, longs, rows_of
 from streaming.broker.journal.cutting import cut
-from streaming.broker.journal.losses import Loss
+from streaming.broker.journal.losses import Loss, without_lost
 from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan
@@ -22,9 +22,6 @@ from streaming.broker.protocol.reader_messages import ReaderRange
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.common.selection import EVERYTHING_SELECTED, Selection
-
-BLOCKS_AT_ONCE = 8
-"""So many blocks of the journal are in memory for one range, however long it is."""
 
 WANTED = tuple(map(str, (Kind.APPENDED, Kind.TRUNCATED, Kind.SKIPPED, Kind.CORRUPT, Kind.GONE, Kind.FOUND)))
 """The kinds of events that may become rows."""
@@ -64,12 +61,8 @@ class ReaderReading:
             losses = self.readers.send(request.reader, after, total, end.seq)
         if losses:
             yield self._lost(request, [self._loss(loss) for loss in losses])
-        more = True
-        while more:
-            blocks = journal.blocks(after, end.seq, BLOCKS_AT_ONCE)
-            for block in blocks:
-                yield from self._of_block(request, new_of(_without(losses, block), selection), rows)
-            after, more = last_seq(blocks, after), len(blocks) == BLOCKS_AT_ONCE
+        for block in journal.each_block(after, end.seq):
+            yield from self._of_block(request, new_of(without_lost(losses, block), selection), rows)
 
     def _of_block(self, request: ReaderRange, block: pa.RecordBatch, rows: Scan) -> Iterator[pa.RecordBatch]:
         if not len(block):
@@ -93,14 +86,9 @@ class ReaderReading:
         return Event(kind=Kind.SKIPPED, broker=self.broker, reason="journal_trimmed", bytes=loss.bytes)
 
 
-def has_rows(blocks: Iterator[pa.RecordBatch], selection: Selection) -> bool:
+def has_rows(blocks: Iterable[pa.RecordBatch], selection: Selection) -> bool:
     """Whether any of these events may become a row for a reader."""
     return any(len(new_of(block, selection)) for block in blocks)
-
-
-def last_seq(blocks: Sequence[pa.RecordBatch], after: int) -> int:
-    """The seq of the last event of some blocks; ``after`` if there are none."""
-    return int(longs(blocks[-1], "seq")[-1]) if blocks else after
 
 
 def new_of(block: pa.RecordBatch, selection: Selection) -> pa.RecordBatch:
@@ -151,15 +139,6 @@ def _selected(block: pa.RecordBatch, selection: Selection) -> pa.Array:
     if selection.partitions:
         selected &= np.isin(block["partition"].to_numpy(), selection.partitions)
     return pa.array(selected)
-
-
-def _without(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
-    """The block without the lost rows: some of them may still be in the journal, because other consumers hold them."""
-    seqs = longs(block, "seq")
-    lost = np.zeros(len(seqs), np.bool_)
-    for loss in losses:
-        lost |= (loss.after < seqs) & (seqs <= loss.upto)
-    return block.filter(pa.array(~lost)) if lost.any() else block
 
 
 def _one(table: pa.Table) -> pa.RecordBatch:

@@ -8,16 +8,14 @@ on disk before is listed once, and scanned when it is read, so that a reader cos
 
 import logging
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from dataclasses import astuple, dataclass, field, replace
 
 import pyarrow as pa
 
-from streaming.broker.agent.reader_reading import BLOCKS_AT_ONCE, ReaderReading, has_rows, last_seq
+from streaming.broker.agent.reader_reading import ReaderReading, has_rows
 from streaming.broker.agent.reader_scanning import OpenMemory, Scanning
-from streaming.broker.agent.service import MOST_WAIT_SECONDS, POLL_SECONDS, WAIT_SECONDS, Service, serve_only
+from streaming.broker.agent.service import POLL_SECONDS, Service, serve_only
 from streaming.broker.disk.logdirs import LogDir, Partition
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.journal.consumers import MOST_CONSUMERS
@@ -122,48 +120,25 @@ class ReaderService:
 
     def _reach(self, request: ReaderPlanRequest, selection: Selection) -> ReaderPlan:
         at, upto = request.at, request.upto
-        point = self._events(request)
+        point = self.service.reach(request.reader, at.seq, request.budget, request.wait_ms)
         if upto is not None and point.seq > upto.seq:
             point = Point(upto.seq, upto.total)
         left = None if request.budget is None else request.budget - (point.total - at.total)
         size = self.readers.backlog_size(request.reader) if upto is None else upto.excerpts
         excerpts = self._excerpts(request.reader, at.excerpts, size, left)
         end = self.service.journal.end().seq if upto is None else upto.seq
+        blocks = self.service.journal.each_block(at.seq, point.seq)
         return ReaderPlan(
             agent=self.service.name,
             to=ReaderPosition(journal=at.journal, seq=max(point.seq, at.seq), total=max(point.total, at.total), excerpts=excerpts),
             begun=True,
-            idle=excerpts == at.excerpts and not self._has_lost(request) and not self._has_rows(at.seq, point.seq, selection),
+            idle=excerpts == at.excerpts and not self._has_lost(request) and not has_rows(blocks, selection),
             more=point.seq < end or excerpts < size,
             unread=not self.service.watcher.caught_up,
         )
 
-    def _has_rows(self, after: int, upto: int, selection: Selection) -> bool:
-        """Whether something between two seqs may become a row for the reader."""
-        more = True
-        while more:
-            blocks = self.service.journal.blocks(after, upto, BLOCKS_AT_ONCE)
-            if has_rows(iter(blocks), selection):
-                return True
-            after, more = last_seq(blocks, after), len(blocks) == BLOCKS_AT_ONCE
-        return False
-
     def _has_lost(self, request: ReaderPlanRequest) -> bool:
         return self.service.journal.trimmed().seq > request.at.seq
-
-    def _events(self, request: ReaderPlanRequest) -> Point:
-        """How far the budget reaches among the events. Polls all logs first: there may be no other poll until the next plan."""
-        after, journal = request.at.seq, self.service.journal
-        with self.service.arrivals.waiting(request.reader) as may_wait:
-            deadline = time.monotonic() + (min(request.wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
-            while True:
-                if journal.reach(after, request.budget).seq == journal.end().seq:
-                    self.service.polls.request(POLL_SECONDS)
-                point = max(journal.reach(after, request.budget), journal.trimmed(), key=attrgetter("seq"))
-                left = deadline - time.monotonic()
-                if point.seq > after or left <= 0:
-                    return point
-                journal.wait(min(left, WAIT_SECONDS))
 
     def _excerpts(self, reader: str, begin: int, size: int, left: int | None) -> int:
         """Up to which excerpt a budget reaches; at least one is planned if there is anything left of it."""
@@ -247,17 +222,6 @@ def _before(excerpts: list[Excerpt], ends: Mapping[LogKey, PublishedEnd]) -> Ite
         end = ends.get(LogKey(each.broker, each.topic, each.partition, each.topic_id))
         if end is None or end.upto <= each.from_offset:
             continue
-        yield BacklogExcerpt(
-            each.broker,
-            each.log_dir,
-            each.topic,
-            each.partition,
-            each.topic_id,
-            each.segment,
-            each.begin,
-            each.end,
-            each.bytes,
-            each.from_offset,
-            min(each.until_offset, end.upto),
-            min(each.until_epoch, end.epoch if end.epoch >= 0 else EVERYTHING),
-        )
+        epoch = end.epoch if end.epoch >= 0 else EVERYTHING
+        bounded = replace(each, until_offset=min(each.until_offset, end.upto), until_epoch=min(each.until_epoch, epoch))
+        yield BacklogExcerpt(*astuple(bounded))

@@ -266,7 +266,7 @@ class Service:
             return self._not_begun(start.journal)
         if request.consumer:
             self._make_good(request.consumer)
-        mark = self._reach(start.after, request)
+        mark = self.reach(request.consumer, start.after, request.budget, request.wait_ms)
         missed = start.after < start.planned
         if mark.seq > start.planned:
             more = request.budget is not None and self.journal.end().seq > mark.seq
@@ -323,24 +323,27 @@ class Service:
     def _not_begun(self, journal: str) -> Plan:
         return Plan(self.name, journal, NOT_BEGUN, 0, again=False)
 
-    def _reach(self, after: int, request: PlanRequest) -> Point:
-        """Poll all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan."""
-        with self.arrivals.waiting(request.consumer) as may_wait:
-            return self._wait(after, request, min(request.wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
+    def reach(self, consumer: str, after: int, budget: int | None, wait_ms: int) -> Point:
+        """How far a budget reaches after a seq; waits for something new if a plan of the consumer may.
 
-    def _wait(self, after: int, request: PlanRequest, seconds: float) -> Point:
+        Polls all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan.
+        """
+        with self.arrivals.waiting(consumer) as may_wait:
+            return self._wait(after, budget, min(wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
+
+    def _wait(self, after: int, budget: int | None, seconds: float) -> Point:
         deadline = time.monotonic() + seconds
         while True:
-            if self._mark(after, request).seq == self.journal.end().seq:
+            if self._mark(after, budget).seq == self.journal.end().seq:
                 self.polls.request(POLL_SECONDS)
-            mark = self._mark(after, request)
+            mark = self._mark(after, budget)
             left = deadline - time.monotonic()
             if mark.seq > after or left <= 0:
                 return mark
             self.journal.wait(min(left, WAIT_SECONDS))
 
-    def _mark(self, after: int, request: PlanRequest) -> Point:
-        return max(self.journal.reach(after, request.budget), self.journal.trimmed(), key=attrgetter("seq"))
+    def _mark(self, after: int, budget: int | None) -> Point:
+        return max(self.journal.reach(after, budget), self.journal.trimmed(), key=attrgetter("seq"))
 
     def read(self, request: Range, principal: str = "") -> Iterator[pa.RecordBatch]:
         """The rows of a range; none if its journal no longer exists.

@@ -1,7 +1,7 @@
 """Lists what lies in log dirs from a start on, as excerpts that are small enough to share out."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -45,15 +45,15 @@ def list_excerpts(
     Raises:
         AgentError: a log dir cannot be read, or whatever ``unreadable`` raises of a log.
     """
-    return list(excerpts_of(log_dirs, selection, start, excerpt_bytes, unreadable))
+    return list(excerpts_of(partitions_with_start(log_dirs, selection, unreadable), start, excerpt_bytes, unreadable))
 
 
 def excerpts_of(
-    log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
+    partitions: Iterable[tuple[Partition, int]], start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
 ) -> Iterator[Excerpt]:
-    """The same, log by log."""
+    """The same of partitions with their log starts (`partitions_with_start`), log by log."""
     buffer = window()
-    for partition, log_start in partitions_with_start(log_dirs, selection, unreadable):
+    for partition, log_start in partitions:
         try:
             excerpts = list(_of_log(partition, log_start, start, excerpt_bytes, buffer))
         except FileNotFoundError as error:  # it was deleted after it was listed

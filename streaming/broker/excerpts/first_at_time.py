@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streaming.broker.disk.largest_timestamp import indexed_largest, is_there
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.excerpts.segment_walk import Window
 from streaming.broker.excerpts.segment_windows import segment_reader
+from streaming.broker.excerpts.time_search import is_older
 from streaming.errors import FormatError
 from streaming.kafka.formats.entries import read_entry_times
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES
@@ -24,18 +24,12 @@ def first_offset_at(segments: Sequence[Segment], timestamp: int, start: int, buf
     """
     for number, segment in enumerate(segments):
         following = segments[number + 1] if number + 1 < len(segments) else None
-        if following is not None and (following.base_offset <= start or _is_earlier(segment, following, timestamp)):
+        if following is not None and (following.base_offset <= start or is_older(segment, following.base_offset, timestamp)):
             continue
         found = _first_in(segment, timestamp, start, buffer, growing=following is None)
         if found is not None:
             return found
     return None
-
-
-def _is_earlier(segment: Segment, following: Segment, timestamp: int) -> bool:
-    """Whether all records of a closed segment are earlier."""
-    largest = indexed_largest(segment, following.base_offset)
-    return largest is not None and largest[0] < timestamp and is_there(segment, *largest)
 
 
 def _first_in(segment: Segment, timestamp: int, start: int, buffer: Bytes, *, growing: bool) -> int | None:

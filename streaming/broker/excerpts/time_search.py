@@ -30,7 +30,7 @@ def find_time(begin: BatchBoundary, segments: Sequence[Segment], timestamp: int,
     """
     for segment, following in pairwise([*segments, None]):
         assert segment is not None
-        if following is not None and _is_older(segment, following.base_offset, timestamp):
+        if following is not None and is_older(segment, following.base_offset, timestamp):
             continue
         from_there = (begin.position, begin.next_offset) if segment is begin.segment else (0, segment.base_offset)
         found = _in_segment(segment, from_there, timestamp, buffer)
@@ -39,7 +39,7 @@ def find_time(begin: BatchBoundary, segments: Sequence[Segment], timestamp: int,
     return None
 
 
-def _is_older(segment: Segment, next_base: int, timestamp: int) -> bool:
+def is_older(segment: Segment, next_base: int, timestamp: int) -> bool:
     """Whether the time index of a closed segment says that all its records are older."""
     largest = indexed_largest(segment, next_base)
     return largest is not None and largest[0] < timestamp and is_there(segment, *largest)

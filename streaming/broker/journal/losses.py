@@ -9,10 +9,14 @@ consumer. This loss is sent at the seq where the events were, because a fold dro
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
 from streaming.broker.journal import consumer_rows, reader_rows, totals
+from streaming.broker.journal.blocks import longs
 from streaming.broker.journal.stored_blocks import counted_between
 from streaming.broker.journal.tables import StoredTable
 
@@ -78,6 +82,15 @@ def held(run: sqlite3.Connection) -> list[tuple[int, int]]:
         else:
             joined.append((after, upto))
     return joined
+
+
+def without_lost(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:
+    """The block without the lost rows: some of them may still be in the journal, because other consumers hold them."""
+    seqs = longs(block, "seq")
+    lost = np.zeros(len(seqs), np.bool_)
+    for loss in losses:
+        lost |= (loss.after < seqs) & (seqs <= loss.upto)
+    return block.filter(pa.array(~lost)) if lost.any() else block
 
 
 def frozen(run: sqlite3.Connection) -> list[tuple[int, int]]:

@@ -11,10 +11,10 @@ from dataclasses import astuple, dataclass
 
 import zstandard
 
-from streaming.broker.journal.tables import StoredTable, value
+from streaming.broker.journal.tables import StoredTable
 
 TABLES = (
-    "CREATE TABLE IF NOT EXISTS readers (consumer TEXT PRIMARY KEY, holds INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS readers (consumer TEXT PRIMARY KEY, holds INTEGER NOT NULL, excerpts INTEGER NOT NULL) WITHOUT ROWID",
     """CREATE TABLE IF NOT EXISTS reader_backlogs (
   consumer TEXT NOT NULL, first INTEGER NOT NULL, excerpts BLOB NOT NULL, PRIMARY KEY (consumer, first)) WITHOUT ROWID""",
 )
@@ -25,10 +25,11 @@ PART = 1000
 
 @dataclass(frozen=True, slots=True)
 class StoredReader:
-    """``holds``: the journal keeps what the reader has not read yet, as for a job."""
+    """``holds``: the journal keeps what the reader has not read yet, as for a job. ``excerpts``: how many its backlog has."""
 
     consumer: str
     holds: int
+    excerpts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,6 @@ def backlog(run: sqlite3.Connection, consumer: str, begin: int, end: int) -> lis
         excerpts = json.loads(zstandard.decompress(part.excerpts))
         found += [BacklogExcerpt(*each) for each in excerpts[max(0, begin - part.first) : end - part.first]]
     return found
-
-
-def backlog_size(run: sqlite3.Connection, consumer: str) -> int:
-    """How many excerpts a reader has."""
-    first = value(run, "SELECT max(first) FROM reader_backlogs WHERE consumer = ?", consumer)
-    return 0 if first is None else first + len(backlog(run, consumer, first, first + PART))
 
 
 def forget(run: sqlite3.Connection, consumer: str) -> None:

@@ -37,7 +37,7 @@ class Readers:
             holds: the journal keeps what the reader has not read yet.
         """
         with self.journal.database.transaction() as run:
-            reader_rows.write(run, StoredReader(reader, holds), backlog)
+            reader_rows.write(run, StoredReader(reader, holds, len(backlog)), backlog)
 
     def begun(self, reader: str) -> int:
         """The last seq that was published before a reader began, 0 if it is not known."""
@@ -58,7 +58,8 @@ class Readers:
     def backlog_size(self, reader: str) -> int:
         """How many excerpts its backlog has."""
         with self.journal.database.reading() as run:
-            return reader_rows.backlog_size(run, reader)
+            found = reader_rows.read(run, reader)
+        return 0 if found is None else found.excerpts
 
     def send(self, reader: str, after: int, after_total: int, upto: int) -> list[Loss]:
         """Note that a reader is about to be sent what is between two seqs; returns what of that is forgotten, in order.
