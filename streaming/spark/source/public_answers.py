@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from streaming.common.rows import BATCHES, SEGMENTS, Kind
 from streaming.errors import AgentError
 from streaming.spark.client.column_versions import as_events
-from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
+from streaming.spark.source.public_rows import ARROW, one_batch, public_batches, public_ranges, public_transactions, skipped_row
 from streaming.spark.source.public_values import known, known_text, times
 from streaming.spark.source.relations import Relation
 
@@ -47,23 +47,23 @@ def _ranges(events: pa.Table) -> pa.Table:
 
 def _of_segments(events: pa.Table, name: str) -> pa.RecordBatch:
     """A row for each segment in a column of `SEGMENTS`: of kind ``rolled`` or ``deleted``, as the column is called."""
-    events = events.filter(events[name].is_valid()).combine_chunks()
-    packed = events[name].to_pylist()
+    rows = one_batch(events.filter(events[name].is_valid()))
+    packed = rows[name].to_pylist()
     segments = np.frombuffer(b"".join(packed), SEGMENTS)
-    owners = events.take(pa.array(np.repeat(np.arange(len(packed)), [len(each) // SEGMENTS.itemsize for each in packed])))
+    owners = rows.take(pa.array(np.repeat(np.arange(len(packed)), [len(each) // SEGMENTS.itemsize for each in packed])))
     schema, count = ARROW[Relation.RANGES], len(segments)
     bases, zero = pa.array(segments["base_offset"]), pa.repeat(pa.scalar(0, pa.int64()), count)
     deleted = name == "deleted"
     columns: dict[str, pa.Array] = {field.name: pa.nulls(count, field.type) for field in schema}
     columns |= {field.name: pa.array([[]] * count, field.type) for field in schema if pa.types.is_nested(field.type)}
     columns |= dict.fromkeys(("bytes", "batches", "records", "old_format_batches"), zero)
-    columns |= {column: known(_whole(owners[column])) for column in ("broker", "partition", "seq")}
-    columns |= {column: known_text(_whole(owners[column])) for column in ("log_dir", "topic", "topic_id", "agent", "journal")}
+    columns |= {column: known(owners[column]) for column in ("broker", "partition", "seq")}
+    columns |= {column: known_text(owners[column]) for column in ("log_dir", "topic", "topic_id", "agent", "journal")}
     columns |= {
         "kind": pa.repeat(name, count),
         "segment": bases,
         "base_offset": bases,
-        "seen_at": times(_whole(owners["seen_at"])),
+        "seen_at": times(owners["seen_at"]),
         "missing_bytes": pa.array(segments["size"]) if deleted else zero,
     }
     if deleted:
@@ -73,20 +73,15 @@ def _of_segments(events: pa.Table, name: str) -> pa.RecordBatch:
 
 def _skips(relation: Relation, events: pa.Table) -> pa.Table:
     """The rows of kind ``skipped`` among events; others are none of this relation."""
-    events = events.filter(pc.equal(events["kind"], str(Kind.SKIPPED))).combine_chunks()
-    schema, count = ARROW[relation], events.num_rows
+    rows = one_batch(events.filter(pc.equal(events["kind"], str(Kind.SKIPPED))))
+    schema, count = ARROW[relation], rows.num_rows
     columns: dict[str, pa.Array] = {field.name: pa.nulls(count, field.type) for field in schema}
-    columns |= {column: known_text(_whole(events[column])) for column in ("log_dir", "topic", "topic_id", "reason")}
-    columns |= {column: known(_whole(events[column])) for column in ("broker", "partition")}
-    columns |= {"kind": pa.repeat("skipped", count), "missing_bytes": _whole(events["bytes"])}
+    columns |= {column: known_text(rows[column]) for column in ("log_dir", "topic", "topic_id", "reason")}
+    columns |= {column: known(rows[column]) for column in ("broker", "partition")}
+    columns |= {"kind": pa.repeat("skipped", count), "missing_bytes": rows["bytes"]}
     if relation is Relation.BATCHES:
-        last = known(pc.subtract(_whole(events["next_offset"]), 1))
-        columns |= {"segment": known(_whole(events["segment"])), "base_offset": known(_whole(events["base_offset"])), "last_offset": last}
+        last = known(pc.subtract(rows["next_offset"], 1))
+        columns |= {"segment": known(rows["segment"]), "base_offset": known(rows["base_offset"]), "last_offset": last}
     else:
-        columns["first_offset"] = known(_whole(events["base_offset"]))
+        columns["first_offset"] = known(rows["base_offset"])
     return pa.Table.from_batches([pa.RecordBatch.from_arrays([columns[each] for each in schema.names], schema=schema)])
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found

@@ -33,7 +33,7 @@ def public_ranges(events: pa.Table) -> pa.RecordBatch:
     """Rows of `RANGES`, of those of `streaming.common.event_row.EVENTS`; kinds that are not public are left out."""
     if not pc.all(public := pc.is_in(events["kind"], value_set=PUBLIC_KINDS), min_count=0).as_py():
         events = events.filter(public)
-    rows = _one(events)
+    rows = one_batch(events)
     schema = ARROW[Relation.RANGES]
     appended = pc.equal(rows["kind"], str(Kind.APPENDED))
     markers, transactions = markers_and_transactions(rows["transactions"], schema.field("markers").type, schema.field("transactions").type)
@@ -59,7 +59,7 @@ def public_ranges(events: pa.Table) -> pa.RecordBatch:
 
 def public_batches(batches: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     """Rows of `BATCHES`, of those of `streaming.common.rows.BATCHES`."""
-    rows, schema = _one(batches), ARROW[Relation.BATCHES]
+    rows, schema = one_batch(batches), ARROW[Relation.BATCHES]
     count = rows.num_rows
     columns: dict[str, pa.Array] = {name: rows[name] for name in rows.schema.names}
     columns |= {name: known(rows[name]) for name in ("broker", "leader_epoch", "producer_id", "producer_epoch", "base_sequence")}
@@ -74,7 +74,7 @@ def public_batches(batches: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
 
 def public_transactions(transactions: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     """Rows of `TRANSACTIONS`, of those of `streaming.common.rows.TRANSACTION_ROWS`."""
-    rows, schema = _one(transactions), ARROW[Relation.TRANSACTIONS]
+    rows, schema = one_batch(transactions), ARROW[Relation.TRANSACTIONS]
     count, committed = rows.num_rows, rows["committed"]
     columns: dict[str, pa.Array] = {name: rows[name] for name in ("log_dir", "topic", "partition", "producer_id")}
     columns |= {name: known(rows[name]) for name in ("broker", "producer_epoch", "first_offset", "marker_offset", "bytes")}
@@ -103,7 +103,8 @@ def skipped_row(relation: Relation, values: Mapping[str, object]) -> pa.RecordBa
     return pa.RecordBatch.from_pylist([row], schema)
 
 
-def _one(rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+def one_batch(rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    """The rows as one batch, whose columns are arrays."""
     if isinstance(rows, pa.RecordBatch):
         return rows
     (batch,) = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]

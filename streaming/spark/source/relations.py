@@ -60,6 +60,10 @@ _LOG = (
     RelationColumn("topic_id", _TEXT, "null for topics from before Kafka 2.8"),
 )
 _SEGMENT = RelationColumn("segment", _LONG, "base offset of the segment")
+_SKIPPED = (
+    RelationColumn("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
+    RelationColumn("reason", _TEXT, "of `skipped`: why"),
+)
 
 RELATIONS = {
     Relation.RANGES: (
@@ -142,8 +146,7 @@ RELATIONS = {
         RelationColumn("producer_id", _LONG, "null without an idempotent producer, as the next two"),
         RelationColumn("producer_epoch", _INT, ""),
         RelationColumn("base_sequence", _INT, "sequence of its first record"),
-        RelationColumn("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
-        RelationColumn("reason", _TEXT, "of `skipped`: why"),
+        *_SKIPPED,
     ),
     Relation.TRANSACTIONS: (
         RelationColumn("kind", _TEXT, "`committed`, `aborted`, `skipped`; read at once also `open`"),
@@ -161,8 +164,7 @@ RELATIONS = {
             _TEXT,
             "of `begin`: `seen`, `recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
         ),
-        RelationColumn("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
-        RelationColumn("reason", _TEXT, "of `skipped`: why"),
+        *_SKIPPED,
     ),
     Relation.RECORDS: (
         RelationColumn("key", _BYTES, ""),
