@@ -48,7 +48,7 @@ def run(bounds: Bounds) -> None:
 def _cost(spark: Any, kind: str, address: str, logs: Partitions, seconds: float) -> float:
     """CPU seconds of a micro-batch, without what passes where nothing is appended."""
     if kind == "packed":
-        reader = spark.readStream.format("segtail_job").options(
+        reader = spark.readStream.format("segtail-job").options(
             agents=address, consumer=f"bench {time.time_ns()}", start_from="latest", shards="4"
         )
     else:

@@ -697,11 +697,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="query-cut-gap",
-        file="streaming/spark/query/cutting.py",
+        file="streaming/broker/journal/cutting.py",
         before="row = replace(row, sequence_gaps=0, **_NOT_JUDGED)",
         after="row = replace(row, **_NOT_JUDGED)",
         why="A gap that the first part has counted would be counted twice.",
-        tests=("tests/query/test_cutting.py",),
+        tests=("tests/journal/test_cutting.py",),
     ),
     Mutation(
         name="rules-remote-copy",
@@ -1191,5 +1191,29 @@ MUTATIONS: tuple[Mutation, ...] = (
         after="same = last >= 0",
         why="A move whose commit is gone would be shown at the commit of another partition.",
         tests=("tests/consumers/test_named_rows.py",),
+    ),
+    Mutation(
+        name="excerpts-led",
+        file="streaming/broker/excerpts/excerpt_ranges.py",
+        before="seen_at=segment.file.modified_ms(),",
+        after="seen_at=sums.max_timestamp,",
+        why="A producer's clock would say when bytes came.",
+        tests=("tests/excerpts/test_excerpt_ranges.py",),
+    ),
+    Mutation(
+        name="queries-two-sources",
+        file="streaming/queries/checkpoint_reader.py",
+        before="lowest[place] = min(offset, lowest.get(place, offset))",
+        after="lowest[place] = offset",
+        why="Of two sources that read a partition, the one ahead would hide what the other has not read.",
+        tests=("tests/queries/test_checkpoint_reader.py",),
+    ),
+    Mutation(
+        name="query-failure-cause",
+        file="streaming/spark/query/failure.py",
+        before="return raised[-1]",
+        after="return raised[0]",
+        why="A log line would name what a Python process raised first, not why it ended.",
+        tests=("tests/query/test_failure.py",),
     ),
 )

@@ -39,7 +39,7 @@ def test_times_are_those_of_the_files(written: Written) -> None:
 
 
 def test_of_two_sources_that_read_a_partition_the_lower_one_counts(written: Written) -> None:
-    written.both(0, {"a": {0: 5, 1: 6}}, {"a": {0: 3}, "b": {0: 1}}, "-")
+    written.both(0, {"a": {0: 5, 1: 6}}, {"a": {0: 3}, "b": {0: 1}}, {"a": {0: 4, 1: 9}}, "-")
     assert reader(written).look().positions == (QueryPosition("a", 0, 3), QueryPosition("a", 1, 6), QueryPosition("b", 0, 1))
 
 

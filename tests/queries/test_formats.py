@@ -10,7 +10,7 @@ from streaming.errors import FormatError, SegtailError
 from streaming.queries.formats import LARGEST_BYTES, SourceOffset, check_commit, parse_offsets, parse_query_id
 from tests.tables import each_row
 
-CHECKPOINTS = Path(__file__).parents[1] / "data" / "checkpoints"
+CHECKPOINTS = Path(__file__).parents[1] / "data" / "spark_checkpoints"
 ORDERS = {("orders", 0): 30, ("orders", 1): 15}
 KAFKA = '{"orders":{"0":30,"1":15}}'
 

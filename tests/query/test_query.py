@@ -97,7 +97,7 @@ def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any
     sink, looks = Sink(), checkpoint.with_name("checks")
     given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
     given["checks"] = str(looks)
-    events = spark.readStream.format("segtail_job").options(**given).load()
+    events = spark.readStream.format("segtail-job").options(**given).load()
     sink.progress.begins(looks)
     query = fold_events(events, sink.take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
@@ -192,4 +192,4 @@ def test_a_journal_made_anew_between_two_runs_changes_no_number(
 
 def test_a_wrong_option_is_named(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="option shards: 'many' is not a whole number"):
-        spark.readStream.format("segtail_job").option("agents", "a:1").option("shards", "many").load()
+        spark.readStream.format("segtail-job").option("agents", "a:1").option("shards", "many").load()

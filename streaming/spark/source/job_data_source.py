@@ -6,7 +6,7 @@ from pyspark.sql.types import StructType
 from streaming.spark.source import stream
 from streaming.spark.source.source_options import parse_options
 
-FORMAT = "segtail_job"
+FORMAT = "segtail-job"
 
 
 class JobDataSource(DataSource):

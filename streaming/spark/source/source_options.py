@@ -64,7 +64,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
     """
     unknown = [name for name in options if name.lower() not in KNOWN and name.lower() != "path"]
     if unknown:
-        raise UsageError(f"the data source segtail_job has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
+        raise UsageError(f"the data source segtail-job has no option {unknown[0]!r}; it knows {', '.join(KNOWN)}")
     given = {name.lower(): value for name, value in options.items()}
     parsed = SourceOptions(
         agents=_targets(given.get("agents", "")),
@@ -80,7 +80,7 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         schedule=Path(given["schedule"]) if "schedule" in given else None,
     )
     if not parsed.agents and parsed.address_file is None:
-        raise UsageError(f"the data source segtail_job needs the option agents: {FORM}, separated by commas")
+        raise UsageError(f"the data source segtail-job needs the option agents: {FORM}, separated by commas")
     return parsed
 
 
