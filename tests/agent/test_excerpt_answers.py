@@ -16,10 +16,10 @@ from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpt, ExcerptsRequest, Scan, ScanRequest, UnreadPart
 from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.broker.protocol.versions import OLDEST_JOB
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import BATCHES, TRANSACTION_ROWS
-from streaming.common.selection import EVERYTHING_SELECTED
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog

@@ -14,9 +14,9 @@ from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.excerpt_messages import Scan
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange, Selected
+from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.event_row import EventRow
 from streaming.common.rows import Kind
-from streaming.common.selection import EVERYTHING_SELECTED
 from streaming.simulator.log import PartitionLog
 from tests.agents import Agent, Reader, event_rows
 from tests.builders import batch, log_dir, partition

@@ -1,10 +1,23 @@
-"""The public stream of a real broker: every row once in Parquet under kills of all parts."""
+"""The public stream of a real broker: every row once in Parquet under kills of all parts, and the examples of its document."""
 
+import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
+from tests.broker.clients import create_topic, producer, send, transaction
+from tests.broker.install import UnavailableError, java, spark_kafka_jars
+from tests.broker.kafka import Kafka
+from tests.limits import SECONDS
+from tests.ports import free_ports
+from tests.processes import segtail
 from tests.soak.streams import SHARES, run_streams
+from tests.tools import missing
 
 pytestmark = pytest.mark.spark
 
@@ -16,3 +29,55 @@ def test_sinks_hold_every_row_once_whatever_is_killed(kafka_jars: None, tmp_path
     assert report.problems == ()
     assert set(report.kills) == set(SHARES)
     assert min(report.rows.values()) > 0
+
+
+def test_the_documented_examples_do_what_they_say(kafka: Kafka, tmp_path: Path) -> None:
+    create_topic(kafka.bootstrap, "orders", 2)
+    create_topic(kafka.bootstrap, "orders-recovered", 2)
+    send(producer(kafka.bootstrap), "orders", 0, 5, 100)
+    paying = producer(kafka.bootstrap, transactional_id="slow")
+    paying.init_transactions(SECONDS)
+    with transaction(paying):
+        paying.produce("orders", b"paid", partition=1, timestamp=time.time_ns() // 1_000_000 - 120_000, headers={"by": b"card"})
+        paying.flush(SECONDS)
+    send(producer(kafka.bootstrap), "orders", 1, 1, 2)
+    (port,) = free_ports(1)
+    dirs = ",".join(map(str, kafka.log_dirs))
+    words = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}")
+    try:
+        spark_kafka_jars()
+    except UnavailableError as reason:
+        missing(str(reason))
+    with segtail(*words, stated=tmp_path / "messages"):
+        command = [sys.executable, "-m", "tests.broker.documented_spark", kafka.bootstrap, f"127.0.0.1:{port}", dirs, str(tmp_path)]
+        environ = {
+            **os.environ,
+            "JAVA_HOME": str(Path(java()).parent.parent),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=600)
+    assert done.returncode == 0, done.stderr[-5000:]
+    found = json.loads(done.stdout)
+    assert found["hours"] == {"orders": 50}
+    assert [(row["topic"], row["partition"], row["first_offset"], row["seconds"] > 60) for row in found["slow"]] == [("orders", 1, 0, True)]
+    assert [(row["topic"], row["partition"]) for row in found["hot"]] == [("orders", 0)]
+    assert read_all(kafka, "orders-recovered") == read_all(kafka, "orders")
+
+
+def read_all(kafka: Kafka, topic: str) -> list[tuple[object, ...]]:
+    """The records of a topic with two partitions, as a consumer reads them."""
+    config = {"bootstrap.servers": kafka.bootstrap, "group.id": "reads-all", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({**config, "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(2)])
+    rows: list[tuple[object, ...]] = []
+    ended: set[int | None] = set()
+    while len(ended) < 2:
+        message = consumer.poll(SECONDS)
+        assert message is not None
+        if message.error():
+            ended.add(message.partition())
+        else:
+            rows.append((message.partition(), message.key(), message.value(), tuple(message.headers() or ())))
+    consumer.close()
+    return sorted(rows, key=repr)

@@ -221,4 +221,4 @@ def test_rows_are_read_as_it_is_shown(world: Sandbox, tmp_path: Path, spark: obj
     ) as agent:
         found = until("it listens", lambda: _LISTENS.search(agent.stated))
         for text in shown:
-            exec(text.replace("127.0.0.1:8815", found[1]), {})
+            exec(world.here(text.replace("127.0.0.1:8815", found[1])), {})

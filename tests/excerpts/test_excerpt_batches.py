@@ -12,8 +12,8 @@ from streaming.broker.excerpts.excerpt_batches import batches_of
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_walk import Unread
 from streaming.broker.protocol.excerpt_messages import Excerpt
+from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.rows import BATCHES
-from streaming.common.selection import EVERYTHING_SELECTED
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, GoneError
 from streaming.simulator.compressor import Codec

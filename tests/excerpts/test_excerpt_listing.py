@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_batches import batches_of
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
-from streaming.common.selection import EVERYTHING_SELECTED, Selection
+from streaming.broker.protocol.selection import EVERYTHING_SELECTED, Selection
 from streaming.common.start_from import StartFrom
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, delete, log_dir, partition
@@ -110,7 +110,7 @@ def test_the_zeros_of_a_preallocated_segment_are_nothing_to_read(tmp_path: Path)
 
 def test_a_selection_and_logs_that_live(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
-    for topic, number in (("orders", 0), ("orders", 1), ("pay", 0), ("gone", 0)):
+    for topic, number in (("orders", 0), ("orders", 1), ("pay", 0), ("gone", 0), ("__cluster_metadata", 0)):
         log = partition(disk, topic, number)
         log.append(batch(1))
         if topic == "gone":
@@ -126,6 +126,8 @@ def test_a_selection_and_logs_that_live(tmp_path: Path) -> None:
     assert listed(EVERYTHING_SELECTED) == [("orders", 0), ("orders", 1), ("pay", 0)]
     assert listed(Selection(topics=("orders",), partitions=(1,))) == [("orders", 1)]
     assert listed(Selection(pattern="p.*")) == [("pay", 0)]
+    assert listed(Selection(pattern="__cluster.*")) == []
+    assert listed(Selection(topics=("__cluster_metadata",))) == [("__cluster_metadata", 0)]
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff" * 24])

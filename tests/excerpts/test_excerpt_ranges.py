@@ -11,9 +11,9 @@ from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_ranges import ranges_of
 from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, OpenThere, end_transactions, open_at
 from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.event_row import Event
 from streaming.common.rows import StartSource
-from streaming.common.selection import EVERYTHING_SELECTED
 from streaming.common.start_from import StartFrom
 from streaming.rules.transaction_fold import NO_TRANSACTIONS
 from streaming.simulator.batch_writer import Batch

@@ -134,9 +134,10 @@ def test_a_batch() -> None:
     assert made.schema.equals(ARROW[Relation.BATCHES])
     (found,) = made.to_pylist()
     assert (found["kind"], found["missing_bytes"], found["size"], found["max_timestamp"]) == ("batch", 0, 100, TIME)
-    nulls = ("topic_id", "producer_id", "producer_epoch", "leader_epoch", "reason")
+    nulls = ("topic_id", "producer_id", "producer_epoch", "base_sequence", "leader_epoch", "reason")
     assert [found[name] for name in nulls] == [None] * len(nulls)
-    assert found["base_sequence"] == 4
+    made = public_batches(pa.RecordBatch.from_pylist([row | {"producer_id": 7}], BATCHES))
+    assert made["base_sequence"].to_pylist() == [4]
 
 
 def test_transactions() -> None:
@@ -159,7 +160,7 @@ def test_transactions() -> None:
     assert [tuple(row[name] for name in named) for row in made.to_pylist()] == [
         ("committed", 0, 3, 5, 9, TIME, TIME, "recorded", 0),
         ("open", 0, 3, None, None, TIME, None, "snapshot", 0),
-        ("aborted", None, None, 9, 0, None, TIME, None, 0),
+        ("aborted", None, None, 9, None, None, TIME, None, 0),
     ]
 
 

@@ -243,16 +243,17 @@ def until(make: Any, at: dict[str, Any], kind: str) -> tuple[list[dict[str, Any]
     return rows, at
 
 
-def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("unwanted", "selected"), [("orders", {"topicsPattern": "pay.*"}), ("__cluster_metadata", {})])
+def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path: Path, unwanted: str, selected: dict[str, str]) -> None:
     disk = log_dir(tmp_path)
-    log, other = partition(disk, "orders"), partition(disk, "payments", topic_id=2)
+    log, other = partition(disk, unwanted), partition(disk, "payments", topic_id=2)
     log.append(batch(3))
     other.append(batch(2))
     agent = Agent(disk.path, journal=tmp_path / "journal")
     with agent.served() as address:
-        rows, at = everything(stream(address, topicsPattern="pay.*", consumer="q"))
+        rows, at = everything(stream(address, consumer="q", **selected))
         assert [(row["topic"], row["records"]) for row in rows] == [("payments", 2)]
-        reader = stream(address, topicsPattern="pay.*", consumer="q")
+        reader = stream(address, consumer="q", **selected)
         reader._advanced_at = 0.0  # it has moved on just now
         log.append(batch(4))
         assert reader.latestOffset(at, ALL) is at

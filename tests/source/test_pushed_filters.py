@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan, LessThanOrEqual, Not
 
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.common.selection import Selection
+from streaming.broker.protocol.selection import Selection
 from streaming.spark.source.pushed_filters import PushedFilters, take
 from streaming.spark.source.relations import Relation
 
@@ -70,3 +70,10 @@ def test_excerpts_without_anything_wanted_are_left_out() -> None:
     assert [PushedFilters(from_offset=at).has(excerpt) for at in (0, 199, 200)] == [True, True, False]
     assert [PushedFilters(until_offset=at).has(excerpt) for at in (100, 101)] == [False, True]
     assert not PushedFilters(topics=frozenset(["u"])).has(excerpt)
+
+
+def test_a_filter_chooses_no_log_that_its_relation_leaves_out() -> None:
+    wanted = PushedFilters(topics=frozenset(["a", "__cluster_metadata"]))
+    assert wanted.narrowed(Selection()) == Selection(topics=("a",))
+    assert PushedFilters(topics=frozenset(["__cluster_metadata"])).narrowed(Selection()) is None
+    assert wanted.narrowed(Selection(topics=("b", "__cluster_metadata"))) == Selection(topics=("__cluster_metadata",))

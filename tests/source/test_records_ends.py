@@ -1,6 +1,7 @@
 """From which offset to which ``relation=records`` reads: watermarks, transactions, deleted records, times, segments that go meanwhile."""
 
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,26 @@ def test_a_segment_that_is_deleted_meanwhile_fails_with_a_sentence_and_one_that_
     first.unlink()
     with pytest.raises(LogDirError, match="t-0: offsets 0 to 1 were deleted after the read was planned, its log begins at 4 now"):
         list(reader.read(task))
+
+
+def test_a_query_that_may_lose_data_goes_on_with_what_is_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    for _ in range(3):
+        log.append(batch(2))
+        log.roll()
+    log.append(batch(1))
+    disk.write_high_watermarks()
+    reader = records_reader(disk.path, failOnDataLoss="false")
+    (task,) = reader.partitions()
+    for each in log.segments[:2]:
+        each.path(FileKind.LOG).unlink()
+    assert [row["offset"] for each in reader.read(task) for row in each.to_pylist()] == [4, 5, 6]
+    assert "t-0: offsets 0 to 1 were deleted after the read was planned, its log begins at 4 now" in caplog.text
+    assert "t-0: offsets 2 to 3 were deleted" in caplog.text
+    shutil.rmtree(log.directory)
+    log.directory.mkdir()
+    assert [each.num_rows for each in reader.read(task)] == [0]
 
 
 def test_old_messages_between_others(tmp_path: Path) -> None:

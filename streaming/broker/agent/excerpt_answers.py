@@ -22,7 +22,7 @@ from streaming.broker.protocol.excerpt_messages import (
     UnreadPart,
 )
 from streaming.broker.protocol.group_stream import row_messages
-from streaming.common.selection import Selection
+from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
 

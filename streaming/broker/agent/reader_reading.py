@@ -19,9 +19,9 @@ from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan
 from streaming.broker.protocol.reader_messages import ReaderRange
+from streaming.broker.protocol.selection import Selection
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.common.selection import EVERYTHING_SELECTED, Selection
 
 WANTED = tuple(map(str, (Kind.APPENDED, Kind.TRUNCATED, Kind.SKIPPED, Kind.CORRUPT, Kind.GONE, Kind.FOUND)))
 """The kinds of events that may become rows."""
@@ -96,10 +96,7 @@ def new_of(block: pa.RecordBatch, selection: Selection) -> pa.RecordBatch:
 
     The beginning of another job may publish again what this reader has had, or did not want.
     """
-    wanted = pc.is_in(block["kind"], pa.array(WANTED))
-    if selection != EVERYTHING_SELECTED:
-        wanted = pc.and_(wanted, _selected(block, selection))
-    found = block.filter(wanted)
+    found = block.filter(pc.and_(pc.is_in(block["kind"], pa.array(WANTED)), _selected(block, selection)))
     known, base, following = longs(found, "published_upto"), longs(found, "base_offset"), longs(found, "next_offset")
     kinds = found["kind"].to_numpy(zero_copy_only=False)
     listed = (kinds == Kind.FOUND) & ~(_has(found, "rolled") | _has(found, "deleted"))

@@ -26,9 +26,9 @@ from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
+from streaming.broker.protocol.selection import Selection, check_pattern
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.log_key import LogKey
-from streaming.common.selection import Selection, check_pattern
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
 

@@ -13,7 +13,7 @@ from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments, log_start_offset
 from streaming.broker.excerpts.time_search import find_time
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.common.selection import EVERYTHING_SELECTED, Selection
+from streaming.broker.protocol.selection import EVERYTHING_SELECTED, Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError
 from streaming.kafka.formats.names import LOG_START_OFFSET_CHECKPOINT, PARTITION_METADATA, DirState

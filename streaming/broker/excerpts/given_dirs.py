@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streaming.broker.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
 from streaming.broker.disk.logdirs import Partition, list_partitions
-from streaming.common.selection import Selection
+from streaming.broker.protocol.selection import Selection
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import INTERNAL_TOPICS, META_PROPERTIES, METADATA_TOPIC, DirState, parse_partition_dir
 

@@ -20,7 +20,7 @@ from streaming.broker.excerpts.given_dirs import open_given_dirs, wanted_partiti
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.excerpts.replica_choice import choose_replicas
 from streaming.broker.excerpts.transaction_fates import first_open
-from streaming.common.selection import Selection
+from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT

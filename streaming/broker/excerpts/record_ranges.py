@@ -4,6 +4,7 @@ A range goes by offsets and not by a file: meanwhile compaction may have put ano
 segments too, and a reader of offsets gets every record once all the same.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,8 @@ from streaming.errors import LogDirError
 from streaming.kafka.formats.layout import CONTROL_BIT, PREFIX_BYTES, TRANSACTIONAL_BIT
 from streaming.kafka.scan.headers import Batches, find_flaws
 from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
 
 _MOST_TRIES = 3
 """So often segments are listed again that were renamed before they could be opened."""
@@ -54,11 +57,13 @@ class RangeReader:
 
     Args:
         schema: the wanted columns, those of `RecordArrow`.
+        fails_on_loss: whether it is an error if what was planned is deleted before it is read; else it is logged, and the rest comes.
     """
 
-    def __init__(self, schema: pa.Schema, damage: RecordDamage) -> None:
+    def __init__(self, schema: pa.Schema, damage: RecordDamage, *, fails_on_loss: bool = True) -> None:
         self._schema = schema
         self._damage = damage
+        self._fails_on_loss = fails_on_loss
         self._buffer = window_buffer()
         self._ahead: Bytes | None = None
 
@@ -81,7 +86,7 @@ class RangeReader:
         for _ in range(_MOST_TRIES):
             segments = without_replaced(list_segments(wanted.directory), self._buffer)
             if not segments or segments[0].base_offset > wanted.begin:
-                raise _deleted(wanted, segments)
+                wanted = self._without_deleted(wanted, segments)
             ends = [*(each.base_offset for each in segments[1:]), wanted.end]
             try:
                 for number, segment in enumerate(segments):
@@ -91,7 +96,18 @@ class RangeReader:
             except FileNotFoundError:  # renamed between listing and opening
                 continue
             return
-        raise _deleted(wanted, segments)
+        self._without_deleted(wanted, [])
+
+    def _without_deleted(self, wanted: RecordRange, segments: Sequence[Segment]) -> RecordRange:
+        """What is left of a range. Raises LogDirError if a loss is one."""
+        if self._fails_on_loss:
+            raise LogDirError(
+                f"{_deleted(wanted, segments)}: run the query again, or let it go on with failOnDataLoss=false; a copy of the log dir does "
+                "not change"
+            )
+        # in the text: in a Python worker of Spark nobody has set up how other fields are written
+        log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", _deleted(wanted, segments))
+        return replace(wanted, begin=min(wanted.end, segments[0].base_offset) if segments else wanted.end)
 
     def _read_one(self, wanted: RecordRange, segments: Sequence[Segment], number: int) -> Iterator[pa.RecordBatch]:
         segment, growing = segments[number], number == len(segments) - 1
@@ -159,9 +175,7 @@ def _is_unfinished(reader: SegmentReader, window: Window, batches: Batches) -> b
     return bool(after) and not any(after)
 
 
-def _deleted(wanted: RecordRange, segments: Sequence[Segment]) -> LogDirError:
+def _deleted(wanted: RecordRange, segments: Sequence[Segment]) -> str:
     begins = f"its log begins at {segments[0].base_offset} now" if segments else "it has no segment now"
-    return LogDirError(
-        f"{wanted.directory}: offsets {wanted.begin} to {wanted.end - 1} were deleted after the read was planned, {begins}: "
-        "run the query again; a copy of the log dir does not change"
-    )
+    last = min(wanted.end, segments[0].base_offset if segments else wanted.end) - 1
+    return f"{wanted.directory}: offsets {wanted.begin} to {last} were deleted after the read was planned, {begins}"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import AnyName, Name, Natural
+from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.versions import PROTOCOL
-from streaming.common.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
 class Selected(Message):
-    """A `streaming.common.selection.Selection`, as it is sent."""
+    """A `streaming.broker.protocol.selection.Selection`, as it is sent."""
 
     topics: list[AnyName]
     pattern: str

@@ -10,8 +10,8 @@ from pyspark.sql.datasource import InputPartition
 
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanRequest, UnreadPart
 from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import Status
-from streaming.common.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError
 from streaming.spark.client.agent_client import AgentClient

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnavailableDir, UnreadPart
-from streaming.common.selection import Selection
+from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import UsageError
 from streaming.spark.source.public_options import PublicOptions

@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from streaming.broker.protocol.selection import Selection, check_pattern
 from streaming.common.query_checkpoints import Isolation as Isolation
-from streaming.common.selection import Selection, check_pattern
 from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target
 from streaming.common.units import SIZE_FORM, parse_size
@@ -19,7 +19,7 @@ from streaming.spark.source.relations import SCHEMAS, Relation
 
 AGENT_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 AGENT_OPTIONS = ("agents", "cluster_id", *AGENT_FILES)
-RECORDS_OPTIONS = ("isolation", "mode", "until")
+RECORDS_OPTIONS = ("isolation", "mode", "until", "failOnDataLoss")
 WITH_COLUMNS = (Relation.RECORDS, Relation.BATCHES)
 KNOWN = (
     *("relation", "log_dirs", "topics", "topicsPattern", "partitions", "startingPosition", "startingTimestamp", "maxBytesPerTrigger"),
@@ -45,13 +45,19 @@ class Until(StrEnum):
     END = "end"
 
 
+class _Truth(StrEnum):
+    TRUE = "true"
+    FALSE = "false"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicOptions:
     """What to read, and from where: ``agents``, or ``log_dirs`` that this Spark can open itself.
 
     ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
     milliseconds, -1 none. ``max_bytes``: of logs in one micro-batch. ``consumer``: the name under which agents keep what was not read yet,
-    "" for a reader that holds up nothing. ``columns``: those that are wanted, () for all.
+    "" for a reader that holds up nothing. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of records fails
+    if what it has planned is deleted before it is read.
     """
 
     relation: Relation
@@ -68,6 +74,7 @@ class PublicOptions:
     isolation: Isolation
     mode: Mode
     until: Until
+    fails_on_loss: bool
 
     def addresses(self) -> tuple[str, ...]:
         """The present addresses of the agents."""
@@ -101,6 +108,7 @@ def parse_public_options(options: Mapping[str, str]) -> PublicOptions:
         isolation=_one_of(given, "isolation", Isolation, Isolation.READ_COMMITTED),
         mode=_one_of(given, "mode", Mode, Mode.PERMISSIVE),
         until=_one_of(given, "until", Until, Until.HIGH_WATERMARK),
+        fails_on_loss=_one_of(given, "failondataloss", _Truth, _Truth.TRUE) is _Truth.TRUE,
     )
 
 
@@ -127,8 +135,8 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
 
 def _refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:
     for name in names:
-        if name in given:
-            raise UsageError(f"option {_BY_LOWER[name]}: it {why}")
+        if name.lower() in given:
+            raise UsageError(f"option {_BY_LOWER[name.lower()]}: it {why}")
 
 
 def _each(given: Mapping[str, str], name: str, parse: Callable[[str], object], form: str) -> list:  # type: ignore[type-arg]

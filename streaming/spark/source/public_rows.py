@@ -63,6 +63,8 @@ def public_batches(batches: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     count = rows.num_rows
     columns: dict[str, pa.Array] = {name: rows[name] for name in rows.schema.names}
     columns |= {name: known(rows[name]) for name in ("broker", "leader_epoch", "producer_id", "producer_epoch", "base_sequence")}
+    nobody = pa.scalar(None, rows["base_sequence"].type)
+    columns["base_sequence"] = pc.if_else(pc.is_null(columns["producer_id"]), nobody, columns["base_sequence"])  # coordinators write 0
     columns |= {
         "kind": pa.repeat("batch", count),
         "topic_id": known_text(rows["topic_id"]),
@@ -88,7 +90,8 @@ def public_transactions(transactions: pa.Table | pa.RecordBatch) -> pa.RecordBat
         "missing_bytes": pa.repeat(_ZERO, count),
         "reason": pa.nulls(count, pa.string()),
     }
-    columns["last_offset"] = pc.if_else(pc.is_null(columns["first_offset"]), pa.scalar(None, pa.int64()), columns["last_offset"])
+    for name in ("last_offset", "bytes"):  # of a marker without batches: they may have been deleted or compacted away
+        columns[name] = pc.if_else(pc.is_null(columns["first_offset"]), pa.scalar(None, pa.int64()), columns[name])
     return _batch(columns, schema)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.common.selection import Selection
+from streaming.broker.protocol.selection import Selection
 from streaming.spark.source.relations import Relation
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +48,8 @@ class PushedFilters:
 
     def narrowed(self, selection: Selection) -> Selection | None:
         """The part of a selection that is wanted; None if that is nothing."""
-        topics = _common(selection.topics, self.topics)
+        wanted = None if self.topics is None else frozenset(filter(selection.has_topic, self.topics))
+        topics = _common(selection.topics, wanted)
         partitions = _common(selection.partitions, self.partitions)
         return None if topics is None or partitions is None else replace(selection, topics=topics, partitions=partitions)
 

@@ -58,14 +58,14 @@ class RecordsReader(DataSourceReader):
         """The rows of one task, by partition and offset.
 
         Raises:
-            LogDirError: a segment is gone, or cannot be read.
+            LogDirError: a segment is gone and failOnDataLoss is not false, or it cannot be read.
             FormatError: a batch is damaged, and mode is FAILFAST; names file and position.
         """
         assert isinstance(partition, RecordsTask)
         schema = to_arrow_schema(schema_of(Relation.RECORDS, self._options.columns), timezone="UTC")
         yield pa.RecordBatch.from_pylist([], schema)
         damage = RecordDamage(_ON_DAMAGE[self._options.mode])
-        reader = RangeReader(schema, damage)
+        reader = RangeReader(schema, damage, fails_on_loss=self._options.fails_on_loss)
         for each in partition.ranges:
             yield from reader.read(each)
         damage.close()

@@ -156,7 +156,7 @@ RELATIONS = {
         RelationColumn("first_offset", _LONG, "of its first batch in this partition; null for a marker without data"),
         RelationColumn("last_offset", _LONG, "of its last batch"),
         RelationColumn("marker_offset", _LONG, "of its marker"),
-        RelationColumn("bytes", _LONG, "of its batches in this partition; null where some of them are deleted"),
+        RelationColumn("bytes", _LONG, "of its batches in this partition; null where some or all of them are not there any more"),
         RelationColumn("begin", _TIME, "when its first batch was appended"),
         RelationColumn("end", _TIME, "when its marker was appended"),
         RelationColumn(

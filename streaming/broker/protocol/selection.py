@@ -6,13 +6,16 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.kafka.formats.names import METADATA_TOPIC
+
 MOST_PATTERN = 4096
 """The longest pattern, in characters."""
 
 
 @dataclass(frozen=True)  # no slots: it remembers sets
 class Selection:
-    """All partitions, or those that fit everything that is given.
+    """All partitions, or those that fit everything that is given. Unless ``topics`` names it, the metadata log is no topic, as for Kafka's
+    tools: it has a batch every half a second even where nothing happens.
 
     ``topics``: their names; ``pattern``: a regular expression that has to fit a topic's whole name, as ``subscribePattern`` does;
     ``partitions``: numbers. What is empty excludes nothing. A pattern may come from somebody else, so it is RE2's, whose time is linear: it
@@ -33,7 +36,8 @@ class Selection:
 
     def has_topic(self, topic: str) -> bool:
         """Whether a topic has partitions that are wanted. Raises ValueError if the pattern is none."""
-        return (not self.topics or topic in self._names) and (not self.pattern or _fits(self.pattern, topic))
+        named = topic in self._names if self.topics else topic != METADATA_TOPIC
+        return named and (not self.pattern or _fits(self.pattern, topic))
 
     def has(self, topic: str, partition: int) -> bool:
         """Whether a partition is wanted. Raises ValueError if the pattern is none."""
