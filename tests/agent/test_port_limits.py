@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from streaming.broker.agent import call_server, connections, http2_frames, range_reading, service
-from streaming.broker.journal import blocks, consumers
+from streaming.broker.agent import call_server, connections, http2_frames, service
+from streaming.broker.journal import blocks, consumers, journal
 from streaming.broker.protocol import agent_calls
 from streaming.broker.watcher import open_files
 from streaming.common import rare_log
@@ -41,7 +41,7 @@ def test_the_page_shows_the_limits() -> None:
     assert figures("ranges that a job reads") == [consumers.MOST_READS]
     assert figures("lines that callers") == [rare_log.EVERY_SECONDS]
     assert figures("descriptors") == [open_files.RESERVED]
-    assert figures("rows of a range") == [range_reading.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]
+    assert figures("rows of a range") == [journal.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]
 
 
 def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:

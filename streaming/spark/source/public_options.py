@@ -56,8 +56,8 @@ class PublicOptions:
 
     ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
     milliseconds, -1 none. ``max_bytes``: of logs in one micro-batch. ``consumer``: the name under which agents keep what was not read yet,
-    "" for a reader that holds up nothing. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of records fails
-    if what it has planned is deleted before it is read.
+    "" for a reader that holds up nothing. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of records
+    fails if what it has planned is deleted before it is read.
     """
 
     relation: Relation
