@@ -46,7 +46,7 @@ class Report:
 def run_streams(directory: Path, kills: int, seed: int) -> Report:
     """Run a broker, its load, an agent and two queries, kill, and compare what their sinks hold."""
     began, chance = time.monotonic(), random.Random(seed)
-    plan = [part for part, share in SHARES.items() for _ in range(max(1, kills * share // 100))][:kills]
+    plan = [*SHARES, *(part for part, share in SHARES.items() for _ in range(kills * share // 100 - 1))][:kills]
     plan += [AGENT] * (kills - len(plan))
     chance.shuffle(plan)
     directory.mkdir(parents=True, exist_ok=True)
