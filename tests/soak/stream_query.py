@@ -27,7 +27,10 @@ def main(words: list[str]) -> int:
         )
         written = rows.load().writeStream.format("parquet").option("checkpointLocation", str(directory / f"{relation}.checkpoint"))
         written = written.trigger(availableNow=True) if once else written.trigger(processingTime="200 milliseconds")
-        return written.start(str(directory / relation))
+        query = written.start(str(directory / relation))
+        while query.isActive and not query.recentProgress:  # Spark's Python sources write to one map when they start, without a lock
+            threading.Event().wait(0.1)
+        return query
 
     running = {relation: start(relation) for relation in RELATIONS}
     while True:
