@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.archive_training import make_archive
-from tests.broker.install import UnavailableError
+from tests.broker.install import UnavailableError, spark_kafka_jars
 from tests.broker.kafka import Kafka
 from tests.broker.running import running
 from tests.tools import missing
@@ -26,6 +26,15 @@ def kafka_jars() -> None:
     """Kafka's jars, fetched where they are not there yet, and the archive with which they start sooner."""
     try:
         make_archive()
+    except UnavailableError as reason:
+        missing(str(reason))
+
+
+@pytest.fixture(scope="session")
+def connector() -> None:
+    """The jars of Spark's own Kafka source."""
+    try:
+        spark_kafka_jars()
     except UnavailableError as reason:
         missing(str(reason))
 

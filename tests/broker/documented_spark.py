@@ -9,11 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from tests.broker.clients import producer, send
-from tests.broker.install import spark_kafka_jars
-from tests.broker.running_query import SETTINGS
+from tests.broker.running_query import session
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 50
@@ -22,10 +19,7 @@ RECORDS = 50
 
 def main(servers: str, agents: str, log_dirs: str, directory: str) -> int:
     """Run all examples in one session, in their order."""
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in {**SETTINGS, "spark.jars": ",".join(map(str, spark_kafka_jars()))}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = session()
     spark.sparkContext.setLogLevel("ERROR")
     shown: list[list[dict[str, Any]]] = []
     type(spark.range(1)).show = lambda frame, *_: shown.append([row.asDict() for row in frame.collect()])  # type: ignore[method-assign, assignment]

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import sys
 import tempfile
 from contextlib import suppress
 from functools import cache
@@ -146,6 +147,12 @@ def compiled(sources: Path, *libraries: Path) -> Path:
 def spark_kafka_jars() -> tuple[Path, ...]:
     """The jars of Spark's own Kafka source, fetched once a machine."""
     return _jars("spark-kafka-4.2.0", _SPARK_KAFKA_MODULE)
+
+
+def spark_environment() -> dict[str, str]:
+    """That of a process that starts Spark with these jars."""
+    own = {"JAVA_HOME": str(Path(java()).parent.parent), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    return {**os.environ, **own}
 
 
 @cache

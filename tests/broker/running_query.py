@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.broker.install import spark_kafka_jars
 
-SETTINGS = {
+_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
@@ -24,14 +24,19 @@ SETTINGS = {
 }
 
 
+def session() -> SparkSession:
+    """A small one, with Spark's own Kafka source."""
+    builder = SparkSession.builder.master("local[2]").appName("queries")
+    for name, value in {**_SETTINGS, "spark.jars": ",".join(map(str, spark_kafka_jars()))}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
 class Asked:
     """The queries of one process."""
 
     def __init__(self, bootstrap: str) -> None:
-        builder = SparkSession.builder.master("local[2]").appName("queries")
-        for name, value in {**SETTINGS, "spark.jars": ",".join(map(str, spark_kafka_jars()))}.items():
-            builder = builder.config(name, value)
-        self._session = builder.getOrCreate()
+        self._session = session()
         self._session.sparkContext.setLogLevel("OFF")
         self._bootstrap = bootstrap
         self._rows = 0

@@ -1,7 +1,6 @@
 """The public stream of a real broker: every row once in Parquet under kills of all parts, and the examples of its document."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -11,13 +10,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.broker.clients import create_topic, producer, send, transaction
-from tests.broker.install import UnavailableError, java, spark_kafka_jars
+from tests.broker.install import spark_environment
 from tests.broker.kafka import Kafka
 from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import segtail
 from tests.soak.streams import SHARES, run_streams
-from tests.tools import missing
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +29,7 @@ def test_sinks_hold_every_row_once_whatever_is_killed(kafka_jars: None, tmp_path
     assert min(report.rows.values()) > 0
 
 
-def test_the_documented_examples_do_what_they_say(kafka: Kafka, tmp_path: Path) -> None:
+def test_the_documented_examples_do_what_they_say(kafka: Kafka, connector: None, tmp_path: Path) -> None:
     create_topic(kafka.bootstrap, "orders", 2)
     create_topic(kafka.bootstrap, "orders-recovered", 2)
     send(producer(kafka.bootstrap), "orders", 0, 5, 100)
@@ -44,19 +42,9 @@ def test_the_documented_examples_do_what_they_say(kafka: Kafka, tmp_path: Path) 
     (port,) = free_ports(1)
     dirs = ",".join(map(str, kafka.log_dirs))
     words = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}")
-    try:
-        spark_kafka_jars()
-    except UnavailableError as reason:
-        missing(str(reason))
     with segtail(*words, stated=tmp_path / "messages"):
         command = [sys.executable, "-m", "tests.broker.documented_spark", kafka.bootstrap, f"127.0.0.1:{port}", dirs, str(tmp_path)]
-        environ = {
-            **os.environ,
-            "JAVA_HOME": str(Path(java()).parent.parent),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-        }
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=spark_environment(), timeout=600)
     assert done.returncode == 0, done.stderr[-5000:]
     found = json.loads(done.stdout)
     assert found["hours"] == {"orders": 50}

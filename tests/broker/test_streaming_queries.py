@@ -1,7 +1,6 @@
 """Real Structured Streaming queries: what their checkpoints show is what they then read, and what is lost makes them fail."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,14 +18,13 @@ from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic, producer, send, transaction
-from tests.broker.install import UnavailableError, java, spark_kafka_jars
+from tests.broker.install import spark_environment
 from tests.broker.kafka import Kafka
 from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.processes import until
 from tests.recorded.worlds.retention import set_config
-from tests.tools import missing
 
 pytestmark = pytest.mark.spark
 
@@ -68,10 +66,11 @@ class Queries:
 
 @contextmanager
 def _started(kafka: Kafka, directory: Path) -> Iterator[Queries]:
-    environ = {**os.environ, "JAVA_HOME": str(Path(java()).parent.parent), "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-m", "tests.broker.running_query", kafka.bootstrap]
     with (directory / "stderr").open("wb") as stderr:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environ)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, env=spark_environment()
+        )
     try:
         yield Queries(process, kafka, directory)
     finally:
@@ -86,11 +85,7 @@ def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def queries(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queries]:
-    try:
-        spark_kafka_jars()
-    except UnavailableError as reason:
-        missing(str(reason))
+def queries(kafka: Kafka, connector: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queries]:
     with _started(kafka, tmp_path_factory.mktemp("queries")) as started:
         yield started
 

@@ -96,18 +96,21 @@ class RangeReader:
             except FileNotFoundError:  # renamed between listing and opening
                 continue
             return
-        self._without_deleted(wanted, [])
+        self._without_deleted(wanted, segments)
 
     def _without_deleted(self, wanted: RecordRange, segments: Sequence[Segment]) -> RecordRange:
         """What is left of a range. Raises LogDirError if a loss is one."""
+        begins = segments[0].base_offset if segments else wanted.end
+        rest = min(begins, wanted.end) if begins > wanted.begin else wanted.end  # else files of it could not be opened
+        there = f"its log begins at {begins} now" if segments else "it has no segment now"
+        deleted = f"{wanted.directory}: offsets {wanted.begin} to {rest - 1} were deleted after the read was planned, {there}"
         if self._fails_on_loss:
             raise LogDirError(
-                f"{_deleted(wanted, segments)}: run the query again, or let it go on with failOnDataLoss=false; a copy of the log dir does "
-                "not change"
+                f"{deleted}: run the query again, or let it go on with failOnDataLoss=false; a copy of the log dir does not change"
             )
         # in the text: in a Python worker of Spark nobody has set up how other fields are written
-        log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", _deleted(wanted, segments))
-        return replace(wanted, begin=min(wanted.end, segments[0].base_offset) if segments else wanted.end)
+        log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", deleted)
+        return replace(wanted, begin=rest)
 
     def _read_one(self, wanted: RecordRange, segments: Sequence[Segment], number: int) -> Iterator[pa.RecordBatch]:
         segment, growing = segments[number], number == len(segments) - 1
@@ -173,9 +176,3 @@ def _is_unfinished(reader: SegmentReader, window: Window, batches: Batches) -> b
     """Whether zeros follow the last batch: then a preallocated file ends here, and a writer may be in the middle of this batch."""
     after = reader.read(window.position + int(batches.positions[-1] + batches.size[-1]), PREFIX_BYTES)
     return bool(after) and not any(after)
-
-
-def _deleted(wanted: RecordRange, segments: Sequence[Segment]) -> str:
-    begins = f"its log begins at {segments[0].base_offset} now" if segments else "it has no segment now"
-    last = min(wanted.end, segments[0].base_offset if segments else wanted.end) - 1
-    return f"{wanted.directory}: offsets {wanted.begin} to {last} were deleted after the read was planned, {begins}"

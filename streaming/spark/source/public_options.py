@@ -122,7 +122,7 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
     if not from_dirs and not from_agents:
         raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs")
     if from_dirs:
-        _refuse(given, (*AGENT_OPTIONS, "consumer", "maxbytespertrigger"), "goes with agents, and log_dirs are given")
+        _refuse(given, (*AGENT_OPTIONS, "consumer", "maxBytesPerTrigger"), "goes with agents, and log_dirs are given")
     if relation is not Relation.RECORDS:
         _refuse(given, RECORDS_OPTIONS, f"goes with the relation records, and {relation} is read")
     if relation not in WITH_COLUMNS:
@@ -136,7 +136,7 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
 def _refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:
     for name in names:
         if name.lower() in given:
-            raise UsageError(f"option {_BY_LOWER[name.lower()]}: it {why}")
+            raise UsageError(f"option {name}: it {why}")
 
 
 def _each(given: Mapping[str, str], name: str, parse: Callable[[str], object], form: str) -> list:  # type: ignore[type-arg]

@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from streaming.common.codecs import CODECS
 from streaming.common.rows import Kind
 from streaming.spark.source.public_steps import markers_and_transactions, source_names
-from streaming.spark.source.public_values import known, known_text, times
+from streaming.spark.source.public_values import known, known_text, only_with, times
 from streaming.spark.source.relations import SCHEMAS, Relation
 
 ARROW = {relation: to_arrow_schema(schema, timezone="UTC") for relation, schema in SCHEMAS.items()}
@@ -63,8 +63,7 @@ def public_batches(batches: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     count = rows.num_rows
     columns: dict[str, pa.Array] = {name: rows[name] for name in rows.schema.names}
     columns |= {name: known(rows[name]) for name in ("broker", "leader_epoch", "producer_id", "producer_epoch", "base_sequence")}
-    nobody = pa.scalar(None, rows["base_sequence"].type)
-    columns["base_sequence"] = pc.if_else(pc.is_null(columns["producer_id"]), nobody, columns["base_sequence"])  # coordinators write 0
+    columns["base_sequence"] = only_with(columns["base_sequence"], columns["producer_id"])  # coordinators write 0
     columns |= {
         "kind": pa.repeat("batch", count),
         "topic_id": known_text(rows["topic_id"]),
@@ -91,7 +90,7 @@ def public_transactions(transactions: pa.Table | pa.RecordBatch) -> pa.RecordBat
         "reason": pa.nulls(count, pa.string()),
     }
     for name in ("last_offset", "bytes"):  # of a marker without batches: they may have been deleted or compacted away
-        columns[name] = pc.if_else(pc.is_null(columns["first_offset"]), pa.scalar(None, pa.int64()), columns[name])
+        columns[name] = only_with(columns[name], columns["first_offset"])
     return _batch(columns, schema)
 
 

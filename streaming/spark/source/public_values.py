@@ -17,6 +17,11 @@ def known(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.less(column, 0), _NO_NUMBER[column.type], column)
 
 
+def only_with(column: pa.Array, other: pa.Array) -> pa.Array:
+    """A column where ``other`` is known, too."""
+    return pc.if_else(pc.is_valid(other), column, pa.scalar(None, column.type))
+
+
 def known_text(column: pa.Array) -> pa.Array:
     """Texts, without empty ones."""
     return pc.if_else(pc.equal(column, ""), _NO_TEXT, column)
