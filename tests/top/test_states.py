@@ -1,13 +1,16 @@
 """Whatever keys, answers, failures and sizes come in whatever order: what holds of the state and of the screen."""
 
+import itertools
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.terminal.top.arriving import answered, failed, ticked
+from streaming.terminal.top.cells import MORE
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import Answer, ListQuestion
@@ -84,7 +87,8 @@ def check(state: ScreenState) -> None:
     assert 0 <= frame.row < state.height
     first = frame.lines[0].plain
     if state.error and not state.paused:
-        assert first.startswith(("not cu", "not kn")[state.status is None][: state.width - 1])
+        warned = ("not current", "not known")[state.status is None]
+        assert first.startswith(warned) or (state.width < len(warned) + 2 and warned.startswith(first.rstrip(MORE).rstrip()) and first)
     place, rows = state.place, state.rows
     assert place.first <= place.cursor < place.first + body_height(state) or rows is None
     if rows is not None:
@@ -102,6 +106,23 @@ def test_the_screen_fits_and_says_whether_it_is_current_whatever_happens(happeni
     for step in happening:
         state = after(state, step, waiting)
         check(state)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 7, 9, 12])
+def test_no_line_is_wider_than_the_narrowest_of_terminals(width: int) -> None:
+    for height, keys in itertools.product(
+        (1, 6), ([], *([view] for view in "12345"), ["1", "enter"], ["2", "enter"], ["?"], ["2", "/", "x"])
+    ):
+        state, waiting = ScreenState(source="the job"), list[Answer]()
+        for step in [
+            ("failure", None),
+            ("size", (width, height)),
+            ("answer", troubled()),
+            *(("key", key) for key in keys),
+            ("answer", troubled()),
+        ]:
+            state = after(state, step, waiting)
+            check(state)
 
 
 @given(steps())

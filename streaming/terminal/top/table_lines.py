@@ -23,7 +23,7 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
     """The headings, and ``height`` lines below them: the visible rows, or why there are none."""
     rows = state.rows
     if rows is None:
-        return [Text(""), *_padded([Text(_nothing_yet(state))], height)]
+        return [Text(""), *_padded([Text(cut(_nothing_yet(state), state.width))], height)]
     times = Times(rows.at_ms, state.relative)
     start = state.place.first - rows.offset
     visible = rows.rows[max(0, start) : max(0, start + height)]
