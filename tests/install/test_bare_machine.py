@@ -60,10 +60,13 @@ def test_the_wheel_works_in_a_new_environment_without_a_java() -> None:
 
 
 def test_the_package_is_of_this_checkout(files: Path) -> None:
-    site = files / "usr/lib/segtail/lib/python3.11/site-packages"
-    source = Path(streaming.__file__).parent
-    there = {path.relative_to(source): path.read_bytes() for path in source.rglob("*.py")}
-    packed = {path.relative_to(site / "streaming"): path.read_bytes() for path in (site / "streaming").rglob("*.py")}
+    site, source = files / "usr/lib/segtail/lib/python3.11/site-packages", Path(streaming.__file__).parent
+    lookup = source / "spark/lookup"  # lies beside streaming where it is installed
+    there = {path.relative_to(source.parent): path.read_bytes() for path in source.rglob("*.py") if not path.is_relative_to(lookup)}
+    there |= {path.relative_to(lookup): path.read_bytes() for path in lookup.rglob("*.py")}
+    packages = {path.parts[0] for path in there}
+    packed = {path.relative_to(site): path.read_bytes() for package in packages for path in (site / package).rglob("*.py")}
+    assert packages == {"streaming", "pyspark_segtail"}
     assert packed == there, "make deb"
 
 
