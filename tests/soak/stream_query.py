@@ -1,4 +1,4 @@
-"""A program of somebody who reads the public stream into Parquet: two queries, each started again from its checkpoint when it fails."""
+"""A program of somebody who reads the public stream into Parquet: a query of each relation, started again when it fails."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-RELATIONS = ("ranges", "batches")
+RELATIONS = ("ranges", "batches", "transactions")
 
 
 def main(words: list[str]) -> int:

@@ -11,11 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
 
 from tests.broker.kafka import Kafka
+from tests.broker.kafka_tools import TopicPartition
+from tests.broker.oracle import LogTotals, log_totals
 from tests.broker.transactions import reported_by
 from tests.ports import free_ports
 from tests.processes import until
@@ -28,6 +30,10 @@ SHARES: Mapping[str, int] = {AGENT: 40, SOURCE: 26, WORKER: 24, DRIVER: 6, JVM: 
 """Of a hundred kills. A JVM takes many seconds to start."""
 
 _COMMANDS = {JVM: "org.apache.spark.deploy.SparkSubmit", SOURCE: "python_streaming_source_runner", WORKER: "pyspark.daemon"}
+Row: TypeAlias = dict[str, Any]
+Ends: TypeAlias = Mapping[TopicPartition, int]
+Dumped: TypeAlias = Mapping[TopicPartition, LogTotals]
+
 _PATIENT = {"broker.session.timeout.ms": 60_000}
 
 
@@ -44,7 +50,7 @@ class Report:
 
 
 def run_streams(directory: Path, kills: int, seed: int) -> Report:
-    """Run a broker, its load, an agent and two queries, kill, and compare what their sinks hold."""
+    """Run a broker, its load, an agent and a query of each relation, kill, and compare what their sinks hold."""
     began, chance = time.monotonic(), random.Random(seed)
     plan = [*SHARES, *(part for part, share in SHARES.items() for _ in range(kills * share // 100 - 1))][:kills]
     plan += [AGENT] * (kills - len(plan))
@@ -70,7 +76,9 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
                 assert rest.running.wait() == 0, "\n".join(rest.messages())
         ends = {key: each.high_watermark for key, each in reported.items()}
         rows = {relation: list(sink(directory / relation)) for relation in RELATIONS}
-        problems = [*_compare_ranges(rows["ranges"], load, ends, kafka), *_compare_batches(rows["batches"], load, ends)]
+        dumped = log_totals(kafka.log_dirs, TOPICS)
+        problems = [*_compare_ranges(rows["ranges"], load, ends, dumped), *_compare_batches(rows["batches"], load, ends, dumped)]
+        problems += [*_compare_transactions(rows["transactions"], rows["batches"], dumped)]
     finally:
         kafka.kill()
     return Report(
@@ -93,7 +101,7 @@ def _await_progress(query: Service, agent: Service, directory: Path, chance: ran
         return all(now > earlier for now, earlier in zip(_batches(directory), before, strict=True))
 
     if chance.random() < 0.7:
-        until("both queries go on", goes_on, seconds=240, saw=lambda: _batches(directory))
+        until("all queries go on", goes_on, seconds=240, saw=lambda: _batches(directory))
     deadline = time.monotonic() + 1.5 * chance.random()
     while time.monotonic() < deadline:
         query.tend()
@@ -128,7 +136,7 @@ def _kill(killed: Service, part: str, chance: random.Random) -> None:
     until(f"there is a process to kill: {part}", is_killed, saw=lambda: killed.running.family)
 
 
-def sink(directory: Path) -> Iterator[dict[str, Any]]:
+def sink(directory: Path) -> Iterator[Row]:
     """The rows of a file sink, of the files that its own log has: those of attempts that failed are in none of it."""
     files: set[str] = set()
     for log in (directory / "_spark_metadata").iterdir():
@@ -138,37 +146,56 @@ def sink(directory: Path) -> Iterator[dict[str, Any]]:
         yield from pq.read_table(file.removeprefix("file://")).to_pylist()
 
 
-def _by_log(rows: list[dict[str, Any]], kind: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    found: defaultdict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
+def _by_log(rows: list[Row], *kinds: str) -> dict[TopicPartition, list[Row]]:
+    found: defaultdict[TopicPartition, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["kind"] == kind and row["topic"] in TOPICS:
+        if row["kind"] in kinds and row["topic"] in TOPICS:
             found[row["topic"], row["partition"]].append(row)
     return found
 
 
-def _compare_ranges(rows: list[dict[str, Any]], load: Load, ends: Mapping[tuple[str, int], int], kafka: Kafka) -> Iterator[str]:
+def _compare_ranges(rows: list[Row], load: Load, ends: Ends, dumped: Dumped) -> Iterator[str]:
     found = _by_log(rows, "appended")
     for key, end in ends.items():
         own = sorted(found[key], key=lambda row: row["base_offset"])
         yield from _gaps("ranges", key, [(row["base_offset"], row["next_offset"]) for row in own], end)
-        records = sum(row["records"] for row in own)
-        if records != load.records[key]:
-            yield f"ranges of {key} have {records} records, the producers wrote {load.records[key]}"
-        size = sum(file.stat().st_size for each in kafka.log_dirs for file in each.glob(f"{key[0]}-{key[1]}/*.log"))
-        if sum(row["bytes"] for row in own) != size:
-            yield f"ranges of {key} have {sum(row['bytes'] for row in own)} bytes, its segments {size}"
+        codecs = Counter[str]()
+        for row in own:
+            codecs.update(dict(row["codec_bytes"]))
+        markers = sum(len(row["markers"] or ()) for row in own)
+        sums = [sum(row[name] for row in own) for name in ("records", "batches", "bytes")]
+        yield from _other("ranges", key, [load.records[key], dumped[key].data_batches, dumped[key].bytes], sums)
+        yield from _other("markers of ranges", key, dumped[key].control_batches, markers)
+        yield from _other("codecs of ranges", key, dumped[key].codec_bytes, {codec: size for codec, size in codecs.items() if size})
     yield from (f"{row['kind']}: {row}" for row in rows if row["kind"] in ("skipped", "truncated", "corrupt"))
 
 
-def _compare_batches(rows: list[dict[str, Any]], load: Load, ends: Mapping[tuple[str, int], int]) -> Iterator[str]:
+def _compare_batches(rows: list[Row], load: Load, ends: Ends, dumped: Dumped) -> Iterator[str]:
     found = _by_log(rows, "batch")
     for key, end in ends.items():
         own = sorted(found[key], key=lambda row: row["base_offset"])
         yield from _gaps("batches", key, [(row["base_offset"], row["last_offset"] + 1) for row in own], end)
-        records = sum(row["records"] for row in own if not row["control"])
-        if records != load.records[key]:
-            yield f"batches of {key} have {records} records, the producers wrote {load.records[key]}"
+        data = [row for row in own if not row["control"]]
+        sums = [sum(row["records"] for row in data), len(data), sum(row["size"] for row in own)]
+        yield from _other("batches", key, [load.records[key], dumped[key].data_batches, dumped[key].bytes], sums)
     yield from (f"{row['kind']}: {row}" for row in rows if row["kind"] == "skipped")
+
+
+def _compare_transactions(rows: list[Row], batches: list[Row], dumped: Dumped) -> Iterator[str]:
+    """All of them have ended, so that they have the bytes of all transactional batches."""
+    found, written = _by_log(rows, "committed", "aborted"), _by_log(batches, "batch")
+    for key, totals in dumped.items():
+        markers = [row["marker_offset"] for row in found[key]]
+        yield from _other("markers", key, totals.control_batches, len(markers))
+        yield from _other("each marker", key, sorted(set(markers)), sorted(markers))
+        size = sum(row["size"] for row in written[key] if row["transactional"] and not row["control"])
+        yield from _other("bytes of transactions", key, size, sum(row["bytes"] or 0 for row in found[key]))
+    yield from (f"{row['kind']}: {row}" for row in rows if row["kind"] == "skipped")
+
+
+def _other(what: str, key: TopicPartition, expected: object, got: object) -> Iterator[str]:
+    if got != expected:
+        yield f"{what} of {key}: {got}, Kafka has {expected}"
 
 
 def _gaps(what: str, key: tuple[str, int], ranges: list[tuple[int, int]], end: int) -> Iterator[str]:
