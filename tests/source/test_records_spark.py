@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 
 from streaming.simulator.batch_writer import Batch, Record
 from tests.builders import NOW, batch, log_dir, partition
-from tests.source.records_source import FORMAT, RecordsSource
 
 pytestmark = pytest.mark.spark
 
@@ -29,19 +28,19 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_of_the_columns_of_sparks_kafka_source(spark: SparkSession, disk: Path) -> None:
-    spark.dataSource.register(RecordsSource)
-    records = spark.read.format(FORMAT).option("log_dirs", str(disk)).load()
+    source = spark.read.format("segtail").options(log_dirs=str(disk), relation="records")
+    records = source.load()
     assert records.schema.simpleString() == KAFKA_SCHEMA
     rows = records.orderBy("offset").collect()
     assert [row.offset for row in rows] == list(range(7))
     assert [row.headers for row in rows] == [*[None] * 5, [("h", None), ("h", b"x")], None]
     assert [(row.key, row.value) for row in rows[5:]] == [(None, b"v"), (b"", None)]
     assert records.selectExpr("unix_millis(timestamp) AS ms").orderBy("ms").first() == (NOW,)
-    assert spark.read.format(FORMAT).options(log_dirs=str(disk), columns="topic").load().groupBy("topic").count().collect() == [("t", 7)]
+    assert source.option("columns", "topic").load().groupBy("topic").count().collect() == [("t", 7)]
 
 
 def test_nothing_to_read_is_no_rows_and_a_wrong_path_fails_before_tasks(spark: SparkSession, disk: Path) -> None:
-    spark.dataSource.register(RecordsSource)
-    assert spark.read.format(FORMAT).options(log_dirs=str(disk), startingPosition="latest").load().count() == 0
+    source = spark.read.format("segtail").option("relation", "records")
+    assert source.options(log_dirs=str(disk), startingPosition="latest").load().count() == 0
     with pytest.raises(PySparkException, match="option log_dirs: log dir /nowhere does not exist"):
-        spark.read.format(FORMAT).options(log_dirs="/nowhere").load().collect()
+        source.options(log_dirs="/nowhere").load().collect()
