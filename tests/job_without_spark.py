@@ -143,10 +143,10 @@ class _Writer:
         return Query(self._options, self._sink, self._pause_seconds)
 
 
-class _NoSpark:
+class NoSpark:
     """Stands for the job's Spark."""
 
-    status = None
+    status = hadoop = None
 
     def __init__(self, **_: object) -> None:
         self.session = self
@@ -162,7 +162,7 @@ class _NoSpark:
 @contextmanager
 def without_spark() -> Iterator[None]:
     """What is a `Job` inside the block runs without Spark."""
-    with patch.object(job, "Spark", _NoSpark), patch.object(job, "fold_events", lambda events, sink: events.folded(sink)):
+    with patch.object(job, "Spark", NoSpark), patch.object(job, "fold_events", lambda events, sink: events.folded(sink)):
         yield
 
 

@@ -1,6 +1,7 @@
 """What a job asks of Spark whatever its user sets."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -11,9 +12,16 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.worker import EvalConf
 
-from streaming.spark.job import worker_daemon
+from streaming.spark.job import job, worker_daemon
 from streaming.spark.job.spark import DEFAULTS, FIXED, _directories, _socket_directory, within, zip_package
+from tests.job_without_spark import NoSpark
 from tests.limits import SECONDS
+
+
+def test_what_stands_for_spark_has_all_that_a_job_asks_of_it() -> None:
+    asked = set(re.findall(r"self\._spark\.(\w+)", Path(job.__file__).read_text()))
+    assert {"hadoop", "status", "stop"} <= asked
+    assert asked - set(dir(NoSpark())) == {"planned_in"}  # of a checkpoint that only a JVM can read
 
 
 def test_of_a_task_or_a_stage_there_is_one_attempt_at_a_time() -> None:
