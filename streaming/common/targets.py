@@ -11,7 +11,7 @@ from typing import Self
 
 from streaming.common.units import Address
 
-FORM = "grpc+tls://HOST:PORT, grpc://HOST:PORT or dns:///NAME:PORT"
+FORM = "HOST:PORT, grpc+tls://HOST:PORT, grpc://HOST:PORT or dns:///NAME:PORT"
 
 
 class Scheme(StrEnum):

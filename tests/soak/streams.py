@@ -110,7 +110,9 @@ def _await_progress(query: Service, agent: Service, directory: Path, chance: ran
 
 
 def _batches(directory: Path) -> list[int]:
-    return [len([*(directory / f"{relation}.checkpoint" / "commits").glob("[0-9]*")]) for relation in RELATIONS]
+    """The last micro-batch of each query; Spark keeps a hundred of them."""
+    commits = [(directory / f"{relation}.checkpoint" / "commits").glob("[0-9]*") for relation in RELATIONS]
+    return [max((int(each.name) for each in found if each.name.isdigit()), default=-1) for found in commits]
 
 
 def _kill(killed: Service, part: str, chance: random.Random) -> None:

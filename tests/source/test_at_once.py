@@ -100,7 +100,8 @@ def test_transactions_those_that_are_open_too(where: dict[str, str]) -> None:
 @pytest.mark.parametrize("relation", READ)
 def test_the_rows_have_the_schema_also_where_there_are_none(where: dict[str, str], relation: Relation) -> None:
     made = reader({**where, "relation": relation, "topics": "orders", "startingPosition": "latest"})
-    assert made.partitions() == []
+    (task,) = made.partitions()  # without one Spark would call `read` with None
+    assert [(some.schema, some.num_rows) for some in made.read(task)] == [(ARROW[relation], 0)]
     made = reader({**where, "relation": relation})
     assert all(some.schema == ARROW[relation] for task in made.partitions() for some in made.read(task))
 
@@ -176,7 +177,7 @@ def test_a_selection_that_nothing_fits(where: dict[str, str]) -> None:
         ({"topics": "ordres"}, "option topics: no partition fits; there are orders, pay"),
         ({"topicsPattern": "x.*"}, "option topicsPattern: no partition fits; there are orders, pay"),
         ({"partitions": "7"}, "option partitions: no partition fits; there are orders, pay"),
-        ({"topics": "pay", "partitions": "1"}, "no partition fits"),
+        ({"topics": "pay", "partitions": "1"}, "options topics and partitions: no partition fits"),
     ):
         with pytest.raises(UsageError, match=words):
             reader({**where, **options}).partitions()
@@ -197,6 +198,12 @@ def test_paths_that_are_no_log_dirs(tmp_path: Path, disk: LogDir, logs: list[Par
     ):
         with pytest.raises(LogDirError, match=words):
             reader({"log_dirs": ",".join(map(str, paths))}).partitions()
+
+
+@pytest.mark.parametrize("option", [{"consumer": "a"}, {"maxBytesPerTrigger": "1g"}])
+def test_options_of_streams_are_refused_at_once(option: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=f"option {next(iter(option))}: it goes with readStream, and this is read at once"):
+        reader({"agents": "a:1", **option})
 
 
 def test_a_partition_that_may_not_be_read_is_named(disk: LogDir, logs: list[PartitionLog]) -> None:

@@ -35,8 +35,32 @@ def test_of_a_running_broker_nothing_above_the_high_watermark_comes(tmp_path: Pa
 def test_without_an_entry_nothing_is_known_to_be_replicated_which_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "t").append(batch(3))
+    partition(disk, "empty")
     assert offsets(disk.path) == []
     assert any("t-0" in message and "no high watermark" in message for message in caplog.messages)
+    disk.release()  # of a broker that has ended none will be written any more
+    with pytest.raises(UsageError, match=r"option until: of .*t-0 no high watermark was written before its broker ended.*until=end"):
+        offsets(disk.path)
+    assert offsets(disk.path, until="end") == [0, 1, 2]
+    assert offsets(disk.path, topics="empty") == []
+
+
+def test_a_log_that_was_copied_in_part_is_an_error_unless_data_may_be_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    for _ in range(3):
+        log.append(batch(2))
+        log.roll()
+    log.append(batch(2))
+    disk.write_high_watermarks()
+    lost = log.directory / "00000000000000000002.log"
+    lost.unlink()
+    assert offsets(disk.path) == [0, 1, 4, 5, 6, 7]  # while a broker runs, it may be in the middle of a deletion
+    disk.release()
+    with pytest.raises(LogDirError, match=r"t-0 has 00000000000000000002\.index, .* without the \.log beside: it was copied in part"):
+        offsets(disk.path)
+    assert offsets(disk.path, failOnDataLoss="false") == [0, 1, 4, 5, 6, 7]
+    assert any("without the .log" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("content", [None, b"what is this"])

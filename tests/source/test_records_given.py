@@ -63,6 +63,18 @@ def test_topics_that_are_not_there_are_named_with_some_that_are(tmp_path: Path) 
     assert {row["topic"] for row in record_rows(disk.path, topics="__consumer_offsets")} == {"__consumer_offsets"}
 
 
+def test_a_wanted_partition_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    for each in (log, partition(disk, "pay")):
+        each.append(batch(1))
+    disk.write_high_watermarks()
+    (log.directory / "partition.metadata").write_bytes(b"\xff")
+    assert "orders-0 cannot be read: its partition.metadata is damaged, or may not be read" in refused(disk.path)
+    assert "orders-0 cannot be read" in refused(disk.path, topics="orders")
+    assert offsets(disk.path, topics="pay") == [0]
+
+
 def test_directories_that_brokers_leave_out_are_left_out(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     for ending in ("delete", "stray", "future"):
@@ -100,6 +112,9 @@ FIRST, SECOND, THIRD = [0, 1, 2], [3, 4, 5], [6, 7, 8]
         (61, 0xFF, Codec.GZIP, [*FIRST, *THIRD]),  # it cannot be decompressed
         (8, 0x7F, Codec.NONE, [*FIRST, *THIRD]),  # the length of the batch: the index names the next one
         (16, 9, Codec.NONE, [*FIRST, *THIRD]),  # its magic
+        (0, 0xFF, Codec.NONE, [*FIRST, *THIRD]),  # its offset, which no CRC covers: a negative one
+        (2, 1, Codec.NONE, [*FIRST, *THIRD]),  # and one that is beyond what follows
+        (7, 1, Codec.NONE, [*FIRST, *THIRD]),  # one that was there before
     ],
 )
 def test_damaged_batches_by_the_mode(
@@ -134,7 +149,7 @@ def test_an_offset_that_belongs_into_another_segment_is_damage(tmp_path: Path) -
     content[begin + 2] = 1
     segment.write_bytes(content)
     assert offsets(disk.path) == [0, 1, 4, 5, 6]
-    with pytest.raises(FormatError, match="where 6 begins the next segment"):
+    with pytest.raises(FormatError, match="where 4 follows"):
         offsets(disk.path, mode="FAILFAST")
 
 

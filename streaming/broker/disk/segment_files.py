@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
@@ -21,6 +22,8 @@ from streaming.kafka.scan.walk import Bytes, Positions
 log = logging.getLogger(__name__)
 
 _LOG_NAMES = (".log", ".log.swap", ".log.cleaned", ".log.deleted")
+
+_INDEXES = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
 
 _MOST_LISTINGS = 10
 """So often a directory is listed again in which files are renamed all the time; a cleaner does that once in seconds."""
@@ -77,6 +80,24 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
         if [(each.path, each.identity) for each in segments] == [(each.path, each.identity) for each in before]:
             break
     return segments
+
+
+def indexes_alone(directory: Path, segments: Iterable[Segment]) -> list[str]:
+    """The names of live indexes whose segments are not there, sorted: of a log at rest these were lost.
+
+    A broker deletes such files when it starts (`LogLoader.loadSegmentFiles`). It leaves one if it dies in the moment of a deletion.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    there = {each.base_offset for each in segments}
+    with Calling(directory), os.scandir(directory) as entries:
+        found = {entry.name: names.parse_segment_file(entry.name) for entry in entries}
+    return sorted(
+        name
+        for name, parsed in found.items()
+        if parsed is not None and parsed.kind in _INDEXES and parsed.stage is FileStage.LIVE and parsed.base_offset not in there
+    )
 
 
 def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:

@@ -21,8 +21,10 @@ from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
 
-_UNREADABLE = "?"
+UNREADABLE = "?"
 """In place of a topic id that cannot be read: only those who want the partition have to know."""
+
+WHY_UNREADABLE = f"its {PARTITION_METADATA} is damaged, or may not be read"
 
 Unreadable = Callable[[Partition, str], None]
 """Is called with a partition that cannot be read, and why."""
@@ -74,14 +76,14 @@ def partitions_with_start(
     """
     for log_dir in log_dirs:
         try:
-            partitions = list_partitions(log_dir, _topic_id)
+            partitions = list_partitions(log_dir, topic_id_or_unreadable)
         except OSError as error:
             raise AgentError(f"log dir {log_dir.path} cannot be read: {error}") from error
         starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
         for partition in sorted(partitions, key=lambda each: (each.topic, each.partition)):
             if partition.state is DirState.LIVE and selection.has(partition.topic, partition.partition):
-                if partition.topic_id == _UNREADABLE:
-                    unreadable(partition, f"its {PARTITION_METADATA} is damaged, or may not be read")
+                if partition.topic_id == UNREADABLE:
+                    unreadable(partition, WHY_UNREADABLE)
                 else:
                     yield partition, starts.of(partition)
 
@@ -91,9 +93,10 @@ def topics_of(log_dirs: Sequence[LogDir]) -> list[str]:
     return sorted({partition.topic for partition, _ in partitions_with_start(log_dirs, EVERYTHING_SELECTED)})
 
 
-def _topic_id(directory: Path) -> str:
+def topic_id_or_unreadable(directory: Path) -> str:
+    """The topic id of a partition's directory, or `UNREADABLE`."""
     found = read_topic_id(directory)
-    return _UNREADABLE if found is None else found
+    return UNREADABLE if found is None else found
 
 
 def start_of(segments: Sequence[Segment], log_start: int, start: StartFrom | int, buffer: Bytes) -> BatchBoundary | None:

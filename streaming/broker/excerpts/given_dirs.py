@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streaming.broker.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
 from streaming.broker.disk.logdirs import Partition, list_partitions
+from streaming.broker.excerpts.excerpt_listing import UNREADABLE, WHY_UNREADABLE, topic_id_or_unreadable
 from streaming.broker.protocol.selection import Selection
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import INTERNAL_TOPICS, META_PROPERTIES, METADATA_TOPIC, DirState, parse_partition_dir
@@ -33,12 +34,19 @@ def _open(path: Path) -> LogDir:
     try:
         return read_identity(path)
     except LogDirError as error:
-        if (path / META_PROPERTIES).exists() or not _has_partitions(path):
+        if _may_exist(path / META_PROPERTIES) or not _has_partitions(path):
             raise LogDirError(f"option log_dirs: {error}") from error
     except OSError as error:
         raise LogDirError(f"option log_dirs: {path} cannot be read: {error.strerror or error}") from error
     log.warning("option log_dirs: %s has no %s: it is read as a part of a copied log dir", path, META_PROPERTIES)
     return LogDir(path, UNKNOWN_BROKER, "", None)
+
+
+def _may_exist(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # of a directory that may not be read nobody knows
+        return True
 
 
 def _has_partitions(path: Path) -> bool:
@@ -56,11 +64,12 @@ def wanted_partitions(log_dirs: Iterable[LogDir], selection: Selection) -> tuple
 
     Raises:
         UsageError: nothing of what the options name is there; names some of what is.
+        LogDirError: a log dir or a wanted partition cannot be read: its records would be missing.
     """
     there: list[Partition] = []
     for log_dir in log_dirs:
         try:
-            there += [each for each in list_partitions(log_dir) if each.state is DirState.LIVE]
+            there += [each for each in list_partitions(log_dir, topic_id_or_unreadable) if each.state is DirState.LIVE]
         except OSError as error:
             raise LogDirError(f"option log_dirs: {log_dir.path} cannot be read: {error.strerror or error}") from error
     if METADATA_TOPIC in selection.topics:
@@ -70,6 +79,9 @@ def wanted_partitions(log_dirs: Iterable[LogDir], selection: Selection) -> tuple
     missing = set(selection.topics).difference(each.topic for each in there)
     if missing or (not found and (selection.topics or selection.pattern or selection.partitions)):
         raise UsageError(_nothing(selection, sorted(missing), sorted({each.topic for each in there} - hidden)))
+    for each in found:
+        if each.topic_id == UNREADABLE:
+            raise LogDirError(f"option log_dirs: {each.path} cannot be read: {WHY_UNREADABLE}; run as the broker's user, or leave it out")
     return found
 
 

@@ -14,7 +14,7 @@ from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, l
 from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import Segment, indexes_alone, list_segments, log_start_offset
 from streaming.broker.excerpts.first_at_time import first_offset_at
 from streaming.broker.excerpts.given_dirs import open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.record_ranges import RecordRange
@@ -29,6 +29,8 @@ from streaming.rules.broker_process import LockState
 
 log = logging.getLogger(__name__)
 
+_NAMED = 3
+
 ENDLESS = 2**63 - 1
 """The end of a range that reaches to the last batch."""
 
@@ -36,7 +38,8 @@ ENDLESS = 2**63 - 1
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedRecords:
     """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
-    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs.
+    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs;
+    ``fails_on_loss``: whether a log dir that was copied in part is an error.
     """
 
     log_dirs: tuple[Path, ...]
@@ -45,14 +48,19 @@ class WantedRecords:
     timestamp: int
     committed: bool
     to_end: bool
+    fails_on_loss: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends."""
+    """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends.
+
+    ``rests``: no broker runs there, so nothing is written or deleted meanwhile.
+    """
 
     starts: OffsetCheckpoint
     high_watermarks: OffsetCheckpoint | None
+    rests: bool
 
 
 def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
@@ -67,10 +75,12 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     for partition in choose_replicas(wanted_partitions(log_dirs, wanted.selection)):
         own = ends[partition.log_dir.path]
         stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
-        if stop < 0:
-            unknown.append(partition.path.name)
-            continue
         try:
+            if own.rests:
+                _check_whole(wanted, partition, known=stop >= 0)
+            if stop < 0:
+                unknown.append(partition.path.name)
+                continue
             ranges += _ranges(wanted, partition, max(0, own.starts.of(partition)), stop, buffer)
         except OSError as error:
             raise LogDirError(f"option log_dirs: {partition.path} cannot be read: {error.strerror or error}") from error
@@ -88,8 +98,9 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
     starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
     if not starts.readable:
         raise LogDirError(f"option log_dirs: {log_dir.path / LOG_START_OFFSET_CHECKPOINT} cannot be read, so deleted records might come")
-    if to_end and lock.state.is_held_by_nobody:
-        return _Ends(starts, None)
+    rests = lock.state.is_held_by_nobody
+    if to_end and rests:
+        return _Ends(starts, None, rests)
     if to_end:
         why = "a broker runs there" if lock.state is LockState.LOCKED else f"it is not known whether a broker runs there ({lock.why})"
         log.warning("option until: of %s records are read up to the high watermark, because %s", log_dir.path, why)
@@ -101,7 +112,26 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
             f"option until: {path} {what}, so it is not known which records were replicated; of a broker that does not run, "
             "until=end reads each log to its end"
         )
-    return _Ends(starts, high_watermarks)
+    return _Ends(starts, high_watermarks, rests)
+
+
+def _check_whole(wanted: WantedRecords, partition: Partition, *, known: bool) -> None:
+    """Raise where records of a log at rest would be missing without a word.
+
+    Args:
+        known: whether it is known up to where the log is replicated.
+    """
+    segments = list_segments(partition.path)
+    if not known and any(each.size for each in segments):
+        raise UsageError(
+            f"option until: of {partition.path} no high watermark was written before its broker ended, so it is not known which records "
+            "were replicated; until=end reads the log to its end"
+        )
+    if missing := indexes_alone(partition.path, segments):
+        lost = f"{partition.path} has {', '.join(missing[:_NAMED])} without the .log beside: it was copied in part"
+        if wanted.fails_on_loss:
+            raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
+        log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)
 
 
 def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:

@@ -22,7 +22,7 @@ from streaming.broker.excerpts.record_arrow import RecordArrow
 from streaming.broker.excerpts.segment_walk import SegmentReader, Window
 from streaming.broker.excerpts.segment_windows import segment_reader
 from streaming.broker.excerpts.transaction_fates import TransactionFates
-from streaming.common.arrays import Flags
+from streaming.common.arrays import Flags, Longs
 from streaming.errors import LogDirError
 from streaming.kafka.formats.layout import CONTROL_BIT, PREFIX_BYTES, TRANSACTIONAL_BIT
 from streaming.kafka.scan.headers import Batches, find_flaws
@@ -153,13 +153,14 @@ class RangeReader:
         batches, path = window.batches, reader.file.path
         kept: Flags = (batches.last_offset >= wanted.begin) & (batches.base_offset < wanted.end)
         expected = np.concatenate([[following], batches.last_offset + 1])
-        if beyond is not None:
-            for item in np.flatnonzero(batches.last_offset >= beyond).tolist():  # an offset is not covered by the CRC
-                what = f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}, where {beyond} begins the next segment"
-                self._damage.found(path, window.position + int(batches.positions[item]), what)
-                kept[item], expected[item + 1] = False, expected[item]
+        for item in np.flatnonzero(_beyond_next(batches, expected, beyond)).tolist():  # an offset is not covered by the CRC
+            own = f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}"
+            follows = f"{batches.base_offset[item + 1]} follows" if item + 1 < len(batches) else f"{beyond} begins the next segment"
+            self._damage.found(path, window.position + int(batches.positions[item]), f"{own}, where {follows}")
+            kept[item], expected[item + 1] = False, expected[item]
+        placed: Flags = (expected[:-1] >= wanted.begin) & (expected[:-1] < wanted.end)  # by the batch before: its own offset may be wrong
         for flaw in find_flaws(batches, np.arange(len(batches)), expected[:-1]):
-            if kept[flaw.item]:
+            if kept[flaw.item] or placed[flaw.item]:
                 self._damage.found(path, window.position + int(batches.positions[flaw.item]), flaw.what)
                 kept[flaw.item] = False
         for item in window.wrong[kept[window.wrong]].tolist():
@@ -170,6 +171,15 @@ class RangeReader:
             self._damage.found(path, window.position + int(batches.positions[item]), what)
             kept[item] = self._damage.on_damage is not OnDamage.LEAVE_OUT
         return kept, int(expected[-1])
+
+
+def _beyond_next(batches: Batches, expected: Longs, beyond: int | None) -> Flags:
+    """Which batches reach beyond what follows them: a batch that continues well where they are, or the next segment."""
+    found: Flags = np.zeros(len(batches), np.bool_) if beyond is None else batches.last_offset >= beyond
+    following, before = batches.base_offset[1:], expected[: max(0, len(batches) - 1)]
+    # of two that contradict each other, one that continues without a gap is right
+    found[:-1] |= (batches.last_offset[:-1] >= following) & (following >= before) & (batches.base_offset[:-1] != before)
+    return found
 
 
 def _is_unfinished(reader: SegmentReader, window: Window, batches: Batches) -> bool:

@@ -1,12 +1,11 @@
 """Reads relations at once from agents: they scan their files, and send rows."""
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
 
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanRequest, UnreadPart
 from streaming.broker.protocol.problems import Reason
@@ -33,13 +32,7 @@ _NOTHING = Excerpts(excerpts=[], last=True)
 class AgentReader(AtOnceReader):
     """Every agent has to answer, else rows would be missing."""
 
-    def partitions(self) -> Sequence[Task]:
-        """The tasks.
-
-        Raises:
-            AgentError: an agent does not answer, is of another version or cluster, or cannot list its logs.
-            UsageError: nothing fits the selection.
-        """
+    def _planned(self) -> list[Task]:
         statuses = self._statuses()
         with ThreadPoolExecutor(min(_AT_ONCE, len(statuses))) as pool:
             answers = dict(zip(statuses, pool.map(self._list, statuses), strict=True))
@@ -106,15 +99,6 @@ class AgentReader(AtOnceReader):
             excerpts += answer.excerpts
             matched += answer.matched
         return replace(answer, excerpts=excerpts, matched=matched)  # what else the last answer says, each of them says
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task.
-
-        Raises:
-            AgentError: the agent does not answer, or cannot read its files.
-        """
-        assert isinstance(partition, Task)
-        yield from self._public(partition, self._rows(partition))
 
     def _rows(self, task: Task) -> Generator[pa.Table, None, list[UnreadPart]]:
         """The rows that the agent sends. If it is busy, nothing was sent, and they are asked for again."""

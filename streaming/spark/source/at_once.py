@@ -1,5 +1,6 @@
 """What reading at once has in common, whoever opens the files: tasks, filters, and rows with what was not there."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,9 @@ class Task(InputPartition):
     unavailable: tuple[UnavailableDir, ...] = ()
 
 
+_NO_WORK = Task("", (), ongoing=False)
+
+
 class _Pushing:
     """A reader's `pushFilters`. PySpark refuses a reader that has one of its own while ``spark.sql.python.filterPushdown.enabled`` is off,
     which it is unless somebody turns it on. By ``__func__`` PySpark finds out: so this one looks like that of every reader.
@@ -77,6 +81,34 @@ class AtOnceReader(DataSourceReader):
         self._wanted, left = take(filters, self._options.relation)
         return left
 
+    def partitions(self) -> Sequence[Task]:
+        """The tasks; one without work if there is nothing to read, because Spark would call `read` without a task.
+
+        Raises:
+            UsageError: nothing fits the selection.
+            LogDirError: a path is no log dir, cannot be read, or all are not of one cluster.
+            AgentError: an agent does not answer, is of another version or cluster, or a log cannot be read.
+        """
+        return self._planned() or [_NO_WORK]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task.
+
+        Raises:
+            LogDirError: its log dirs are not there on this host.
+            AgentError: the agent does not answer, or cannot read its files.
+        """
+        assert isinstance(partition, Task)
+        yield from self._public(partition, self._rows(partition) if partition.excerpts else _nothing())
+
+    @abstractmethod
+    def _planned(self) -> list[Task]:
+        """The tasks that have work."""
+
+    @abstractmethod
+    def _rows(self, task: Task) -> Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]:
+        """The scanned rows of a task's excerpts, and what of them was not there."""
+
     def _selection(self) -> Selection | None:
         """What is wanted of the options' selection; None: nothing is."""
         return self._wanted.narrowed(self._options.selection)
@@ -100,8 +132,9 @@ class AtOnceReader(DataSourceReader):
     def _nothing_fits(self, topics: Sequence[str]) -> UsageError:
         there = f"there are {', '.join(topics)}" if topics else "there are no partitions at all"
         selection = self._options.selection
-        named = "topics" if selection.topics else "topicsPattern" if selection.pattern else "partitions"
-        return UsageError(f"option {named}: no partition fits; {there}")
+        given = {"topics": selection.topics, "topicsPattern": selection.pattern, "partitions": selection.partitions}
+        named = [name for name, value in given.items() if value]
+        return UsageError(f"option{'s' if len(named) > 1 else ''} {' and '.join(named)}: no partition fits; {there}")
 
     def _public(self, task: Task, rows: Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]) -> Iterator[pa.RecordBatch]:
         """The rows of a task as everybody reads them, and a row for each part that was not there to be read."""
@@ -122,6 +155,11 @@ class AtOnceReader(DataSourceReader):
         for part in unread:
             if 0 <= part.item < len(task.excerpts):
                 yield _skipped(relation, task.excerpts[part.item], part).select(chosen)
+
+
+def _nothing() -> Generator[pa.Table, None, list[UnreadPart]]:
+    yield from ()
+    return []
 
 
 def scan_of(relation: Relation) -> Scan:

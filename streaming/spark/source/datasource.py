@@ -42,7 +42,7 @@ class SegtailDataSource(DataSource):
         """
         from streaming.spark.source.relations import Relation
 
-        options = self._parsed()
+        options = self._parsed(at_once=True)
         self._check(schema)
         if options.relation is Relation.RECORDS:
             from streaming.spark.source.records_reader import RecordsReader
@@ -77,10 +77,10 @@ class SegtailDataSource(DataSource):
         public: DataSourceStreamReader = PublicStreamReader(options)
         return public
 
-    def _parsed(self) -> "PublicOptions":
+    def _parsed(self, *, at_once: bool = False) -> "PublicOptions":
         from streaming.spark.source.public_options import parse_public_options
 
-        return parse_public_options(self.options)
+        return parse_public_options(self.options, at_once=at_once)
 
     def _check(self, schema: StructType) -> None:
         """Check the schema that Spark wants the rows to have: a user may have named one.

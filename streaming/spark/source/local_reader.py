@@ -1,16 +1,16 @@
 """Reads relations at once from log dirs that this Spark can open itself: of a broker, running or not, or copied."""
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
 
 from streaming.broker.disk.identity import LogDir, read_identity
 from streaming.broker.disk.logdirs import find_log_dirs, open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
+from streaming.broker.protocol.excerpt_messages import UnreadPart
 from streaming.errors import LogDirError
 from streaming.spark.source.at_once import AtOnceReader, Task, scan_of
 
@@ -20,14 +20,7 @@ _NAMED = 5
 class LocalReader(AtOnceReader):
     """Every executor sees the log dirs under the same paths."""
 
-    def partitions(self) -> Sequence[Task]:
-        """The tasks.
-
-        Raises:
-            LogDirError: a path is no log dir, cannot be read, or all are not of one cluster.
-            UsageError: nothing fits the selection.
-            AgentError: a log cannot be read; the message names its directory.
-        """
+    def _planned(self) -> list[Task]:
         log_dirs = _opened(self._options.log_dirs)
         selection = self._options.selection
         if not any(True for _ in partitions_with_start(log_dirs, selection)):
@@ -37,16 +30,9 @@ class LocalReader(AtOnceReader):
             return []
         return self._tasks("", list_excerpts(log_dirs, wanted, self._start(), self._excerpt_bytes()))
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task.
-
-        Raises:
-            LogDirError: its log dirs are not there on this host.
-        """
-        assert isinstance(partition, Task)
-        log_dirs = [_here(path) for path in dict.fromkeys(each.log_dir for each in partition.excerpts)]
-        rows = scan_excerpts(log_dirs, partition.excerpts, scan_of(self._options.relation), ongoing=partition.ongoing)
-        yield from self._public(partition, rows)
+    def _rows(self, task: Task) -> Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]:
+        log_dirs = [_here(path) for path in dict.fromkeys(each.log_dir for each in task.excerpts)]
+        return scan_excerpts(log_dirs, task.excerpts, scan_of(self._options.relation), ongoing=task.ongoing)
 
 
 def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:

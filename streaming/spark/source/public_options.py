@@ -20,6 +20,7 @@ from streaming.spark.source.relations import SCHEMAS, Relation
 AGENT_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 AGENT_OPTIONS = ("agents", "cluster_id", *AGENT_FILES)
 RECORDS_OPTIONS = ("isolation", "mode", "until", "failOnDataLoss")
+STREAM_OPTIONS = ("consumer", "maxBytesPerTrigger")
 WITH_COLUMNS = (Relation.RECORDS, Relation.BATCHES)
 KNOWN = (
     *("relation", "log_dirs", "topics", "topicsPattern", "partitions", "startingPosition", "startingTimestamp", "maxBytesPerTrigger"),
@@ -81,8 +82,11 @@ class PublicOptions:
         return addresses(self.agents, tls=self.files.ca is not None)
 
 
-def parse_public_options(options: Mapping[str, str]) -> PublicOptions:
+def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -> PublicOptions:
     """Read the options that Spark passes, whose names have no case.
+
+    Args:
+        at_once: no stream reads, so that those of streams alone are refused.
 
     Raises:
         UsageError: one is unknown, not valid, or contradicts another one; the message names it.
@@ -93,6 +97,8 @@ def parse_public_options(options: Mapping[str, str]) -> PublicOptions:
             raise UsageError(f"the data source segtail has no option {name!r}; it knows {', '.join(KNOWN)}")
     relation = _one_of(given, "relation", Relation, Relation.RANGES)
     _check_together(given, relation)
+    if at_once:
+        _refuse(given, STREAM_OPTIONS, "goes with readStream, and this is read at once")
     return PublicOptions(
         relation=relation,
         agents=tuple(_each(given, "agents", Target.parse, f"{FORM}, separated by commas")),
@@ -122,7 +128,7 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
     if not from_dirs and not from_agents:
         raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs")
     if from_dirs:
-        _refuse(given, (*AGENT_OPTIONS, "consumer", "maxBytesPerTrigger"), "goes with agents, and log_dirs are given")
+        _refuse(given, (*AGENT_OPTIONS, *STREAM_OPTIONS), "goes with agents, and log_dirs are given")
     if relation is not Relation.RECORDS:
         _refuse(given, RECORDS_OPTIONS, f"goes with the relation records, and {relation} is read")
     if relation not in WITH_COLUMNS:

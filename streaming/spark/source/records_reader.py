@@ -51,6 +51,7 @@ class RecordsReader(DataSourceReader):
             timestamp=given.starting_timestamp,
             committed=given.isolation is Isolation.READ_COMMITTED,
             to_end=given.until is Until.END,
+            fails_on_loss=given.fails_on_loss,
         )
         return [RecordsTask(each) for each in pack_ranges(plan_records(wanted))] or [RecordsTask([])]
 
