@@ -77,7 +77,7 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
         stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
         try:
             if own.rests:
-                _check_whole(wanted, partition, known=stop >= 0)
+                _check_whole(wanted, partition, stop)
             if stop < 0:
                 unknown.append(partition.path.name)
                 continue
@@ -115,14 +115,14 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
     return _Ends(starts, high_watermarks, rests)
 
 
-def _check_whole(wanted: WantedRecords, partition: Partition, *, known: bool) -> None:
+def _check_whole(wanted: WantedRecords, partition: Partition, stop: int) -> None:
     """Raise where records of a log at rest would be missing without a word.
 
     Args:
-        known: whether it is known up to where the log is replicated.
+        stop: up to where the log is known to be replicated, below 0 where that is not known.
     """
     segments = list_segments(partition.path)
-    if not known and any(each.size for each in segments):
+    if stop < 0 and any(each.size for each in segments):
         raise UsageError(
             f"option until: of {partition.path} no high watermark was written before its broker ended, so it is not known which records "
             "were replicated; until=end reads the log to its end"
