@@ -160,7 +160,9 @@ def test_log_dirs_and_agents_exclude_each_other(tmp_path: Path, disk: Path) -> N
 
 
 def test_agents_are_given_in_a_form_that_is_named(tmp_path: Path) -> None:
-    assert says(refused(tmp_path, "--agents", "https://broker-1:8815"), "agents takes grpc+tls://HOST:PORT", "https://broker-1:8815")
+    assert says(
+        refused(tmp_path, "--agents", "https://broker-1:8815"), "agents takes HOST:PORT, grpc+tls://HOST:PORT", "https://broker-1:8815"
+    )
 
 
 def test_tls_needs_a_ca_and_a_token_needs_tls(tmp_path: Path) -> None:
