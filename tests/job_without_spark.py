@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -60,13 +61,21 @@ class Query:
         self._sink, self._pause_seconds = sink, pause_seconds
         self._ended = threading.Event()
         self._failed: Exception | None = None
-        self.lastProgress: dict[str, Any] | None = None
+        self._progress: deque[dict[str, Any]] = deque(maxlen=100)  # as many as Spark remembers
         self._thread = threading.Thread(target=self._run, name="micro-batches", daemon=True)
         self._thread.start()
 
     @property
     def isActive(self) -> bool:  # noqa: N802
         return self._thread.is_alive()
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
+        return next(reversed(self.recentProgress), None)
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:  # noqa: N802
+        return [*self._progress]
 
     def stop(self) -> None:
         self._ended.set()
@@ -87,7 +96,7 @@ class Query:
                 if end == at:
                     continue
                 self._sink(folding.fold(self._read(at, end)), number)
-                self.lastProgress = _progress(number, at, end, planned - began, time.monotonic() - began)
+                self._progress.append(_progress(number, at, end, planned - began, time.monotonic() - began))
                 self._reader.commit(end)
                 at, number = end, number + 1
         except Exception as error:  # noqa: BLE001 - raised where it is waited for

@@ -1,6 +1,5 @@
 """Agents beside brokers, and jobs with some of these agents: what jobs and log dirs say of groups that move, against their coordinators."""
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -21,9 +20,8 @@ from tests.broker.kafka import Kafka, Node
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.ports import free_ports
-from tests.processes import Segtail, segtail, until
+from tests.processes import WITHOUT_SPARK, Segtail, segtail, until
 
-WITHOUT_SPARK = (sys.executable, "-m", "tests.job_without_spark")
 _OPTIONS = ("--from", "latest", "--trigger", "1s", "--set", "state_shards=4")
 
 _LOOKING = 2.0

@@ -15,11 +15,10 @@ from tests.broker.clients import create_topic, producer, send
 from tests.broker.group_comparing import by_key, fetched
 from tests.broker.kafka import Kafka
 from tests.broker.many_groups import PARTITIONS, TOPIC, ManyGroups, first_offset
-from tests.broker.moving_jobs import WITHOUT_SPARK
 from tests.broker.test_group_types import now_ms
 from tests.commands import run_command
 from tests.limits import SECONDS
-from tests.processes import segtail, until
+from tests.processes import WITHOUT_SPARK, segtail, until
 
 COUNT = 3_000
 RECORDS = 1_000

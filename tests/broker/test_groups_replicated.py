@@ -3,7 +3,6 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.broker import group_world
@@ -14,7 +13,7 @@ from tests.broker.group_oracle import Arithmetic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
 from tests.limits import SECONDS
-from tests.processes import Segtail, segtail, until
+from tests.processes import WITHOUT_SPARK, Segtail, segtail, until
 
 _GROUPS = 6
 _VICTIM = 2
@@ -43,7 +42,6 @@ def agreed(kafka: Kafka, clients: Lab, job: Segtail) -> int:
     return len(left)
 
 
-@pytest.mark.spark
 def test_groups_have_left_what_they_consume_though_a_broker_is_killed(kafka_jars: None, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path / "kafka", nodes=3, settings=group_world.SETTINGS)
     with ExitStack() as stack:
@@ -53,7 +51,7 @@ def test_groups_have_left_what_they_consume_though_a_broker_is_killed(kafka_jars
         dirs, properties = (",".join(map(str, each)) for each in (kafka.log_dirs, [node.properties for node in kafka.brokers]))
         where = ("--log-dirs", dirs, "--server-properties", properties, "--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
         options = ("--from", "latest", "--set", "state_shards=4")
-        job = stack.enter_context(segtail("run", *where, *options, stated=tmp_path / "said"))
+        job = stack.enter_context(segtail("run", *where, *options, stated=tmp_path / "said", before=WITHOUT_SPARK))
         clients = stack.enter_context(lab(kafka.bootstrap, tmp_path / "lab.log"))
         filling = group_world.Filling(kafka, clients, seed=2)
         filling.fill()

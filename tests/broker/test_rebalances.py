@@ -18,13 +18,12 @@ from tests.broker import rebalancing
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import lab
-from tests.broker.moving_jobs import WITHOUT_SPARK
 from tests.broker.rebalance_comparing import ELECTION, agree
 from tests.broker.rebalancing import COOPERATIVE, EAGER, NEWER, Members, Step, described_epoch, members
 from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.limits import SECONDS
-from tests.processes import Segtail, segtail, until
+from tests.processes import WITHOUT_SPARK, Segtail, segtail, until
 
 KINDS = ("members", "metadata", "unfinished")
 

@@ -20,9 +20,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.oracle import log_sizes
 from tests.broker.running import running
 from tests.limits import SECONDS
-from tests.processes import Page, segtail, until
-
-pytestmark = pytest.mark.spark
+from tests.processes import WITHOUT_SPARK, Page, segtail, until
 
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and brokers tell clients nothing of it."""
@@ -190,7 +188,7 @@ def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_ret
 
     given = ("--log-dirs", ",".join(map(str, kafka.log_dirs)), "--server-properties", properties, "--from", "earliest")
     more = ("--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
-    with segtail("run", *given, *more, stated=tmp_path / "said") as job:
+    with segtail("run", *given, *more, stated=tmp_path / "said", before=WITHOUT_SPARK) as job:
 
         def agrees(moment: str) -> Page:
             last: Unlike = {}

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +24,7 @@ from tests.broker.transactions import Markers, Reported, Topics, Writer, find_ha
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
 from tests.limits import SECONDS
 from tests.offline import lists
-from tests.processes import WATCHED, Page, Segtail, read_page, segtail, until, values
+from tests.processes import WATCHED, WITHOUT_SPARK, Page, Segtail, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark
 
@@ -59,9 +59,9 @@ class Runner:
         sets = [word for setting in QUICK for word in ("--set", setting)]
         return ("run", "--log-dirs", dirs, "--from", start_from, "--checkpoint", self.directory / name, *SMALL, *sets, *more)
 
-    def start(self, running: ExitStack, name: str, start_from: str, *more: object) -> Segtail:
+    def start(self, running: ExitStack, name: str, start_from: str, *more: object, before: Sequence[str] = ()) -> Segtail:
         arguments = self.job(name, start_from, "--listen", "127.0.0.1:0", *more)
-        return running.enter_context(segtail(*arguments, stated=self.directory / f"{name}.said"))
+        return running.enter_context(segtail(*arguments, stated=self.directory / f"{name}.said", before=before))
 
 
 def reported_of(page: Page, topics: Topics) -> dict[TopicPartition, Reported]:
@@ -230,8 +230,8 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         begins = {"latest": begins_at_end(kafka, opened=5), "active": begins_in_active_segment(kafka)}
         jobs = {
             "before": runner.start(running, "before", "earliest"),
-            "latest": runner.start(running, "latest", "latest"),
-            "active": runner.start(running, "active", "active"),
+            "latest": runner.start(running, "latest", "latest", before=WITHOUT_SPARK),
+            "active": runner.start(running, "active", "active", before=WITHOUT_SPARK),
         }
         agree(kafka, jobs, opened=5)
 
@@ -365,7 +365,7 @@ def test_every_replica_is_reported_as_the_leader_shows_it_over_changes_of_leader
         kafka.start()
         create_on(kafka, "moved", [1, 2])
         opened(kafka, "warm", [("moved", 0, 1)]).abort_transaction(SECONDS)  # the coordinators' topic is there
-        job = runner.start(running, "job", "earliest", "--set", "replicas=all")
+        job = runner.start(running, "job", "earliest", "--set", "replicas=all", before=WITHOUT_SPARK)
         first = opened(kafka, "first", [("moved", 0, 3)])
         agree_on(kafka, job, leader=1, replicas=(1, 2), opened=1)
 

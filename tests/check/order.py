@@ -7,5 +7,7 @@ LONGEST = (
     "broker/test_public_streams",
     "cluster/test_cluster",
     "broker/test_groups_replicated",
+    "broker/test_monitoring",
+    "faults/test_kill",
 )
 """They would be a tail of minutes alone if they did not."""

@@ -12,9 +12,9 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.worker import EvalConf
 
-from streaming.spark.job import job, worker_daemon
+from streaming.spark.job import job, query_progress, worker_daemon
 from streaming.spark.job.spark import DEFAULTS, FIXED, _directories, _socket_directory, within, zip_package
-from tests.job_without_spark import NoSpark
+from tests.job_without_spark import NoSpark, Query
 from tests.limits import SECONDS
 
 
@@ -22,6 +22,12 @@ def test_what_stands_for_spark_has_all_that_a_job_asks_of_it() -> None:
     asked = set(re.findall(r"self\._spark\.(\w+)", Path(job.__file__).read_text()))
     assert {"hadoop", "status", "stop"} <= asked
     assert asked - set(dir(NoSpark())) == {"planned_in"}  # of a checkpoint that only a JVM can read
+
+    of_query = {
+        name for module in (job, query_progress) for name in re.findall(r"(?<![.\w])query\.(\w+)", Path(module.__file__).read_text())
+    }
+    assert {"recentProgress", "isActive", "awaitTermination"} <= of_query
+    assert of_query <= set(dir(Query))
 
 
 def test_of_a_task_or_a_stage_there_is_one_attempt_at_a_time() -> None:
