@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.broker.protocol.consumer_messages import Register
-from streaming.errors import AgentError
+from streaming.errors import AgentError, UsageError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.source.public_options import parse_public_options
 from streaming.spark.source.public_stream import PublicStreamReader
@@ -279,6 +279,46 @@ def test_a_query_of_which_no_agent_answers_says_so() -> None:
     reader = stream("127.0.0.1:1")
     with pytest.raises(AgentError, match=r"127\.0\.0\.1:1"):
         reader.latestOffset({}, ALL)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_query_that_begins_with_topics_that_are_nowhere_says_so_and_holds_nothing(tmp_path: Path, at_once: bool) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "orders").append(batch(2))
+    agent = Agent(disk.path, journal=tmp_path / "journal")
+    with agent.served() as address:
+        reader = stream(address, topics="ordres", consumer="q")
+        if at_once:
+            reader.prepareForTriggerAvailableNow()
+        with pytest.raises(UsageError, match="option topics: no partition fits; there are orders"):
+            reader.latestOffset({}, ALL)
+        assert not agent.consumers.any()
+    agent.close()
+
+
+def test_a_query_begins_if_its_topics_may_be_where_nobody_answers(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        assert stream(f"{address},127.0.0.1:1", topics="ordres").latestOffset({}, ALL)
+
+
+def test_a_query_goes_on_though_its_topics_were_deleted(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        _, at = everything(stream(address, consumer="q"))
+        assert stream(address, consumer="q", topics="gone").latestOffset(at, ALL)
+
+
+def test_a_pattern_waits_for_topics_to_come(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    agent = Agent(disk.path, journal=tmp_path / "journal")
+    with agent.served() as address:
+        options = {"topicsPattern": "pay.*", "consumer": "q"}
+        _, at = everything(stream(address, **options))
+        partition(disk, "payments").append(batch(2))
+        rows: list[dict[str, Any]] = []
+        while not rows:
+            rows, at = everything(stream(address, **options), at)
+        assert {row["topic"] for row in rows} == {"payments"}
+    agent.close()
 
 
 def test_a_plan_that_found_nothing_lets_time_pass_before_the_next(agent: Agent, log: PartitionLog) -> None:

@@ -16,6 +16,7 @@ from streaming.errors import AgentError, SameAgentError
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections
 from streaming.spark.source.at_once import AtOnceReader, Task, scan_of
+from streaming.spark.source.public_options import nothing_fits
 
 MOST_NAMES = 2_000
 """The most topics that one request names."""
@@ -24,7 +25,6 @@ BUSY_SECONDS = 600.0
 """How long a task waits for its turn, if an agent answers as many calls as it may."""
 
 _PAUSE_SECONDS = 0.5
-_NAMED = 5
 _AT_ONCE = 32
 _NOTHING = Excerpts(excerpts=[], last=True)
 
@@ -38,7 +38,7 @@ class AgentReader(AtOnceReader):
             answers = dict(zip(statuses, pool.map(self._list, statuses), strict=True))
         narrow = self._selection() != self._options.selection
         if not narrow and not any(answer.matched for answer in answers.values()):
-            raise self._nothing_fits(sorted({topic for answer in answers.values() for topic in answer.topics}))
+            raise nothing_fits(self._options.selection, {topic for answer in answers.values() for topic in answer.topics})
         tasks = [task for address, answer in answers.items() for task in self._tasks(address, answer.excerpts)]
         if not narrow:  # a filter on topics fits no row of a log dir as a whole
             tasks += [Task(address, (), False, tuple(answer.unavailable)) for address, answer in answers.items() if answer.unavailable]
@@ -76,7 +76,7 @@ class AgentReader(AtOnceReader):
         names = client.topics()
         fitting = tuple(topic for topic in names if selection.has_topic(topic))
         if not fitting:
-            return replace(_NOTHING, topics=names[:_NAMED])
+            return replace(_NOTHING, topics=names)
         return self._ask(client, replace(selection, topics=fitting, pattern=""))
 
     def _ask(self, client: AgentClient, selection: Selection) -> Excerpts:

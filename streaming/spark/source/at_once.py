@@ -11,7 +11,6 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnavailableDir, UnreadPart
 from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
-from streaming.errors import UsageError
 from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
 from streaming.spark.source.pushed_filters import PushedFilters, take
@@ -128,13 +127,6 @@ class AtOnceReader(DataSourceReader):
         wanted = [self._wanted.part_of(each) for each in excerpts if self._wanted.has(each)]
         groups = _together(wanted, by_log=self._options.relation is Relation.TRANSACTIONS)
         return [Task(address, tuple(group), ends) for group, ends in groups]
-
-    def _nothing_fits(self, topics: Sequence[str]) -> UsageError:
-        there = f"there are {', '.join(topics)}" if topics else "there are no partitions at all"
-        selection = self._options.selection
-        given = {"topics": selection.topics, "topicsPattern": selection.pattern, "partitions": selection.partitions}
-        named = [name for name, value in given.items() if value]
-        return UsageError(f"option{'s' if len(named) > 1 else ''} {' and '.join(named)}: no partition fits; {there}")
 
     def _public(self, task: Task, rows: Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]) -> Iterator[pa.RecordBatch]:
         """The rows of a task as everybody reads them, and a row for each part that was not there to be read."""

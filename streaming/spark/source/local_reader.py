@@ -13,8 +13,7 @@ from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.protocol.excerpt_messages import UnreadPart
 from streaming.errors import LogDirError
 from streaming.spark.source.at_once import AtOnceReader, Task, scan_of
-
-_NAMED = 5
+from streaming.spark.source.public_options import nothing_fits
 
 
 class LocalReader(AtOnceReader):
@@ -24,7 +23,7 @@ class LocalReader(AtOnceReader):
         log_dirs = _opened(self._options.log_dirs)
         selection = self._options.selection
         if not any(True for _ in partitions_with_start(log_dirs, selection)):
-            raise self._nothing_fits(topics_of(log_dirs)[:_NAMED])
+            raise nothing_fits(selection, topics_of(log_dirs))
         wanted = self._selection()
         if wanted is None:
             return []

@@ -1,7 +1,7 @@
 """The options of ``format("segtail")``, parsed once and checked against each other. No secret is among them: they are visible in plans."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -187,6 +187,16 @@ def _selection(given: Mapping[str, str]) -> Selection:
     )
 
 
+def nothing_fits(selection: Selection, topics: Iterable[str]) -> UsageError:
+    """The error of a selection of which there is no partition; ``topics``: those that are there."""
+    named = sorted(topics)[:_NAMED]
+    there = f"there are {', '.join(named)}" if named else "there are no partitions at all"
+    given = {"topics": selection.topics, "topicsPattern": selection.pattern, "partitions": selection.partitions}
+    options = [name for name, value in given.items() if value]
+    return UsageError(f"option{'s' if len(options) > 1 else ''} {' and '.join(options)}: no partition fits; {there}")
+
+
+_NAMED = 5
 _PARTITIONS = "numbers of partitions such as 0,1,4-7"
 
 

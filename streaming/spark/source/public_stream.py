@@ -32,7 +32,7 @@ from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, reader_offsets
 from streaming.spark.source.public_answers import lost_rows, public_rows
-from streaming.spark.source.public_options import PublicOptions
+from streaming.spark.source.public_options import PublicOptions, nothing_fits
 from streaming.spark.source.reader_offsets import AgentRange, Offset
 from streaming.spark.source.relations import Relation, schema_of
 
@@ -84,7 +84,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._agents: dict[str, Status] = {}  # by address: those that take part
         self._takes_all = False
         self._targets: dict[str, ReaderPosition] | None = None
-        self._has_planned = False
+        self._has_planned = self._knows_topics = False
         self._checked_at = self._advanced_at = float("-inf")
 
     def initialOffset(self) -> Offset:  # noqa: N802
@@ -106,6 +106,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises:
             AgentError: no agent answers at first, or everything is wanted and one of them does not.
+            UsageError: a query that begins names topics, and no agent has any of them.
         """
         self._id = reader_offsets.reader_id(start) or self._id
         if self._takes_all and self._targets is None:
@@ -176,6 +177,8 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A plan of each agent that answers, by address."""
         at = reader_offsets.positions(start)
         self._look_for_agents(at)
+        if not start and not self._knows_topics:
+            self._check_topics()
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         budget = None if isinstance(limit, ReadAllAvailable) else max(1, size // max(1, len(self._agents)))
         wanted = [address for address, status in self._agents.items() if targets is None or status.agent in targets]
@@ -222,6 +225,17 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 agent_connections.line(address, files).refuse(error)
                 strangers.pop(address, None)
         self._agents |= strangers
+
+    def _check_topics(self) -> None:
+        """Of the topics that a query names when it begins, one has to be there. A pattern waits for those that come."""
+        selection, addresses = self._options.selection, self._options.addresses()
+        there = agent_connections.ask_all(self._agents, lambda client: client.topics(), self._options.files) if selection.topics else {}
+        if any(address not in there and not self._is_twin(address) for address in addresses):
+            return  # who does not answer may have them
+        topics = {topic for names in there.values() for topic in names}
+        if not any(map(selection.has_topic, topics)):
+            raise nothing_fits(selection, topics)
+        self._knows_topics = True
 
     def _is_twin(self, address: str) -> bool:
         error = agent_connections.errors([address], self._options.files).get(address)
