@@ -254,7 +254,7 @@ def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path
         rows, at = everything(stream(address, consumer="q", **selected))
         assert [(row["topic"], row["records"]) for row in rows] == [("payments", 2)]
         reader = stream(address, consumer="q", **selected)
-        reader._advanced_at = 0.0  # it has moved on just now
+        reader._planner._advanced_at = 0.0  # it has moved on just now
         log.append(batch(4))
         assert reader.latestOffset(at, ALL) is at
         other.append(batch(1))

@@ -6,43 +6,28 @@ wait for it, and in the end the query fails with its name. Started again from it
 
 import logging
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from streaming.broker.protocol.excerpt_messages import Scan
 from streaming.broker.protocol.problems import Reason
-from streaming.broker.protocol.reader_messages import (
-    ReaderCommit,
-    ReaderPlan,
-    ReaderPlanRequest,
-    ReaderPosition,
-    ReaderRange,
-    Selected,
-)
-from streaming.broker.protocol.status_messages import Status
-from streaming.common.start_from import StartFrom
-from streaming.errors import AgentError, SameAgentError, VersionError
+from streaming.broker.protocol.reader_messages import ReaderRange, Selected
+from streaming.errors import AgentError, VersionError
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, reader_offsets
 from streaming.spark.source.public_answers import lost_rows, public_rows
-from streaming.spark.source.public_options import PublicOptions, nothing_fits
+from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.reader_offsets import AgentRange, Offset
+from streaming.spark.source.reader_planner import ReaderPlanner
 from streaming.spark.source.relations import Relation, schema_of
 
 log = logging.getLogger(__name__)
-
-PLAN_SECONDS = 1.0
-"""The shortest time between two checks for work of which the first found nothing: each lets every agent look at all its logs."""
-
-IDLE_SECONDS = 60.0
-"""While nothing that is wanted is new, the offset moves on this often, so that agents can forget the rest."""
 
 READ_SECONDS = 120.0
 """How long a task waits for an agent whose rows were planned."""
@@ -76,16 +61,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._clock = clock
         self._sleep = sleep
-        self._run = str(uuid.uuid4())  # of this query, for the reader that plans
-        self._id = options.consumer or f"query {uuid.uuid4()}"
-        self._begin_state()
-
-    def _begin_state(self) -> None:
-        self._agents: dict[str, Status] = {}  # by address: those that take part
-        self._takes_all = False
-        self._targets: dict[str, ReaderPosition] | None = None
-        self._has_planned = self._knows_topics = False
-        self._checked_at = self._advanced_at = float("-inf")
+        self._planner = ReaderPlanner(options, clock, sleep)
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """The offset before everything. No agent is asked, because they may be away."""
@@ -97,9 +73,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """The first plan will wait until every agent has read what is there, and use that as the end."""
-        self._takes_all = True
-
-    # --- planning
+        self._planner.take_all()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """How far the next micro-batch goes; ``start`` itself when nothing is new.
@@ -108,155 +82,17 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             AgentError: no agent answers at first, or everything is wanted and one of them does not.
             UsageError: a query that begins names topics, and no agent has any of them.
         """
-        self._id = reader_offsets.reader_id(start) or self._id
-        if self._takes_all and self._targets is None:
-            self._targets = self._everything(start)
-        if self._targets is not None:
-            return self._next_of_all(start, limit)
-        self._sleep(max(0.0, self._checked_at + PLAN_SECONDS - self._clock()))
-        end = self._plan(start, limit)
-        if end is start:
-            self._checked_at = self._clock()
-        return end
-
-    def _plan(self, start: Offset, limit: ReadLimit) -> Offset:
-        plans = self._plans(start, limit, None) if self._has_planned else self._first_plans(start, limit)
-        self._has_planned = True
-        moves = self._clock() - self._advanced_at >= IDLE_SECONDS
-        at = reader_offsets.positions(start)
-        end = reader_offsets.advance(start, self._id, [plan for plan in plans.values() if moves or plan.agent not in at or not plan.idle])
-        if end is not start:
-            self._advanced_at = self._clock()
-        return end
-
-    def _first_plans(self, start: Offset, limit: ReadLimit) -> dict[str, ReaderPlan]:
-        """Wait until the query has begun at the agents that answer: what is appended from then on is in it.
-
-        A query of which no agent answers at first has wrong options, more likely than not.
-        """
-        deadline = self._clock() + agent_connections.PATIENCE_SECONDS
-        while True:
-            plans = self._plans(start, limit, None)
-            if plans and all(plan.begun for plan in plans.values()):
-                return plans
-            if self._clock() > deadline:
-                if plans:
-                    return plans
-                raise AgentError(self._reasons(self._options.addresses()))
-            self._sleep(_PAUSE_SECONDS)
-
-    def _everything(self, start: Offset) -> dict[str, ReaderPosition]:
-        """Wait until every agent has read what is there; returns the ends of that."""
-        answered_at = self._clock()
-        while True:
-            plans = self._plans(start, ReadAllAvailable(), None)
-            missing = [address for address in self._options.addresses() if address not in plans and not self._is_twin(address)]
-            waiting = [plan for plan in plans.values() if not plan.begun or plan.unread]
-            if not missing and plans and not waiting:
-                return {plan.agent: plan.to for plan in plans.values()}
-            if plans and not missing:
-                answered_at = self._clock()
-            elif self._clock() - answered_at > agent_connections.PATIENCE_SECONDS:
-                raise AgentError(self._reasons(missing))
-            self._sleep(_PAUSE_SECONDS)
-
-    def _next_of_all(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The next part on the way to the targets. Spark takes ``start`` itself for the end of the query."""
-        assert self._targets is not None
-        deadline = self._clock() + READ_SECONDS
-        while not reader_offsets.reached(start, self._targets):
-            end = reader_offsets.advance(start, self._id, self._plans(start, limit, self._targets).values())
-            if end is not start:
-                return end
-            if self._clock() > deadline:
-                raise AgentError(self._reasons(self._options.addresses()))
-            self._sleep(_PAUSE_SECONDS)
-        return start
-
-    def _plans(self, start: Offset, limit: ReadLimit, targets: Mapping[str, ReaderPosition] | None) -> dict[str, ReaderPlan]:
-        """A plan of each agent that answers, by address."""
-        at = reader_offsets.positions(start)
-        self._look_for_agents(at)
-        if not start and not self._knows_topics:
-            self._check_topics()
-        size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
-        budget = None if isinstance(limit, ReadAllAvailable) else max(1, size // max(1, len(self._agents)))
-        wanted = [address for address, status in self._agents.items() if targets is None or status.agent in targets]
-
-        def plan(client: AgentClient) -> ReaderPlan:
-            agent = self._agents[client.address].agent
-            request = self._request(at.get(agent, ReaderPosition()), budget, None if targets is None else targets[agent])
-            plan = client.reader_plan(request)
-            if plan.agent != agent:
-                raise AgentError(f"agent at {client.address}: it is {agent} no more")
-            return plan
-
-        plans = agent_connections.ask_all(wanted, plan, self._options.files)
-        self._agents = {address: status for address, status in self._agents.items() if address not in wanted or address in plans}
-        return plans
-
-    def _request(self, at: ReaderPosition, budget: int | None, upto: ReaderPosition | None) -> ReaderPlanRequest:
-        options = self._options
-        position = options.starting_position or StartFrom.LATEST
-        return ReaderPlanRequest(
-            reader=self._id,
-            run=self._run,
-            at=at,
-            start=str(options.starting_timestamp) if options.starting_timestamp >= 0 else str(position),
-            holds=bool(options.consumer),
-            selected=Selected.of(options.selection),
-            budget=budget,
-            upto=upto,
-        )
-
-    def _look_for_agents(self, at: Mapping[str, ReaderPosition]) -> None:
-        """Find the agents that take part: each once, of one cluster, and of a version that is understood."""
-        addresses, files = self._options.addresses(), self._options.files
-        self._agents = {address: status for address, status in self._agents.items() if address in addresses}
-        strangers = agent_connections.ask_all(
-            [each for each in addresses if each not in self._agents], lambda client: client.status(), files
-        )
-        journals = {agent: position.journal.partition(".")[0] for agent, position in at.items()}
-        for refused in (
-            agent_connections.misfits(strangers, files),
-            agent_connections.unwelcome(strangers, self._agents, journals, self._options.cluster_id),
-        ):
-            for address, error in refused.items():
-                agent_connections.line(address, files).refuse(error)
-                strangers.pop(address, None)
-        self._agents |= strangers
-
-    def _check_topics(self) -> None:
-        """Of the topics that a query names when it begins, one has to be there. A pattern waits for those that come."""
-        selection, addresses = self._options.selection, self._options.addresses()
-        there = agent_connections.ask_all(self._agents, lambda client: client.topics(), self._options.files) if selection.topics else {}
-        if any(address not in there and not self._is_twin(address) for address in addresses):
-            return  # who does not answer may have them
-        topics = {topic for names in there.values() for topic in names}
-        if not any(map(selection.has_topic, topics)):
-            raise nothing_fits(selection, topics)
-        self._knows_topics = True
-
-    def _is_twin(self, address: str) -> bool:
-        error = agent_connections.errors([address], self._options.files).get(address)
-        return isinstance(error, SameAgentError)
-
-    def _reasons(self, addresses: Iterable[str]) -> str:
-        errors = agent_connections.errors(addresses, self._options.files)
-        reasons = [str(errors.get(address, f"agent at {address}: it does not answer")) for address in addresses]
-        return "; ".join(reasons) or "option agents: none has an address yet"
-
-    # --- micro-batches
+        return self._planner.plan(start, limit)
 
     def partitions(self, start: Offset, end: Offset) -> list[ReaderTask]:
         """The tasks of a micro-batch."""
-        reader, addresses = reader_offsets.reader_id(end), {status.agent: address for address, status in self._agents.items()}
+        reader, run, addresses = reader_offsets.reader_id(end), self._planner.run, self._planner.addresses
         found = sorted(reader_offsets.ranges(start, end).items())
         tasks = [[each] for agent, range_ in found for each in _parts(agent, range_)]
         if self._options.relation is Relation.RANGES:
             events = [each for task in tasks for each in task if each[1].events]  # a task costs more than the rows of some agents
             tasks = [events] * bool(events) + [task for task in tasks if not task[0][1].events]
-        return [ReaderTask(reader, self._run, task, addresses) for task in tasks]
+        return [ReaderTask(reader, run, task, addresses) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
@@ -333,22 +169,16 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Report to the agents that a micro-batch is through."""
-        at, reader = reader_offsets.positions(end), reader_offsets.reader_id(end)
-        commits = {
-            address: ReaderCommit(reader=reader, run=self._run, at=at[status.agent])
-            for address, status in self._agents.items()
-            if status.agent in at
-        }
-        agent_connections.ask_all(commits, lambda client: client.reader_commit(commits[client.address]), self._options.files)
+        self._planner.commit(end)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only the options and the id of the run are pickled."""
-        return {"_options": self._options, "_run": self._run, "_id": self._id}
+        """Only the options are pickled: tasks do not plan."""
+        return {"_options": self._options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._clock, self._sleep = time.monotonic, time.sleep
-        self._begin_state()
+        self._planner = ReaderPlanner(self._options)
 
 
 def _parts(agent: str, range_: AgentRange) -> Iterator[tuple[str, AgentRange]]:

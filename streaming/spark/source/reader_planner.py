@@ -1,0 +1,209 @@
+"""Plans how far a public stream goes at each agent. An agent that is away is planned no further, and holds nobody up."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
+
+from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, Selected
+from streaming.broker.protocol.status_messages import Status
+from streaming.common.start_from import StartFrom
+from streaming.errors import AgentError, SameAgentError
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.source import agent_connections, reader_offsets
+from streaming.spark.source.public_options import PublicOptions, nothing_fits
+from streaming.spark.source.reader_offsets import Offset
+
+PLAN_SECONDS = 1.0
+"""The shortest time between two checks for work of which the first found nothing: each lets every agent look at all its logs."""
+
+IDLE_SECONDS = 60.0
+"""While nothing that is wanted is new, the offset moves on this often, so that agents can forget the rest."""
+
+ADVANCE_SECONDS = 120.0
+"""How long a query that takes what is there waits for an agent whose rows it still lacks."""
+
+_PAUSE_SECONDS = 0.25
+
+
+class ReaderPlanner:
+    """Of one run of a query. ``run``: its id, by which agents tell it from an earlier one."""
+
+    def __init__(
+        self, options: PublicOptions, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.run = str(uuid.uuid4())
+        self._options = options
+        self._clock = clock
+        self._sleep = sleep
+        self._id = options.consumer or f"query {uuid.uuid4()}"
+        self._agents: dict[str, Status] = {}  # by address: those that take part
+        self._takes_all = False
+        self._targets: dict[str, ReaderPosition] | None = None
+        self._has_planned = self._knows_topics = False
+        self._checked_at = self._advanced_at = float("-inf")
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where each agent that takes part was when it was planned, by its name."""
+        return {status.agent: address for address, status in self._agents.items()}
+
+    def take_all(self) -> None:
+        """The first plan will wait until every agent has read what is there, and use that as the end."""
+        self._takes_all = True
+
+    def plan(self, start: Offset, limit: ReadLimit) -> Offset:
+        """How far the next micro-batch goes; ``start`` itself when nothing is new.
+
+        Raises:
+            AgentError: no agent answers at first, or everything is wanted and one of them does not.
+            UsageError: a query that begins names topics, and no agent has any of them.
+        """
+        self._id = reader_offsets.reader_id(start) or self._id
+        if self._takes_all and self._targets is None:
+            self._targets = self._everything(start)
+        if self._targets is not None:
+            return self._next_of_all(start, limit)
+        self._sleep(max(0.0, self._checked_at + PLAN_SECONDS - self._clock()))
+        end = self._next(start, limit)
+        if end is start:
+            self._checked_at = self._clock()
+        return end
+
+    def commit(self, end: Offset) -> None:
+        """Report to the agents that a micro-batch is through."""
+        at, reader = reader_offsets.positions(end), reader_offsets.reader_id(end)
+        commits = {
+            address: ReaderCommit(reader=reader, run=self.run, at=at[status.agent])
+            for address, status in self._agents.items()
+            if status.agent in at
+        }
+        agent_connections.ask_all(commits, lambda client: client.reader_commit(commits[client.address]), self._options.files)
+
+    def _next(self, start: Offset, limit: ReadLimit) -> Offset:
+        plans = self._plans(start, limit, None) if self._has_planned else self._first_plans(start, limit)
+        self._has_planned = True
+        moves = self._clock() - self._advanced_at >= IDLE_SECONDS
+        at = reader_offsets.positions(start)
+        end = reader_offsets.advance(start, self._id, [plan for plan in plans.values() if moves or plan.agent not in at or not plan.idle])
+        if end is not start:
+            self._advanced_at = self._clock()
+        return end
+
+    def _first_plans(self, start: Offset, limit: ReadLimit) -> dict[str, ReaderPlan]:
+        """Wait until the query has begun at the agents that answer: what is appended from then on is in it.
+
+        A query of which no agent answers at first has wrong options, more likely than not.
+        """
+        deadline = self._clock() + agent_connections.PATIENCE_SECONDS
+        while True:
+            plans = self._plans(start, limit, None)
+            if plans and all(plan.begun for plan in plans.values()):
+                return plans
+            if self._clock() > deadline:
+                if plans:
+                    return plans
+                raise AgentError(self._reasons(self._options.addresses()))
+            self._sleep(_PAUSE_SECONDS)
+
+    def _everything(self, start: Offset) -> dict[str, ReaderPosition]:
+        """Wait until every agent has read what is there; returns the ends of that."""
+        answered_at = self._clock()
+        while True:
+            plans = self._plans(start, ReadAllAvailable(), None)
+            missing = [address for address in self._options.addresses() if address not in plans and not self._is_twin(address)]
+            waiting = [plan for plan in plans.values() if not plan.begun or plan.unread]
+            if not missing and plans and not waiting:
+                return {plan.agent: plan.to for plan in plans.values()}
+            if plans and not missing:
+                answered_at = self._clock()
+            elif self._clock() - answered_at > agent_connections.PATIENCE_SECONDS:
+                raise AgentError(self._reasons(missing))
+            self._sleep(_PAUSE_SECONDS)
+
+    def _next_of_all(self, start: Offset, limit: ReadLimit) -> Offset:
+        """The next part on the way to the targets. Spark takes ``start`` itself for the end of the query."""
+        assert self._targets is not None
+        deadline = self._clock() + ADVANCE_SECONDS
+        while not reader_offsets.reached(start, self._targets):
+            end = reader_offsets.advance(start, self._id, self._plans(start, limit, self._targets).values())
+            if end is not start:
+                return end
+            if self._clock() > deadline:
+                raise AgentError(self._reasons(self._options.addresses()))
+            self._sleep(_PAUSE_SECONDS)
+        return start
+
+    def _plans(self, start: Offset, limit: ReadLimit, targets: Mapping[str, ReaderPosition] | None) -> dict[str, ReaderPlan]:
+        """A plan of each agent that answers, by address."""
+        at = reader_offsets.positions(start)
+        self._look_for_agents(at)
+        if not start and not self._knows_topics:
+            self._check_topics()
+        size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
+        budget = None if isinstance(limit, ReadAllAvailable) else max(1, size // max(1, len(self._agents)))
+        wanted = [address for address, status in self._agents.items() if targets is None or status.agent in targets]
+
+        def plan(client: AgentClient) -> ReaderPlan:
+            agent = self._agents[client.address].agent
+            request = self._request(at.get(agent, ReaderPosition()), budget, None if targets is None else targets[agent])
+            plan = client.reader_plan(request)
+            if plan.agent != agent:
+                raise AgentError(f"agent at {client.address}: it is {agent} no more")
+            return plan
+
+        plans = agent_connections.ask_all(wanted, plan, self._options.files)
+        self._agents = {address: status for address, status in self._agents.items() if address not in wanted or address in plans}
+        return plans
+
+    def _request(self, at: ReaderPosition, budget: int | None, upto: ReaderPosition | None) -> ReaderPlanRequest:
+        options = self._options
+        position = options.starting_position or StartFrom.LATEST
+        return ReaderPlanRequest(
+            reader=self._id,
+            run=self.run,
+            at=at,
+            start=str(options.starting_timestamp) if options.starting_timestamp >= 0 else str(position),
+            holds=bool(options.consumer),
+            selected=Selected.of(options.selection),
+            budget=budget,
+            upto=upto,
+        )
+
+    def _look_for_agents(self, at: Mapping[str, ReaderPosition]) -> None:
+        """Find the agents that take part: each once, of one cluster, and of a version that is understood."""
+        addresses, files = self._options.addresses(), self._options.files
+        self._agents = {address: status for address, status in self._agents.items() if address in addresses}
+        strangers = agent_connections.ask_all(
+            [each for each in addresses if each not in self._agents], lambda client: client.status(), files
+        )
+        journals = {agent: position.journal.partition(".")[0] for agent, position in at.items()}
+        for refused in (
+            agent_connections.misfits(strangers, files),
+            agent_connections.unwelcome(strangers, self._agents, journals, self._options.cluster_id),
+        ):
+            for address, error in refused.items():
+                agent_connections.line(address, files).refuse(error)
+                strangers.pop(address, None)
+        self._agents |= strangers
+
+    def _check_topics(self) -> None:
+        """Of the topics that a query names when it begins, one has to be there. A pattern waits for those that come."""
+        selection, addresses = self._options.selection, self._options.addresses()
+        there = agent_connections.ask_all(self._agents, lambda client: client.topics(), self._options.files) if selection.topics else {}
+        if any(address not in there and not self._is_twin(address) for address in addresses):
+            return  # who does not answer may have them
+        topics = {topic for names in there.values() for topic in names}
+        if not any(map(selection.has_topic, topics)):
+            raise nothing_fits(selection, topics)
+        self._knows_topics = True
+
+    def _is_twin(self, address: str) -> bool:
+        error = agent_connections.errors([address], self._options.files).get(address)
+        return isinstance(error, SameAgentError)
+
+    def _reasons(self, addresses: Iterable[str]) -> str:
+        errors = agent_connections.errors(addresses, self._options.files)
+        reasons = [str(errors.get(address, f"agent at {address}: it does not answer")) for address in addresses]
+        return "; ".join(reasons) or "option agents: none has an address yet"
