@@ -28,6 +28,9 @@ from streaming.spark.source.source_options import parse_options
 from streaming.spark.source.stream import EventStreamReader
 from streaming.terminal.cli.app import run
 
+WITHOUT_SPARK = (sys.executable, "-m", "tests.job_without_spark")
+"""The command of such a job, where Spark is not what is tested: a JVM and its micro-batches take more than all the rest of a job."""
+
 Sink = Callable[[pa.Table, int], None]
 
 

@@ -21,9 +21,6 @@ from tests.limits import SECONDS
 from tests.marked_processes import Process, marked
 
 SEGTAIL = Path(sys.executable).with_name("segtail")
-WITHOUT_SPARK = (sys.executable, "-m", "tests.job_without_spark")
-"""A command that runs a job whose Spark is not what is tested: a JVM and its micro-batches take more than all the rest of it."""
-
 _POLL_SECONDS = 0.05
 _LOOK_QUICKLY_SECONDS = 10
 _SEEN_CHARACTERS = 3000

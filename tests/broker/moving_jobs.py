@@ -18,9 +18,10 @@ from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.coordinator_answers import NONE, OLD_DATA, WINDOW, Answers, Counts, Key
 from tests.broker.kafka import Kafka, Node
 from tests.group_answers import detailed
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
 from tests.ports import free_ports
-from tests.processes import WITHOUT_SPARK, Segtail, segtail, until
+from tests.processes import Segtail, segtail, until
 
 _OPTIONS = ("--from", "latest", "--trigger", "1s", "--set", "state_shards=4")
 

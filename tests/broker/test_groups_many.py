@@ -17,8 +17,9 @@ from tests.broker.kafka import Kafka
 from tests.broker.many_groups import PARTITIONS, TOPIC, ManyGroups, first_offset
 from tests.broker.test_group_types import now_ms
 from tests.commands import run_command
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
-from tests.processes import WITHOUT_SPARK, segtail, until
+from tests.processes import segtail, until
 
 COUNT = 3_000
 RECORDS = 1_000

@@ -12,8 +12,9 @@ from tests.broker.group_consuming import COMMITTED, UNCOMMITTED, consumed, leadi
 from tests.broker.group_oracle import Arithmetic
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
-from tests.processes import WITHOUT_SPARK, Segtail, segtail, until
+from tests.processes import Segtail, segtail, until
 
 _GROUPS = 6
 _VICTIM = 2

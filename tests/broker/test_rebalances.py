@@ -22,8 +22,9 @@ from tests.broker.rebalance_comparing import ELECTION, agree
 from tests.broker.rebalancing import COOPERATIVE, EAGER, NEWER, Members, Step, described_epoch, members
 from tests.broker.running import running
 from tests.group_answers import detailed
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
-from tests.processes import WITHOUT_SPARK, Segtail, segtail, until
+from tests.processes import Segtail, segtail, until
 
 KINDS = ("members", "metadata", "unfinished")
 

@@ -19,8 +19,9 @@ from tests.broker.clients import create_topic, delete_topic, producer, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import log_sizes
 from tests.broker.running import running
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
-from tests.processes import WITHOUT_SPARK, Page, segtail, until
+from tests.processes import Page, segtail, until
 
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and brokers tell clients nothing of it."""

@@ -22,9 +22,10 @@ from tests.broker.oracle import TopicPartition, run_tool
 from tests.broker.running import running
 from tests.broker.transactions import Markers, Reported, Topics, Writer, find_hanging, load, markers, opened, reported_by
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
 from tests.offline import lists
-from tests.processes import WATCHED, WITHOUT_SPARK, Page, Segtail, read_page, segtail, until, values
+from tests.processes import WATCHED, Page, Segtail, read_page, segtail, until, values
 
 pytestmark = pytest.mark.spark
 
