@@ -17,7 +17,6 @@ PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 GROUPED = --dist loadgroup --no-loadscope-reorder
 PARALLEL = -n $$($(BIN)/python -m tests.check.machine) $(GROUPED)
 WHOLE = $(PARALLEL) --again --room 2048
-LIVE = -n $$($(BIN)/python -m tests.check.machine live) $(GROUPED) --again --room 2048
 # A mark says what a test starts (pyproject.toml, CONTRIBUTING.md); these start nothing.
 STARTING_NOTHING := not spark and not programs and not live and not image
 
@@ -53,8 +52,8 @@ demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a re
 test: setup ## Run the tests, also with Spark, a browser, Prometheus, on recorded log dirs of real brokers; ten minutes
 	@$(BIN)/pytest $(WHOLE) -m "not live and not image"
 
-test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; twenty minutes
-	@$(BIN)/pytest $(LIVE) -m "live or image"
+test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; twenty minutes, ten with SHORT=yes
+	@$(BIN)/pytest $(WHOLE) -m "(live or image)$(if $(SHORT), and not long)"
 
 record: setup ## Make the recorded log dirs and answers of Kafka anew, on real brokers; ONLY=groups for one of them
 	@$(BIN)/python -m tests.recorded $(ONLY)

@@ -64,6 +64,20 @@ def test_logs_are_counted_before_anybody_reads_them(agent: Agent, directory: Log
     assert agent.service.status().logs == 2
 
 
+def test_what_logs_cost_is_known_as_soon_as_all_are_watched(agent: Agent, directory: LogDir) -> None:
+    """A job that runs once may end before the next check."""
+    for topic in ("orders", "bills"):
+        partition(directory, topic).append(batch(3))
+    assert state_of(agent).not_fsynced_bytes == -1
+    Reader(agent).register()
+    while agent.watcher.poll(set()):
+        pass
+    agent.host_status.refresh()
+    (found,) = agent.service.status().log_dirs
+    assert (found.recovery_logs, found.not_fsynced_bytes) == (2, found.recovery_bytes)
+    assert found.recovery_bytes > 0
+
+
 def test_a_log_dir_that_cannot_be_read_is_down_and_says_so_once(agent: Agent, directory: LogDir, caplog: pytest.LogCaptureFixture) -> None:
     assert state_of(agent).up
     away = directory.path.with_name("away")

@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.broker import group_world
@@ -43,6 +44,7 @@ def agreed(kafka: Kafka, clients: Lab, job: Segtail) -> int:
     return len(left)
 
 
+@pytest.mark.long
 def test_groups_have_left_what_they_consume_though_a_broker_is_killed(kafka_jars: None, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path / "kafka", nodes=3, settings=group_world.SETTINGS)
     with ExitStack() as stack:

@@ -102,6 +102,7 @@ def quick(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield from running(Kafka(tmp_path_factory.mktemp("kafka"), settings=rebalancing.SETTINGS))
 
 
+@pytest.mark.long
 def test_rebalances_are_those_that_members_made_over_elections_and_restarts(kafka_jars: None, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path / "kafka", nodes=3, settings=rebalancing.SETTINGS)
     with ExitStack() as stack:

@@ -55,7 +55,7 @@ def read_by_kafka(kafka: Kafka, begin: int, sizes: dict[tuple[str, int], tuple[P
     return found
 
 
-@pytest.mark.parametrize(("version", "threads"), [(BROKER_VERSION, 2), (OLDER_VERSION, 1)])
+@pytest.mark.parametrize(("version", "threads"), [(BROKER_VERSION, 2), pytest.param(OLDER_VERSION, 1, marks=pytest.mark.long)])
 def test_what_a_start_reads_is_foretold_and_what_is_left_of_it_falls(kafka_jars: None, tmp_path: Path, version: str, threads: int) -> None:
     settings = {"num.recovery.threads.per.data.dir": threads, "log.segment.bytes": _SEGMENT_BYTES}
     kafka = Kafka(tmp_path, settings=settings, version=version, loggers=LOGGERS)

@@ -54,12 +54,9 @@ def skipped(reasons: Iterable[str]) -> str:
     return f"Skipped {counted.total()} tests, `make skipped` names them: {listed}"
 
 
-def processes(cores: int, memory_mib: int, *, live: bool = False) -> int:
-    """How many processes the tests get: one more than cores, for those with a JVM wait a lot, and two for live ones, which wait more.
-
-    Each may need a GiB; five are enough.
-    """
-    return max(1, min(cores + 1 + live, memory_mib // 1024, 4 + live))
+def processes(cores: int, memory_mib: int) -> int:
+    """How many processes the tests get: one more than cores, for those with a JVM wait a lot. Each may need a GiB; four are enough."""
+    return max(1, min(cores + 1, memory_mib // 1024, 4))
 
 
 def _memory_mib() -> int:
@@ -77,4 +74,4 @@ def _cores() -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{processes(_cores(), _memory_mib(), live='live' in sys.argv[1:])}\n")
+    sys.stdout.write(f"{processes(_cores(), _memory_mib())}\n")

@@ -22,10 +22,6 @@ def test_small_machines_run_fewer_tests_side_by_side(cores: int, memory_mib: int
     assert processes(cores, memory_mib) == expected
 
 
-def test_live_tests_wait_more_and_so_run_one_more_side_by_side() -> None:
-    assert (processes(2, 24_000, live=True), processes(1, 2_000, live=True)) == (4, 1)
-
-
 def test_a_full_folder_for_temporary_files_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100 << 20))
     stated = too_little_room(ROOM_MIB)

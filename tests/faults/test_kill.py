@@ -8,7 +8,7 @@ import pytest
 from tests.faults.writing import WritingBroker, writing_broker, written
 from tests.processes import Page, Segtail, counted, differences, exported, read_page, segtail, until, values
 
-pytestmark = [pytest.mark.spark, pytest.mark.live]
+pytestmark = [pytest.mark.spark, pytest.mark.live, pytest.mark.long]
 
 SMALL = ("--trigger", "200ms", "--set", "state_shards=2")
 

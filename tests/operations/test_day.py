@@ -12,7 +12,7 @@ from tests.operations.day import run_together
 from tests.operations.events import EVENTS, SHORT
 from tests.tools import missing, require_tool
 
-pytestmark = [pytest.mark.spark, pytest.mark.broker]
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.long]
 
 FACTOR = 6
 """A minute of an alert is ten seconds here: a machine that does not get to a scrape or to a batch for so long is busier than it may be."""

@@ -49,6 +49,7 @@ class HostStatus:
         self._clock_ms = clock_ms
         self._processes = processes or ProcessWatch(log_dirs, clock_ms)
         self._next_check = 0
+        self._incomplete = False  # the last check was before all logs were listed
         self._live = 0
         self._down: set[Path] = set()
         self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
@@ -56,9 +57,10 @@ class HostStatus:
         self._restarts = None if point_of is None else RestartStatus(point_of)
 
     def refresh(self) -> None:
-        """Check again if it is time to."""
+        """Check again if it is time to, or if all logs are listed now that were not at the last check: it lacks their sums."""
         now = self._clock_ms()
-        if now < self._next_check <= now + CHECK_EVERY_MS:  # otherwise the clock was set back
+        waits = now < self._next_check <= now + CHECK_EVERY_MS  # otherwise the clock was set back
+        if waits and not (self._incomplete and _listed(self._tails()) >= self.logs):
             return
         self._next_check = now + CHECK_EVERY_MS
         self._dirs.check()
@@ -75,6 +77,7 @@ class HostStatus:
             self._restarts.look(tails, self.brokers, now)
         self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
+        self._incomplete = _listed(tails) < self.logs
 
     def _status_of(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)
@@ -125,6 +128,10 @@ class HostStatus:
             log.warning(
                 "directory cannot be listed: the sizes of its log dir are without it", extra={"path": path, "error": unlisted[path]}
             )
+
+
+def _listed(tails: Iterable[Tail]) -> int:
+    return sum(tail.last_found is not None for tail in tails)
 
 
 def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:
