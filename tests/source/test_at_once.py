@@ -106,6 +106,16 @@ def test_the_rows_have_the_schema_also_where_there_are_none(where: dict[str, str
     assert all(some.schema == ARROW[relation] for task in made.partitions() for some in made.read(task))
 
 
+@pytest.mark.parametrize(("together", "pieces"), [(at_once.ROWS_TOGETHER, [0, 7]), (3, [0, 4, 3]), (1, [0, 2, 2, 3])])
+def test_rows_of_small_logs_go_to_spark_together(
+    disk: LogDir, logs: list[PartitionLog], together: int, pieces: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_once, "ROWS_TOGETHER", together)
+    made = reader({"log_dirs": str(disk.path), "relation": "batches"})
+    (task,) = made.partitions()
+    assert [some.num_rows for some in made.read(task)] == pieces
+
+
 def test_some_columns(where: dict[str, str]) -> None:
     options = {**where, "relation": "batches", "columns": "size,topic"}
     assert SegtailDataSource(options).schema().names == ["topic", "size"]

@@ -25,8 +25,14 @@ TASK_EXCERPTS = 1_000
 UNAVAILABLE = "unavailable"
 """The reason why rows of a whole log dir are missing; nobody knows how many."""
 
+ROWS_TOGETHER = 4_096
+"""Rows go to Spark when there are so many: what it does for each piece costs as much as hundreds of rows."""
+
 WHOLE_SEGMENTS = 1 << 40
 """Segments are not cut: they are smaller."""
+
+RowPieces = Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]
+"""Rows as they are scanned, piece by piece, and at the end what was not there."""
 
 _ROWS: dict[Relation, Callable[[pa.Table | pa.RecordBatch], pa.RecordBatch]] = {
     Relation.BATCHES: public_batches,
@@ -105,7 +111,7 @@ class AtOnceReader(DataSourceReader):
         """The tasks that have work."""
 
     @abstractmethod
-    def _rows(self, task: Task) -> Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]:
+    def _rows(self, task: Task) -> RowPieces:
         """The scanned rows of a task's excerpts, and what of them was not there."""
 
     def _selection(self) -> Selection | None:
@@ -128,15 +134,16 @@ class AtOnceReader(DataSourceReader):
         groups = _together(wanted, by_log=self._options.relation is Relation.TRANSACTIONS)
         return [Task(address, tuple(group), ends) for group, ends in groups]
 
-    def _public(self, task: Task, rows: Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]) -> Iterator[pa.RecordBatch]:
+    def _public(self, task: Task, rows: RowPieces) -> Iterator[pa.RecordBatch]:
         """The rows of a task as everybody reads them, and a row for each part that was not there to be read."""
         relation, names = self._options.relation, list(self._options.columns)
         schema = ARROW[relation]
         chosen = [each for each in schema.names if each in names] if names else schema.names
         yield pa.RecordBatch.from_pylist([], schema).select(chosen)
+        joined = _joined(rows)
         while True:
             try:
-                some = next(rows)
+                some = next(joined)
             except StopIteration as end:
                 unread: list[UnreadPart] = end.value
                 break
@@ -152,6 +159,23 @@ class AtOnceReader(DataSourceReader):
 def _nothing() -> Generator[pa.Table, None, list[UnreadPart]]:
     yield from ()
     return []
+
+
+def _joined(rows: RowPieces) -> Generator[pa.Table, None, list[UnreadPart]]:
+    """The same rows in fewer pieces: of `ROWS_TOGETHER` or more, but for the last."""
+    pieces: list[pa.Table] = []
+    while True:
+        try:
+            piece = next(rows)
+        except StopIteration as end:
+            if pieces:
+                yield pa.concat_tables(pieces)
+            unread: list[UnreadPart] = end.value
+            return unread
+        pieces.append(pa.Table.from_batches([piece]) if isinstance(piece, pa.RecordBatch) else piece)
+        if sum(map(len, pieces)) >= ROWS_TOGETHER:
+            yield pa.concat_tables(pieces)
+            pieces = []
 
 
 def scan_of(relation: Relation) -> Scan:

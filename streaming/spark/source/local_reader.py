@@ -1,18 +1,15 @@
 """Reads relations at once from log dirs that this Spark can open itself: of a broker, running or not, or copied."""
 
 import socket
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import pyarrow as pa
 
 from streaming.broker.disk.identity import LogDir, read_identity
 from streaming.broker.disk.logdirs import find_log_dirs, open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
-from streaming.broker.protocol.excerpt_messages import UnreadPart
 from streaming.errors import LogDirError
-from streaming.spark.source.at_once import AtOnceReader, Task, scan_of
+from streaming.spark.source.at_once import AtOnceReader, RowPieces, Task, scan_of
 from streaming.spark.source.public_options import nothing_fits
 
 
@@ -29,7 +26,7 @@ class LocalReader(AtOnceReader):
             return []
         return self._tasks("", list_excerpts(log_dirs, wanted, self._start(), self._excerpt_bytes()))
 
-    def _rows(self, task: Task) -> Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]:
+    def _rows(self, task: Task) -> RowPieces:
         log_dirs = [_here(path) for path in dict.fromkeys(each.log_dir for each in task.excerpts)]
         return scan_excerpts(log_dirs, task.excerpts, scan_of(self._options.relation), ongoing=task.ongoing)
 
