@@ -11,6 +11,7 @@ from streaming.queries.query_look import QueryLook, QueryPosition
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import STOPPED_MS, GroupJob, world
 from tests.consumers.test_group_isolation import held_back
+from tests.consumers.test_lost_records import TRANSACTION, emptied
 from tests.tables import each_row
 
 NAME = "spark:q"
@@ -83,6 +84,26 @@ def test_what_is_read_counts_and_what_is_deleted_before_is_lost() -> None:
     assert "The query fails with its next micro-batch, unless failOnDataLoss is false" in texts(detail)[0]
     assert not detail.findings[0].command
     assert "in its checkpoint" in detail.findings[0].no_command
+
+
+def test_where_only_a_marker_was_deleted_the_query_fails_all_the_same() -> None:
+    job = world(end=6, kinds=TRANSACTION)
+    with_query = queries(job)
+    with_query.found["q"] = look(("orders", 0, 5))
+    assert texts(with_query.round()) == ["nothing to do: the last offset is only markers, aborted or compacted records"]
+    emptied(job, TRANSACTION)
+    (text,) = texts(with_query.round(15))
+    assert text.startswith(
+        "no record is left: the last offset is only markers, aborted or compacted records. Its next offset is deleted. The query"
+    )
+    assert "fails with its next micro-batch, unless failOnDataLoss is false" in text
+
+
+def test_nothing_is_claimed_of_micro_batches_that_cannot_be_read() -> None:
+    with_query = queries()
+    for batch, known in ((-1, "its checkpoint is /c"), (2, "its checkpoint is /c; micro-batch 2 is the last one known to be committed")):
+        with_query.found["q"] = look(("orders", 0, 2), batch=batch, doubts=("commits/3 cannot be read",))
+        assert with_query.round().notes[0] == known
 
 
 def test_a_query_that_stands_says_whether_a_micro_batch_is_planned() -> None:

@@ -64,6 +64,15 @@ def test_a_torn_file_is_reported_and_the_one_before_counts(written: Written, tor
         assert "up to where micro-batch 0 has ended" in look.doubts[1]
 
 
+def test_a_copy_whose_commits_are_ahead_of_its_offsets_is_reported_and_the_one_before_counts(written: Written) -> None:
+    written.both(0, {"a": {0: 3}})
+    written.commit(1)
+    look = reader(written).look()
+    assert (look.batch, look.positions) == (0, (QueryPosition("a", 0, 3),))
+    assert look.doubts[0] == "commits/1 is there and offsets/1 is not: it was copied in part, or while its query ran"
+    assert "at least up to where micro-batch 0 has ended" in look.doubts[1]
+
+
 def test_a_torn_plan_is_reported(written: Written) -> None:
     written.both(0, {"a": {0: 3}})
     written.plan(1, {"a": {0: 5}})

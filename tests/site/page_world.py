@@ -317,7 +317,9 @@ class MadeUpJob:
         return GroupPage(**page, sort=request.sort, order=request.order, rows=rows)
 
     def group(self, name: str) -> GroupDetail | None:
-        summary = next((each for each in self.group_rows or () if each.group == name), None)
+        if self.group_rows is None:
+            raise NotYetError("nothing is known of consumer groups yet")
+        summary = next((each for each in self.group_rows if each.group == name), None)
         if summary is None:
             return None
         held = HoldingTransaction(

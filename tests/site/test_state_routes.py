@@ -139,6 +139,7 @@ def test_a_partition_is_found_whatever_the_name_of_its_topic(job: Served) -> Non
         (f"{PROBLEMS_PATH}?severity=bad", 400, "severity is not one of critical, warning, info"),
         (f"{PROBLEMS_PATH}?sort=kind", 400, "'sort' is no parameter here"),
         (f"{PARTITIONS_PATH}/orders/x", 400, "the number of a partition is not a number"),
+        (f"{GROUPS_PATH}/billing", 503, "nothing is known of consumer groups yet"),
         (f"{PARTITIONS_PATH}/orders/999", 404, "no such partition"),
         (f"{PARTITIONS_PATH}/%ff/0", 404, "no such partition"),
         (f"{PARTITIONS_PATH}/secret/0", 404, "no such partition"),

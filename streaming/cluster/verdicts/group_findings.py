@@ -135,7 +135,7 @@ class GroupFindings:
                 return words.slower(partition), _NO_COMMAND
             case GroupVerdict.SKEWED:
                 return words.skewed(partition, self.whole), _NO_COMMAND
-        return self._calm(partition, judgement.verdict, words), _NO_COMMAND
+        return self._calm(partition, judgement.verdict, words) + words.deleted_next(partition), _NO_COMMAND
 
     def _after_loss(self, partition: GroupPartition) -> Command:
         """A reset brings nothing back. Where nothing is left it only helps consumers that fail, as with auto.offset.reset=none."""

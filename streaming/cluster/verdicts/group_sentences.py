@@ -18,7 +18,7 @@ REASONS = {
     "filling": "the segments of the partition are still being counted",
     "remote_log_start": "its next record is only in remote storage",
     "damaged": "a part of the log that lies between is damaged",
-    "not_in_cluster": "the topic is not in this cluster: perhaps the query reads another one, which its checkpoint does not name",
+    "not_in_cluster": "this partition, or its topic, is not in this cluster: perhaps the query reads another (a checkpoint names none)",
     "topic_gone": "the topic is gone",
     "topic_made_anew": "the topic was deleted and made anew after the commit",
     "agent_version": "the agent of the partition's leader is of an earlier version",
@@ -289,7 +289,15 @@ class Sentences:
         """The rest is no record."""
         last = "offset is" if partition.lag_offsets == 1 else f"{partition.lag_offsets:,} offsets are"
         what = "markers or compacted records" if partition.reads_uncommitted else "markers, aborted or compacted records"
-        return f"nothing to do: the last {last} only {what}"
+        nothing = "no record is left" if self._next_is_deleted(partition) else "nothing to do"
+        return f"{nothing}: the last {last} only {what}"
+
+    def deleted_next(self, partition: GroupPartition) -> str:
+        """What follows for a streaming query although no record is lost: Spark compares offsets, whatever they were."""
+        return f". Its next offset is deleted. {self._resets.after_loss}" if self._next_is_deleted(partition) else ""
+
+    def _next_is_deleted(self, partition: GroupPartition) -> bool:
+        return self.type == GroupType.SPARK and 0 <= partition.committed < partition.log_start
 
     def nothing_left(self) -> str:
         """It is at the end."""

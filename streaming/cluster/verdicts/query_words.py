@@ -10,8 +10,9 @@ def query_notes(facts: QueryFacts | None, now_ms: int) -> Iterator[str]:
     """Sentences about a query as of ``now_ms``, Unix milliseconds; nothing of any other group."""
     if facts is None:
         return
-    done = f"micro-batch {facts.batch} is the last one committed" if facts.batch >= 0 else "no micro-batch is committed"
-    yield f"its checkpoint is {format_name(facts.checkpoint, 500)}; {done}"
+    known = "known to be " if facts.doubts else ""
+    done = f"; micro-batch {facts.batch} is the last one {known}committed" if facts.batch >= 0 else ""  # else doubts say why
+    yield f"its checkpoint is {format_name(facts.checkpoint, 500)}{done}"
     if facts.planned_batch >= 0:
         at = f"{format_time(facts.planned_ms)} ({format_age((now_ms - facts.planned_ms) / 1000)})"
         yield f"micro-batch {facts.planned_batch} is planned since {at} and not committed, so what it reads does not count as read"

@@ -123,9 +123,12 @@ class State:
         return _answered(_groups(judged, query).page(request), judged)
 
     def group(self, name: str, query: str = "") -> GroupDetail | None:
-        """One consumer group with its partitions, None if there is none with this name, or nothing is known of any."""
-        judged = self._look()
-        return None if judged.groups is None else _groups(judged, query).named(name)
+        """One consumer group with its partitions, None if there is none with this name.
+
+        Raises:
+            NotYetError: nothing is known of any yet.
+        """
+        return _groups(self._look(), query).named(name)
 
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""

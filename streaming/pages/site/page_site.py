@@ -18,7 +18,7 @@ from streaming.broker.protocol.cost_json import Cost
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name
 from streaming.common.web.messages import HttpRequest, Response
-from streaming.errors import UsageError
+from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
@@ -77,6 +77,8 @@ class PageSite:
         status = self._state.status()
         try:
             return _html(self._view(request.path, segments, parse_query(request.query), status))
+        except NotYetError as error:
+            return _error(status, HTTPStatus.SERVICE_UNAVAILABLE, "Not known yet", f"{error}.")
         except UsageError as error:
             return _error(status, HTTPStatus.BAD_REQUEST, "That cannot be asked", f"{error}.")
         except NotThereError as error:
