@@ -65,7 +65,7 @@ class Query:
         number = len(self.sink) + 1
         begin, end = self.offsets[number - 1], self.offsets[number]
         if begin.journal != end.journal:
-            begin = ReaderPosition(journal=end.journal, seq=-1)
+            begin = ReaderPosition(journal=end.journal, seq=-1, excerpts=end.excerpts if begin.journal else 0)
         request = ReaderRange(
             reader=self.name, run=self.run, begin=begin, end=end, events=begin.seq < end.seq, rows=str(self.rows), selected=ALL
         )

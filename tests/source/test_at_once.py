@@ -116,6 +116,16 @@ def test_rows_of_small_logs_go_to_spark_together(
     assert [some.num_rows for some in made.read(task)] == pieces
 
 
+@pytest.mark.parametrize("relation", READ)
+def test_a_copy_without_a_segment_is_refused_unless_its_broker_runs(disk: LogDir, logs: list[PartitionLog], relation: Relation) -> None:
+    next(logs[0].directory.glob("*.log")).unlink()
+    made = reader({"log_dirs": str(disk.path), "relation": relation, "topics": "orders"})
+    assert made.partitions(), "a broker may be deleting it"
+    disk.release()
+    with pytest.raises(LogDirError, match=r"orders-0 has 0+\.index.* without the \.log beside: copy it whole"):
+        made.partitions()
+
+
 def test_some_columns(where: dict[str, str]) -> None:
     options = {**where, "relation": "batches", "columns": "size,topic"}
     assert SegtailDataSource(options).schema().names == ["topic", "size"]

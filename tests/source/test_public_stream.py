@@ -200,6 +200,23 @@ def test_an_agent_that_lost_its_journal_says_so_and_gives_nothing_twice(agent: A
         assert appended(more) == [(3, 7)]
 
 
+@pytest.mark.parametrize("relation", ["ranges", "batches"])
+def test_a_checkpoint_whose_consumer_another_one_has_taken_gets_nothing_twice(agent: Agent, log: PartitionLog, relation: str) -> None:
+    options = {"consumer": "q", "startingPosition": "earliest", "relation": relation}
+    with agent.served() as address:
+        _, at = everything(stream(address, **options))
+        log.append(batch(4))
+        rows, at = everything(stream(address, **options), at)
+        assert [row["base_offset"] for row in rows] == [3]
+        other, _ = everything(stream(address, **options))  # it begins with a checkpoint of its own
+        assert sum(row["records"] for row in other) == 7
+        rows, at = everything(stream(address, **options), at)
+        assert [(row["kind"], row["reason"].partition(":")[0]) for row in rows] == [("skipped", "agent_lost")]
+        log.append(batch(5))
+        rows, at = everything(stream(address, **options), at)
+        assert [row["base_offset"] for row in rows] == [7]
+
+
 def test_what_is_gone_when_it_is_read_comes_as_skipped(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
         _, at = everything(stream(address, relation="batches", consumer="q"))

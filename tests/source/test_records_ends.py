@@ -1,6 +1,7 @@
 """From which offset to which ``relation=records`` reads: watermarks, transactions, deleted records, times, segments that go meanwhile."""
 
 import logging
+import os
 import shutil
 from pathlib import Path
 
@@ -43,6 +44,22 @@ def test_without_an_entry_nothing_is_known_to_be_replicated_which_is_logged(tmp_
         offsets(disk.path)
     assert offsets(disk.path, until="end") == [0, 1, 2]
     assert offsets(disk.path, topics="empty") == []
+
+
+@pytest.mark.parametrize("cut", [0, 10])
+def test_a_log_whose_end_is_missing_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: int) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    log.append(batch(2), batch(3))
+    disk.write_high_watermarks()
+    disk.release()
+    assert offsets(disk.path) == [0, 1, 2, 3, 4]
+    assert not caplog.messages
+    first = log.active.entries[0].size
+    os.truncate(next(log.directory.glob("*.log")), first + cut)
+    assert offsets(disk.path) == [0, 1]
+    (message,) = [each for each in caplog.messages if "ends at offset" in each]
+    assert message.startswith(f"{log.directory} ends at offset 2, or is damaged there, and offsets up to 5 were replicated")
 
 
 def test_a_log_that_was_copied_in_part_is_an_error_unless_data_may_be_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

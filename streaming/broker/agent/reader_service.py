@@ -86,7 +86,9 @@ class ReaderService:
             if at.journal != name:  # it has planned nothing here yet; or it has lost its checkpoint, or the agent its journal
                 if consumers.was_sent(request.reader):
                     return None
-                return ReaderPosition(journal=name, seq=committed, total=journal.at(committed).total)
+                # one that has been here before has had what lies there, whoever began here with its id since
+                excerpts = self.readers.backlog_size(request.reader) if at.journal else 0
+                return ReaderPosition(journal=name, seq=committed, total=journal.at(committed).total, excerpts=excerpts)
             if not journal.has_been_at(at.seq, at.total):
                 return None
             if at.seq < committed and not consumers.set_back(request.reader, at.seq):

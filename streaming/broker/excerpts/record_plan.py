@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, load_offset_checkpoint
 from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.replay import without_replaced
@@ -77,7 +78,7 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
         stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
         try:
             if own.rests:
-                _check_whole(wanted, partition, stop)
+                _check_whole(wanted, partition, stop, buffer)
             if stop < 0:
                 unknown.append(partition.path.name)
                 continue
@@ -115,8 +116,8 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
     return _Ends(starts, high_watermarks, rests)
 
 
-def _check_whole(wanted: WantedRecords, partition: Partition, stop: int) -> None:
-    """Raise where records of a log at rest would be missing without a word.
+def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> None:
+    """Raise, or say so, where records of a log at rest would be missing without a word.
 
     Args:
         stop: up to where the log is known to be replicated, below 0 where that is not known.
@@ -132,6 +133,11 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int) -> None
         if wanted.fails_on_loss:
             raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
         log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)
+    if segments and stop != ENDLESS and (end := find_offset(segments, None, buffer).next_offset) < stop:
+        log.warning(
+            "%s ends at offset %d, or is damaged there, and offsets up to %d were replicated: it was copied in part, or has lost its end",
+            *(partition.path, end, stop),
+        )
 
 
 def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:

@@ -2,15 +2,21 @@
 
 import socket
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from streaming.broker.disk.identity import LogDir, read_identity
-from streaming.broker.disk.logdirs import find_log_dirs, open_log_dirs
+from streaming.broker.disk.logdirs import Partition, find_log_dirs, open_log_dirs
+from streaming.broker.disk.process_lock import ask_lock
+from streaming.broker.disk.segment_files import indexes_alone, list_segments
 from streaming.broker.excerpts.excerpt_listing import list_excerpts, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
+from streaming.common.formatting import format_list
 from streaming.errors import LogDirError
 from streaming.spark.source.at_once import AtOnceReader, RowPieces, Task, scan_of
 from streaming.spark.source.public_options import nothing_fits
+
+_NAMED = 3
 
 
 class LocalReader(AtOnceReader):
@@ -19,8 +25,10 @@ class LocalReader(AtOnceReader):
     def _planned(self) -> list[Task]:
         log_dirs = _opened(self._options.log_dirs)
         selection = self._options.selection
-        if not any(True for _ in partitions_with_start(log_dirs, selection)):
+        partitions = [partition for partition, _ in partitions_with_start(log_dirs, selection)]
+        if not partitions:
             raise nothing_fits(selection, topics_of(log_dirs))
+        _check_whole(partitions)
         wanted = self._selection()
         if wanted is None:
             return []
@@ -37,6 +45,22 @@ def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:
     if found.unavailable:
         raise LogDirError("; ".join(found.unavailable.values()))
     return found
+
+
+def _check_whole(partitions: Sequence[Partition]) -> None:
+    """Refuse a log at rest that has indexes without their segment: its rows would be missing without a word."""
+    for log_dir, own in groupby(partitions, lambda each: each.log_dir.path):
+        try:
+            if not ask_lock(log_dir).state.is_held_by_nobody:
+                continue  # a broker that deletes a segment leaves its indexes for a moment
+            for each in own:
+                if missing := indexes_alone(each.path, list_segments(each.path)):
+                    named = format_list(missing, _NAMED)
+                    raise LogDirError(
+                        f"option log_dirs: {each.path} has {named} without the .log beside: copy it whole, or remove what is left"
+                    )
+        except OSError as error:
+            raise LogDirError(f"option log_dirs: {log_dir} cannot be read: {error.strerror or error}") from error
 
 
 def _here(path: str) -> LogDir:

@@ -61,7 +61,9 @@ def ranges(start: Offset, end: Offset) -> dict[str, AgentRange]:
         if since is not None and since.journal == to.journal:
             found[agent] = AgentRange(since, to, events=since.seq < to.seq)
         else:
-            found[agent] = AgentRange(ReaderPosition(journal=to.journal, seq=-1), to, events=True, anew=since is not None)
+            # what lay there before it has had, if it has been there before
+            begin = ReaderPosition(journal=to.journal, seq=-1, excerpts=0 if since is None else to.excerpts)
+            found[agent] = AgentRange(begin, to, events=True, anew=since is not None)
     return found
 
 
