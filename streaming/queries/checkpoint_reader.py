@@ -5,7 +5,7 @@ the last N has both; what is planned and not committed is run again after a fail
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from streaming.errors import FormatError, QueryCheckpointError
 from streaming.queries.formats import SourceOffset, check_commit, parse_offsets, parse_query_id
@@ -47,8 +47,11 @@ class CheckpointReader:
         query_id = self._id()
         # commits first: a number that is committed was planned before
         commits, offsets = self._times("commits"), self._times("offsets")
-        self._compare(query_id, max(commits, default=-1))
-        doubts = list(_ahead(commits, offsets))
+        last = max(commits, default=-1)
+        self._compare(query_id, last)
+        doubts: list[str] = []
+        if offsets and last > max(offsets):  # Spark keeps the newest of both
+            doubts.append(f"commits/{last} is there and offsets/{last} is not: it was copied in part, or while its query ran")
         batch, sources = self._committed(commits, offsets, doubts)
         planned = max((number for number in offsets if number not in commits), default=-1)
         if planned > batch:
@@ -140,13 +143,6 @@ class CheckpointReader:
             self._sources(number)
         except QueryCheckpointError as error:
             doubts.append(f"the micro-batch that is planned next is not known: {error}")
-
-
-def _ahead(commits: _Times, offsets: _Times) -> Iterator[str]:
-    """Spark plans before it commits, and keeps the newest of both."""
-    last = max(commits, default=-1)
-    if offsets and last > max(offsets):
-        yield f"commits/{last} is there and offsets/{last} is not: it was copied in part, or while its query ran"
 
 
 def _positions(sources: Sequence[SourceOffset]) -> tuple[QueryPosition, ...]:

@@ -238,6 +238,7 @@ def test_a_group_shows_why_it_does_not_go_on_and_the_command(site: PageSite) -> 
 def test_groups_with_a_problem_come_first_and_nothing_known_is_stated() -> None:
     assert rows(read(site_of(MadeUpJob()), "/groups"))[0].startswith("ETL/nightly")
     assert "Nothing is known of consumer groups yet." in read(site_of(MadeUpJob(group_rows=None)), "/groups").html
+    assert ask(site_of(MadeUpJob(group_rows=None)), "/groups/billing").status == 503
 
 
 def test_what_is_not_known_comes_last_in_either_order() -> None:

@@ -154,6 +154,12 @@ def test_filters_narrow_what_is_read(where: dict[str, str]) -> None:
     assert rows({**where}, lambda made: made.pushFilters([EqualTo(("topic",), "nowhere")])) == []
 
 
+def test_a_log_that_a_filter_leaves_out_is_not_opened(disk: LogDir, logs: list[PartitionLog]) -> None:
+    (logs[2].directory / "partition.metadata").write_bytes(b"\xff")
+    found = rows({"log_dirs": str(disk.path)}, lambda made: made.pushFilters([EqualTo(("topic",), "orders")]))
+    assert [row["topic"] for row in found] == ["orders", "orders"]
+
+
 def test_pyspark_takes_the_reader_while_filters_are_not_pushed(where: dict[str, str]) -> None:
     """It would refuse a reader with a method of its own."""
     assert getattr(reader(where).pushFilters, "__func__", None) is DataSourceReader.pushFilters

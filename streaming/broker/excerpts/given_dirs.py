@@ -6,14 +6,17 @@ from pathlib import Path
 
 from streaming.broker.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
 from streaming.broker.disk.logdirs import Partition, list_partitions
+from streaming.broker.disk.segment_files import Segment, indexes_alone
 from streaming.broker.excerpts.excerpt_listing import UNREADABLE, WHY_UNREADABLE, topic_id_or_unreadable
 from streaming.broker.protocol.selection import Selection
+from streaming.common.formatting import format_list
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import INTERNAL_TOPICS, META_PROPERTIES, METADATA_TOPIC, DirState, parse_partition_dir
 
 log = logging.getLogger(__name__)
 
 _NAMED = 10
+_INDEXES_NAMED = 3
 
 
 def open_given_dirs(paths: Sequence[Path]) -> tuple[LogDir, ...]:
@@ -28,6 +31,16 @@ def open_given_dirs(paths: Sequence[Path]) -> tuple[LogDir, ...]:
         named = ", ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
         raise LogDirError(f"option log_dirs: give log dirs of one cluster; {named}")
     return found
+
+
+def copied_in_part(directory: Path, segments: Iterable[Segment]) -> str:
+    """What shows that a log at rest lacks a segment, in words; "" if nothing does. Of one whose broker runs it may be a deletion.
+
+    Raises:
+        OSError: the directory is gone or cannot be read.
+    """
+    alone = indexes_alone(directory, segments)
+    return f"{directory} has {format_list(alone, _INDEXES_NAMED)} without the .log beside" if alone else ""
 
 
 def _open(path: Path) -> LogDir:

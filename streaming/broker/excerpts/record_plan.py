@@ -15,9 +15,9 @@ from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, l
 from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import Segment, indexes_alone, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset
 from streaming.broker.excerpts.first_at_time import first_offset_at
-from streaming.broker.excerpts.given_dirs import open_given_dirs, wanted_partitions
+from streaming.broker.excerpts.given_dirs import copied_in_part, open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.excerpts.replica_choice import choose_replicas
 from streaming.broker.excerpts.transaction_fates import first_open
@@ -29,8 +29,6 @@ from streaming.kafka.scan.walk import Bytes
 from streaming.rules.broker_process import LockState
 
 log = logging.getLogger(__name__)
-
-_NAMED = 3
 
 ENDLESS = 2**63 - 1
 """The end of a range that reaches to the last batch."""
@@ -128,8 +126,8 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer:
             f"option until: of {partition.path} no high watermark was written before its broker ended, so it is not known which records "
             "were replicated; until=end reads the log to its end"
         )
-    if missing := indexes_alone(partition.path, segments):
-        lost = f"{partition.path} has {', '.join(missing[:_NAMED])} without the .log beside: it was copied in part"
+    if lost := copied_in_part(partition.path, segments):
+        lost = f"{lost}: it was copied in part"
         if wanted.fails_on_loss:
             raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
         log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)

@@ -140,14 +140,7 @@ class AtOnceReader(DataSourceReader):
         schema = ARROW[relation]
         chosen = [each for each in schema.names if each in names] if names else schema.names
         yield pa.RecordBatch.from_pylist([], schema).select(chosen)
-        joined = _joined(rows)
-        while True:
-            try:
-                some = next(joined)
-            except StopIteration as end:
-                unread: list[UnreadPart] = end.value
-                break
-            yield _ROWS[relation](some).select(chosen)
+        unread = yield from _joined(rows, lambda some: _ROWS[relation](some).select(chosen))
         for away in task.unavailable:
             values: dict[str, object] = {"broker": away.broker if away.broker >= 0 else None, "log_dir": away.log_dir}
             yield skipped_row(relation, {**values, "reason": UNAVAILABLE}).select(chosen)
@@ -161,21 +154,23 @@ def _nothing() -> Generator[pa.Table, None, list[UnreadPart]]:
     return []
 
 
-def _joined(rows: RowPieces) -> Generator[pa.Table, None, list[UnreadPart]]:
-    """The same rows in fewer pieces: of `ROWS_TOGETHER` or more, but for the last."""
+def _joined(rows: RowPieces, public: Callable[[pa.Table], pa.RecordBatch]) -> Generator[pa.RecordBatch, None, list[UnreadPart]]:
+    """The same rows, made public in fewer pieces: of `ROWS_TOGETHER` or more, but for the last."""
     pieces: list[pa.Table] = []
+    count = 0
     while True:
         try:
             piece = next(rows)
         except StopIteration as end:
             if pieces:
-                yield pa.concat_tables(pieces)
+                yield public(pa.concat_tables(pieces))
             unread: list[UnreadPart] = end.value
             return unread
         pieces.append(pa.Table.from_batches([piece]) if isinstance(piece, pa.RecordBatch) else piece)
-        if sum(map(len, pieces)) >= ROWS_TOGETHER:
-            yield pa.concat_tables(pieces)
-            pieces = []
+        count += piece.num_rows
+        if count >= ROWS_TOGETHER:
+            yield public(pa.concat_tables(pieces))
+            pieces, count = [], 0
 
 
 def scan_of(relation: Relation) -> Scan:

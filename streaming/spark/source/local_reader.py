@@ -8,15 +8,13 @@ from pathlib import Path
 from streaming.broker.disk.identity import LogDir, read_identity
 from streaming.broker.disk.logdirs import Partition, find_log_dirs, open_log_dirs
 from streaming.broker.disk.process_lock import ask_lock
-from streaming.broker.disk.segment_files import indexes_alone, list_segments
-from streaming.broker.excerpts.excerpt_listing import list_excerpts, partitions_with_start, topics_of
+from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
-from streaming.common.formatting import format_list
+from streaming.broker.excerpts.given_dirs import copied_in_part
 from streaming.errors import LogDirError
 from streaming.spark.source.at_once import AtOnceReader, RowPieces, Task, scan_of
 from streaming.spark.source.public_options import nothing_fits
-
-_NAMED = 3
 
 
 class LocalReader(AtOnceReader):
@@ -25,14 +23,14 @@ class LocalReader(AtOnceReader):
     def _planned(self) -> list[Task]:
         log_dirs = _opened(self._options.log_dirs)
         selection = self._options.selection
-        partitions = [partition for partition, _ in partitions_with_start(log_dirs, selection)]
-        if not partitions:
+        if not any(True for _ in partitions_with_start(log_dirs, selection)):
             raise nothing_fits(selection, topics_of(log_dirs))
-        _check_whole(partitions)
         wanted = self._selection()
         if wanted is None:
             return []
-        return self._tasks("", list_excerpts(log_dirs, wanted, self._start(), self._excerpt_bytes()))
+        partitions = list(partitions_with_start(log_dirs, wanted))
+        _check_whole([partition for partition, _ in partitions])
+        return self._tasks("", list(excerpts_of(partitions, self._start(), self._excerpt_bytes())))
 
     def _rows(self, task: Task) -> RowPieces:
         log_dirs = [_here(path) for path in dict.fromkeys(each.log_dir for each in task.excerpts)]
@@ -54,11 +52,8 @@ def _check_whole(partitions: Sequence[Partition]) -> None:
             if not ask_lock(log_dir).state.is_held_by_nobody:
                 continue  # a broker that deletes a segment leaves its indexes for a moment
             for each in own:
-                if missing := indexes_alone(each.path, list_segments(each.path)):
-                    named = format_list(missing, _NAMED)
-                    raise LogDirError(
-                        f"option log_dirs: {each.path} has {named} without the .log beside: copy it whole, or remove what is left"
-                    )
+                if lost := copied_in_part(each.path, list_segments(each.path)):
+                    raise LogDirError(f"option log_dirs: {lost}: copy it whole, or remove what is left")
         except OSError as error:
             raise LogDirError(f"option log_dirs: {log_dir} cannot be read: {error.strerror or error}") from error
 
