@@ -16,7 +16,7 @@ from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.observer import Observer, Versions
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.value_matrix import LISTS
-from streaming.common.catalog.catalog_tables import PARTITIONS, Catalog
+from streaming.common.catalog.catalog_tables import LATER, PARTITIONS, Catalog
 from streaming.common.definitions.sections import METRICS
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.common.state_row import STATES
@@ -123,6 +123,7 @@ def publish(table: Table, logs: pa.Table) -> None:
     partitions |= {"replicas": three, "isr": three, "adding_replicas": (empty := pa.array([[]] * count, three.type)), "eligible": empty}
     none = pa.array(np.full(count, -1, np.int64))
     checkpoints = {"high_watermark": logs["log_end_offset"], "cleaner_checkpoint": none, "log_start_checkpoint": none}
+    checkpoints |= {name: pa.array(np.full(count, value, np.int64)) for name, value in LATER.items()}
     topics = pa.table(key).group_by(["broker", "topic", "topic_id"]).aggregate([])
     catalog = Catalog(
         topics=topics.append_column("configs", pa.array([""] * len(topics))),

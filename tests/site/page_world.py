@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
+from urllib.parse import parse_qs
 
 from streaming.broker.protocol.cost_json import Cost, Share
+from streaming.broker.protocol.event_json import ClusterEvent, EventPage
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
 from streaming.broker.protocol.listing_json import (
     PartitionPage,
@@ -85,6 +87,31 @@ PROBLEMS = (
     ),
     Problem(
         kind="agent_down", severity="info", agent="broker-3:8815", what="Agent broker-3:8815 does not answer", since_ms=NOW - 5 * MINUTE
+    ),
+)
+
+EVENTS = (
+    ClusterEvent(
+        kind="problem_began",
+        at_ms=NOW - 5 * MINUTE,
+        what="Agent broker-3:8815 does not answer",
+        severity="info",
+        agent="broker-3:8815",
+        times=3,
+        first_ms=NOW - 50 * MINUTE,
+    ),
+    ClusterEvent(
+        kind="problem_ended",
+        at_ms=NOW - 12 * MINUTE,
+        what="Topic orders is under-replicated",
+        severity="warning",
+        topic="orders",
+        lasted_ms=9 * MINUTE,
+    ),
+    ClusterEvent(kind="leaders_changed", at_ms=NOW - 20 * MINUTE, what="40 partitions of orders got another leader: 40 from broker 3 to 1"),
+    *(
+        ClusterEvent(kind="broker_restarted", at_ms=NOW - (each + 30) * MINUTE, what=f"Broker {each} was started again")
+        for each in range(8)
     ),
 )
 
@@ -230,6 +257,7 @@ class MadeUpJob:
         ]
     )
     problem_rows: Sequence[Problem] = PROBLEMS
+    event_rows: Sequence[ClusterEvent] = EVENTS
     group_rows: Sequence[GroupSummary] | None = field(
         default_factory=lambda: [
             group("billing", held=1, stopped=1, verdict="held", severity="warning", since_ms=NOW - 3 * HOUR),
@@ -274,6 +302,13 @@ class MadeUpJob:
 
     def problems(self, query: str) -> ProblemPage:
         return problem_page(self.problem_rows, query, NOW)
+
+    def events(self, query: str) -> EventPage:
+        given = parse_qs(query)
+        offset, limit = (int(given.get(name, [otherwise])[0]) for name, otherwise in (("offset", "0"), ("limit", "50")))
+        rows = [each for each in self.event_rows if given.get("filter", [""])[0] in each.what]
+        page = {"total": len(self.event_rows), "matched": len(rows), "offset": offset, "rows": rows[offset : offset + limit]}
+        return EventPage(at_ms=NOW, since_ms=NOW - HOUR if self.event_rows else -1, **page)
 
     def partitions(self, query: str) -> PartitionPage:
         return PartitionPage(**_page(self.partition_rows, query, PARTITIONS))

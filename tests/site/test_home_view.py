@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from streaming.broker.protocol.event_json import EventPage
 from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.pages.site.home_view import HomeView, home
@@ -19,7 +20,8 @@ def viewed(*problems: str, agents: tuple[AgentState, ...] = (), omitted: int = 0
     counts = {severity: problems.count(severity) for severity in (CRITICAL, WARNING, INFO)}
     rows = [Problem(kind="k", severity=severity, what="w") for severity in problems]
     found = ProblemPage(at_ms=NOW_MS, rows=rows, total=len(rows), matched=len(rows), offset=0, **counts)
-    return home(status, found, Query(values=query))
+    events = EventPage(at_ms=NOW_MS, total=0, matched=0, offset=0, rows=[])
+    return home(status, found, events, Query(values=query))
 
 
 def agent(**values: Any) -> AgentState:

@@ -25,6 +25,7 @@ VIEWS = [
     "/transactions",
     "/retention",
     "/groups",
+    "/events",
     "/cost",
     "/runbooks",
     "/runbooks/TransactionHanging",
@@ -63,6 +64,31 @@ def test_what_is_wrong_is_stated_first_with_what_since_when_what_it_holds_back_a
         assert (problem.command or problem.no_command) in text
     assert "Since 3h 12m ago" in stated[0]
     assert page.one("problem-0").text == ABORT
+
+
+def test_what_has_changed_is_below_the_problems_with_the_way_to_all_of_it(site: PageSite) -> None:
+    page = read(site, "/")
+    table = page.one("changes").text
+    for words in (
+        "5m ago",
+        "began (info)",
+        "3 times since 50m ago",
+        "ended (warning)",
+        "Topic orders is under-replicated, after 9m",
+        "election",
+    ):
+        assert words in table
+    assert "All 11 changes" in page.one("more-changes").text
+    assert "restart" in read(site, "/events").one("rows").text
+    assert "Changes since 2025-11-13T01:13:20Z" in read(site, "/events").html
+    assert read(site, "/events?filter=orders").one("rows").text.count("orders") == 2
+    assert "No change matches" in read(site, "/events?filter=nothing").one("rows").text
+
+
+def test_while_no_change_is_known_that_is_stated() -> None:
+    site = site_of(MadeUpJob(event_rows=()))
+    assert "No change is known yet." in read(site, "/").one("changes").text
+    assert "once everything that was on the disks has been read" in read(site, "/events").html
 
 
 def test_how_old_the_data_of_each_agent_is(site: PageSite) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from streaming.broker.protocol.event_json import EVENTS_PATH, ClusterEvent, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import (
@@ -40,6 +41,7 @@ class FakeJob:
     transactions: list[TransactionRow] = field(default_factory=list)
     retention: list[RetentionRow] = field(default_factory=list)
     groups: list[GroupSummary] = field(default_factory=list)
+    events: list[ClusterEvent] = field(default_factory=list)
     details: dict[str, Message] = field(default_factory=dict)
     error: int = 0
     hold: threading.Event | None = None
@@ -66,6 +68,10 @@ class FakeJob:
         if parts.path == GROUPS_PATH:
             rows, found = _page(self.groups, asked, "verdict", use=asked.get("use", ""))
             return GroupPage(at_ms=self.status.at_ms, rows=rows, **found)
+        if parts.path == EVENTS_PATH:
+            rows, found = _page(self.events, asked)
+            place = {name: found[name] for name in ("total", "matched", "offset")}
+            return EventPage(at_ms=self.status.at_ms, rows=rows, since_ms=NOW_MS - 3_600_000, **place)
         return self.details.get(unquote(parts.path))
 
 
@@ -147,6 +153,10 @@ def troubled() -> FakeJob:
         transactions=[transaction],
         retention=[kept],
         groups=[group],
+        events=[
+            ClusterEvent(kind="problem_began", at_ms=NOW_MS, what="orders-7 is held up", severity="critical", topic="orders", partition=7),
+            ClusterEvent(kind="broker_restarted", at_ms=NOW_MS - 60_000, what="Broker 2 was started again", broker=2),
+        ],
         details={
             "/api/v1/partitions/orders/7": PartitionDetail(
                 at_ms=NOW_MS, row=partition(7), transactions=[transaction], problems=[problem()]

@@ -31,7 +31,7 @@ def test_a_long_verdict_is_wrapped_where_there_is_room_and_cut_where_there_is_no
     assert lines(resized(state, 40, 10))[:2] == ["word " * 7 + "word…", "the newest is 0.8 s old; 3 of 3 brokers"]
 
 
-@each_row(("key", "view"), [*zip("12345", VIEWS, strict=True)])
+@each_row(("key", "view"), [*zip("123456", VIEWS, strict=True)])
 def test_each_view_has_a_key_and_shows_its_rows(key: str, view: str) -> None:
     screen = text(shown(troubled(), key))
     assert f"[{key} {view}]" in screen

@@ -9,7 +9,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_time
 from streaming.rules.broker_process import AWAY
 
-_OF_SIGHT = frozenset(
+OF_SIGHT = frozenset(
     {
         kinds.METADATA_UNREADABLE.name,
         kinds.BLIND.name,
@@ -84,7 +84,7 @@ def freshness(circumstances: Circumstances, newest_ms: int) -> str:
 
 def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:
     """What cannot be told, in sentences: something may be wrong there that is no problem here."""
-    yield from (each.what for each in all_problems if each.kind in _OF_SIGHT)
+    yield from (each.what for each in all_problems if each.kind in OF_SIGHT)
     if circumstances.stale:
         yield "What agents last reported of brokers and log dirs is older than half a minute, and counts no more"
     late = circumstances.view.logs.late_omitted

@@ -47,16 +47,19 @@ class Looks:
         with self._making:
             return self._last is not None
 
-    def remember(self) -> None:
-        """Call this every few seconds: it records what nobody looked at, and forgets the last look when nobody wants it."""
+    def remember(self) -> Look | None:
+        """Call this every few seconds: it records what nobody looked at, and forgets the last look when nobody wants it.
+
+        Returns: a look once a minute, if one had to be made.
+        """
         with self._making:
             now = self._clock()
             if now - self._wanted_at > KEEP_SECONDS:
                 self._last = None
             if now * 1000 // MINUTE_MS != self.history.recorded_minute:
-                self._make()
-            else:
-                self.history.sample(self._table.snapshot(now))
+                return self._make()
+            self.history.sample(self._table.snapshot(now))
+            return None
 
     def _make(self) -> Look:
         now = self._clock()

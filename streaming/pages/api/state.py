@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 import streaming
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import (
@@ -28,6 +29,7 @@ from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
+from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.paging import page_request
@@ -45,13 +47,15 @@ class State:
     Args:
         look: returns a look that is young enough to be shown.
         largest_limit: the most rows of an answer.
+        events: what has changed while a job looked; of one reading of log dirs nothing is known of that.
 
     Raises (all methods with a query):
         UsageError: a parameter is not understood; the sentence names it.
     """
 
-    def __init__(self, look: Callable[[], JudgedLook], largest_limit: int = LARGEST_LIMIT) -> None:
+    def __init__(self, look: Callable[[], JudgedLook], largest_limit: int = LARGEST_LIMIT, events: EventLog | None = None) -> None:
         self._look = look
+        self._events = EventLog() if events is None else events
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
             STATUS_PATH: lambda _: self.status(),
@@ -62,6 +66,7 @@ class State:
             COUNT_PATH: self.count,
             GROUPS_PATH: self.groups,
             DISK_PATH: self.disk,
+            EVENTS_PATH: self.events,
         }
 
     @classmethod
@@ -135,6 +140,10 @@ class State:
         judged = self._look()
         found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms)
         return replace(disk_page(found, query, self._largest), away=away_brokers(judged.circumstances.processes))
+
+    def events(self, query: str = "") -> EventPage:
+        """What has changed lately, the newest first."""
+        return self._events.page(query, self._look())
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
         """One partition, None if there is none with this name and number."""

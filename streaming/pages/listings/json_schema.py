@@ -10,6 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
 from streaming.broker.protocol.listing_json import (
@@ -25,6 +26,7 @@ from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
 from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.disk_list import DISK
+from streaming.pages.listings.event_list import EVENTS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.message_meanings import MEANINGS
@@ -36,6 +38,7 @@ from streaming.pages.listings.transaction_list import TRANSACTIONS
 ANSWERS: Mapping[str, type[PublicMessage]] = {
     STATUS_PATH: Status,
     PROBLEMS_PATH: ProblemPage,
+    EVENTS_PATH: EventPage,
     PARTITIONS_PATH: PartitionPage,
     f"{PARTITIONS_PATH}/TOPIC/NUMBER": PartitionDetail,
     TRANSACTIONS_PATH: TransactionPage,
@@ -50,7 +53,7 @@ ANSWERS: Mapping[str, type[PublicMessage]] = {
 
 ROWS = {
     each.row: each
-    for each in (PROBLEMS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"], DISK["partition"], GROUPS, GROUP_PARTITIONS)
+    for each in (PROBLEMS, EVENTS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"], DISK["partition"], GROUPS, GROUP_PARTITIONS)
 }
 """The lists, by the messages of their rows."""
 

@@ -6,6 +6,7 @@ from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.broker.protocol.count_json import CountPage
 from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles, LogDirUse
+from streaming.broker.protocol.event_json import EventPage
 from streaming.broker.protocol.group_json import (
     BatchCheck,
     GroupDetail,
@@ -70,6 +71,11 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         *_PAGE[1:-1],
         (("rows",), "list of `Problem`, a root before its consequences: by the severity of the incident, then by what is lost first"),
         (("critical", "warning", "info"), "numbers of all incidents, each by the worst of it"),
+    ),
+    EventPage: (
+        *_PAGE[:-1],
+        (("rows",), "list of `ClusterEvent`, the newest first"),
+        (("since_ms",), "from when on changes are known: since the job had read its disks, or the oldest that is kept"),
     ),
     Consequence: (
         (("text",), "a clause, such as `group ledger in payments-2: held up, loses records from 2026-11-22T13:06:54Z on (in 6m)`"),

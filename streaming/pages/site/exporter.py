@@ -87,7 +87,7 @@ class Exporter:
         self._looks = Looks(table, clock)
         judged_by = thresholds or thresholds_of(Settings())
         self._judged_looks = JudgedLooks(table, observer, self._looks, groups, details, judged_by, redacted=redacted)
-        self.state = State(self._judged_looks.look)
+        self.state = State(self._judged_looks.look, events=self._judged_looks.events)
         """What the page shows and `/api/v1/` answers."""
         self._costs = Costs()
         self._state_answers = StateAnswers(self.state, self._cost)
@@ -154,10 +154,12 @@ class Exporter:
         return page
 
     def _remember(self) -> None:
-        """Keep the last hour, whether somebody looks or not."""
+        """Keep the last hour and what changed, whether somebody looks or not."""
         while not self._ends.wait(_REMEMBER_SECONDS):
             try:
-                self._looks.remember()
+                look = self._looks.remember()
+                if look is not None:
+                    self._judged_looks.notice(look)
             except Exception:
                 log.exception("the last hour has a gap")
             if not self._looks.is_wanted:

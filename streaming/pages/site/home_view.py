@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from streaming.broker.protocol.event_json import EventPage
 from streaming.broker.protocol.problem_json import SEVERITIES, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
-from streaming.common.formatting import format_count, format_name
+from streaming.common.formatting import format_count, format_name, format_time
+from streaming.pages.site.event_view import event_table
 from streaming.pages.site.page_links import HOME, link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
@@ -21,6 +23,8 @@ class HomeView(PageView):
     severities: tuple[FormChoice, ...]
     filter: Filter | None
     paging: Paging
+    changes: PageTable
+    more_changes: int
     agents: PageTable
     more_agents: str
     filtered: bool
@@ -31,8 +35,8 @@ class HomeView(PageView):
         return self.status.verdict.partition(". ")
 
 
-def home(status: Status, page: ProblemPage, query: Query) -> HomeView:
-    """The verdict, what is wrong, and up to when that is whole."""
+def home(status: Status, page: ProblemPage, events: EventPage, query: Query) -> HomeView:
+    """The verdict, what is wrong, what has changed, and up to when that is whole."""
     parameters = query.given("severity", "filter")
     counts = dict(zip(SEVERITIES, (page.critical, page.warning, page.info), strict=True))
     severities = [FormChoice(value=HOME, text=f"all {page.total:,}", chosen=not query.severity)]
@@ -51,6 +55,8 @@ def home(status: Status, page: ProblemPage, query: Query) -> HomeView:
         if page.total > len(page.rows) or query.filter
         else None,
         paging=paging(HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total),
+        changes=event_table("changes", events.rows, events.at_ms, empty=_unchanged(events)),
+        more_changes=events.total - len(events.rows),
         agents=draw(
             "agents",
             "Agents, one beside each broker",
@@ -62,6 +68,10 @@ def home(status: Status, page: ProblemPage, query: Query) -> HomeView:
         more_agents=f"{format_count(status.omitted_agents, 'more agent')} not listed." if status.omitted_agents else "",
         filtered=bool(query.filter or query.severity),
     )
+
+
+def _unchanged(events: EventPage) -> str:
+    return f"Nothing has changed since {format_time(events.since_ms)}." if events.since_ms >= 0 else "No change is known yet."
 
 
 def _state(agent: AgentState, now_ms: int) -> PageCell:

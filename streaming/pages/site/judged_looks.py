@@ -10,6 +10,7 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
+from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
@@ -23,6 +24,8 @@ class JudgedLooks:
         groups: what is known of consumer groups; None for nothing.
         details: asks agents for what only they know of a group.
         redacted: names of groups and transactional ids are not Kafka's own.
+
+    ``events`` has what changed from look to look.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class JudgedLooks:
         *,
         redacted: bool,
     ) -> None:
+        self.events = EventLog()
         self._table = table
         self._observer = observer
         self._looks = looks
@@ -54,8 +58,14 @@ class JudgedLooks:
         with self._lock:
             if self._last is None or self._last.look is not look:
                 self._last = self._judged(look)
-                self._last.problems  # noqa: B018  # found here, once, and not by every thread that waits for it
+                self.events.notice(self._last)  # its problems are found here, once, and not by every thread that waits for it
             return self._last
+
+    def notice(self, look: Look) -> None:
+        """Judge a look that nobody has asked for, only for what has changed."""
+        with self._lock:
+            if self._last is None or self._last.look is not look:
+                self.events.notice(self._judged(look))
 
     def forget(self) -> None:
         """Keep the last look, and what follows from it, no longer."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 HOME, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, COST = "/", "/partitions", "/transactions", "/retention", "/groups", "/cost"
+EVENTS = "/events"
 RUNBOOKS = "/runbooks"
 STATIC = "/static/"
 

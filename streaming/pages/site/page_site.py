@@ -22,10 +22,11 @@ from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
+from streaming.pages.site.event_view import event_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import home
 from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
-from streaming.pages.site.page_links import COST, GROUPS, HOME, PARTITIONS, RETENTION, RUNBOOKS, STATIC, TRANSACTIONS
+from streaming.pages.site.page_links import COST, EVENTS, GROUPS, HOME, PARTITIONS, RETENTION, RUNBOOKS, STATIC, TRANSACTIONS
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
@@ -36,11 +37,15 @@ HTML_TYPE = "text/html; charset=utf-8"
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
 
+_FEW_EVENTS = 8
+"""So many changes are below the problems."""
+
 _LISTS: dict[str, Callable[[State, Query, Status], PageView]] = {
     PARTITIONS: listing_views.partitions,
     TRANSACTIONS: listing_views.transactions,
     RETENTION: listing_views.retention,
     GROUPS: listing_views.groups,
+    EVENTS: event_view,
 }
 
 
@@ -86,7 +91,8 @@ class PageSite:
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
-            return home(status, self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"})), query)
+            problems = self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"}))
+            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query)
         if path == COST:
             return cost_view(self._cost(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:

@@ -3,7 +3,7 @@
 from streaming.terminal.top.cells import wrapped
 
 _KEYS = (
-    ("1 to 5, tab", "problems, partitions, transactions, retention, groups"),
+    ("1 to 6, tab", "problems, partitions, transactions, retention, groups, events"),
     ("up, down, j, k", "the next row; PgUp, PgDn, Home, End by pages"),
     ("enter", "open the row: a problem with its command, a partition with its segments, a group with its verdicts"),
     ("esc", "back; in a list it clears the filter, and --use"),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
+from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_doubts import doubts_of_page
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
 from streaming.broker.protocol.json_message import Message
@@ -19,6 +20,7 @@ from streaming.broker.protocol.listing_json import (
 from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.common.formatting import format_time
 from streaming.errors import NotYetError, UsageError
 from streaming.terminal.top.questions import (
     Answer,
@@ -124,6 +126,20 @@ class JobSource:
             )
         return _rows(question, page, tuple(page.rows), tuple(f"{doubt}." for doubt in doubts_of_page(page)))
 
+    def _events(self, question: ListQuestion) -> Rows:
+        page = self._page(f"{EVENTS_PATH}?{_query(question)}", EventPage)
+        known = f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what changes."
+        return Rows(
+            question=question,
+            at_ms=page.at_ms,
+            total=page.total,
+            matched=page.matched,
+            offset=page.offset,
+            rows=tuple(page.rows),
+            notes=(known,),
+            page=page,
+        )
+
 
 def _query(question: ListQuestion) -> str:
     order = {"sort": question.sort, "order": "desc" if question.descending else "asc"} if question.sort else {}
@@ -152,4 +168,5 @@ _READERS: dict[ListName, Callable[[JobSource, ListQuestion], Rows]] = {
     ListName.TRANSACTIONS: JobSource._transactions,
     ListName.RETENTION: JobSource._retention,
     ListName.GROUPS: JobSource._groups,
+    ListName.EVENTS: JobSource._events,
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.problem_json import Problem
@@ -120,7 +121,7 @@ def _subject(row: Row) -> DetailQuestion | None:
     """What a row is about."""
     if isinstance(row, GroupSummary):
         return DetailQuestion(group=row.group)
-    if isinstance(row, Problem) and (row.group or not row.topic or row.partition < 0):
+    if isinstance(row, Problem | ClusterEvent) and (row.group or not row.topic or row.partition < 0):
         return DetailQuestion(group=row.group) if row.group else None
     return DetailQuestion(topic=row.topic, partition=row.partition)
 

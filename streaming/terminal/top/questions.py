@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.group_json import GroupDetail, GroupSummary
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
@@ -11,18 +12,19 @@ from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import Problem
 from streaming.broker.protocol.status_json import Status
 
-Row = Problem | PartitionRow | TransactionRow | RetentionRow | GroupSummary
+Row = Problem | PartitionRow | TransactionRow | RetentionRow | GroupSummary | ClusterEvent
 Detail = PartitionDetail | GroupDetail
 
 
 class ListName(StrEnum):
-    """The lists, in the order of their keys 1 to 5."""
+    """The lists, in the order of their keys 1 to 6."""
 
     PROBLEMS = "problems"
     PARTITIONS = "partitions"
     TRANSACTIONS = "transactions"
     RETENTION = "retention"
     GROUPS = "groups"
+    EVENTS = "events"
 
 
 VIEWS = tuple(ListName)

@@ -139,7 +139,7 @@ def key_of(row: Row) -> str:
     """What makes a row the same one in the next answer."""
     if isinstance(row, Problem):
         return row.id or f"{row.kind} {row.broker} {row.topic}-{row.partition} {row.group} {row.log_dir} {row.agent}"
-    fields = ("broker", "topic", "partition", "producer_id", "first_offset", "group")
+    fields = ("broker", "topic", "partition", "producer_id", "first_offset", "group", "kind", "at_ms", "problem")
     return " ".join(str(getattr(row, field, "")) for field in fields)
 
 

@@ -1,5 +1,6 @@
 """The columns of each view, the most important first: that is the order in which narrow terminals keep them. How severe its rows look."""
 
+from streaming.pages.listings.event_list import EVENTS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field, severity_of
@@ -15,6 +16,7 @@ COLUMNS: dict[ListName, tuple[Field, ...]] = {
     ListName.TRANSACTIONS: TRANSACTIONS.text_columns,
     ListName.RETENTION: RETENTION.text_columns,
     ListName.GROUPS: GROUPS.text_columns,
+    ListName.EVENTS: EVENTS.text_columns,
 }
 
 

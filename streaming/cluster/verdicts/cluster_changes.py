@@ -1,0 +1,142 @@
+"""What has changed between two moments of a cluster, as events: pure functions.
+
+A problem that is not seen any more has ended only if as much can be seen as when it was there. Else it is carried over, and nothing is
+said of it until as much can be seen again.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from streaming.broker.protocol.event_json import ClusterEvent, EventKind
+from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.verdicts.all_problems import MOST_PROBLEMS
+from streaming.cluster.verdicts.cluster_moments import ClusterMoment, Sighting
+from streaming.common.formatting import format_count, format_list, format_name
+
+_MANY = 3
+"""From so many problems of one kind on that begin or end together, they are one event."""
+
+_MOST_NAMED = 3
+
+_MOST_LEADERS = 200_000
+"""So many are remembered of partitions that cannot be seen now: topics that go meanwhile are not noticed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterChanges:
+    """The events between two moments, the oldest first, and the later moment as the next one is compared with it."""
+
+    events: tuple[ClusterEvent, ...]
+    now: ClusterMoment
+
+
+def changes(before: ClusterMoment, after: ClusterMoment) -> ClusterChanges:
+    """What has changed."""
+    events = [*_of_brokers(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
+    return ClusterChanges(events=tuple(sorted(events, key=lambda each: each.at_ms)), now=_carried(before, after))
+
+
+def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:
+    """The later moment, with what it cannot know as the earlier one had it."""
+    unseen = {name: each for name, each in before.problems.items() if name not in after.problems and each.is_hidden(after.blind)}
+    known = {name: _known_longer(before.problems.get(name), each) for name, each in after.problems.items()}
+    leaders = {**before.leaders, **after.leaders} if after.blind else after.leaders
+    return replace(
+        after,
+        problems={**known, **dict(islice(unseen.items(), MOST_PROBLEMS))},
+        epochs={
+            broker: epoch if epoch >= 0 else before.epochs.get(broker, -1) for broker, epoch in (after.epochs or before.epochs).items()
+        },
+        controller=after.controller if after.controller >= 0 else before.controller,
+        leaders=leaders if len(leaders) <= _MOST_LEADERS else after.leaders,
+    )
+
+
+def _known_longer(before: Sighting | None, now: Sighting) -> Sighting:
+    return now if before is None else replace(now, first_ms=min(before.first_ms, now.first_ms))
+
+
+def _of_problems(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    """Roots that began, got worse or ended. What followed from another one has begun already when it becomes a root."""
+    there = [each for each in after.problems.values() if not each.problem.because]
+    began = [each for each in there if each.problem.id not in before.problems]
+    worse = [each for each in there if each.problem.id in before.problems and _is_worse(before.problems[each.problem.id], each)]
+    gone = [each for name, each in before.problems.items() if name not in after.problems and not each.is_hidden(after.blind)]
+    yield from _together(EventKind.PROBLEM_BEGAN, began, before, after)
+    yield from _together(EventKind.PROBLEM_WORSENED, worse, before, after)
+    yield from _together(EventKind.PROBLEM_ENDED, [each for each in gone if not each.problem.because], before, after)
+
+
+def _is_worse(before: Sighting, now: Sighting) -> bool:
+    return SEVERITIES.index(now.problem.gravity) < SEVERITIES.index(before.problem.gravity)
+
+
+def _together(kind: EventKind, sightings: Sequence[Sighting], before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    """An event for each, but one for many of one kind of problem."""
+    by_kind = defaultdict(list)
+    for each in sightings:
+        by_kind[each.problem.kind, each.problem.gravity].append(each)
+    for those in by_kind.values():
+        if len(those) < _MANY:
+            yield from (_of_problem(kind, each, before, after) for each in those)
+        else:
+            first = _of_problem(kind, those[0], before, after)
+            yield replace(first, what=f"{first.what}; and {len(those) - 1:,} more of this kind")
+
+
+def _of_problem(kind: EventKind, sighting: Sighting, before: ClusterMoment, after: ClusterMoment) -> ClusterEvent:
+    problem, ended = sighting.problem, kind is EventKind.PROBLEM_ENDED
+    began_here = kind is EventKind.PROBLEM_BEGAN and before.at_ms <= problem.since_ms <= after.at_ms
+    return ClusterEvent(
+        kind=kind,
+        at_ms=problem.since_ms if began_here else after.at_ms,
+        what=(problem.summary or problem.what) if ended else problem.what,
+        severity=problem.gravity,
+        lasted_ms=after.at_ms - sighting.first_ms if ended else -1,
+        broker=problem.broker,
+        topic=problem.topic,
+        partition=problem.partition,
+        group=problem.group,
+        log_dir=problem.log_dir,
+        agent=problem.agent,
+        problem=problem.id,
+        runbook=problem.runbook,
+    )
+
+
+def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    at_ms = after.at_ms
+    if before.epochs and after.epochs:
+        for broker in sorted(after.epochs.keys() - before.epochs.keys()):
+            yield ClusterEvent(kind=EventKind.BROKER_ADDED, at_ms=at_ms, what=f"Broker {broker} is new in the cluster", broker=broker)
+        for broker in sorted(before.epochs.keys() - after.epochs.keys()):
+            yield ClusterEvent(
+                kind=EventKind.BROKER_REMOVED, at_ms=at_ms, what=f"Broker {broker} is not registered any more", broker=broker
+            )
+    for broker in sorted(before.epochs.keys() & after.epochs.keys()):
+        if 0 <= before.epochs[broker] < after.epochs[broker]:
+            yield ClusterEvent(kind=EventKind.BROKER_RESTARTED, at_ms=at_ms, what=f"Broker {broker} was started again", broker=broker)
+    if 0 <= before.controller != after.controller >= 0:
+        what = f"Node {after.controller} is the active controller; it was node {before.controller}"
+        yield ClusterEvent(kind=EventKind.CONTROLLER_CHANGED, at_ms=at_ms, what=what)
+
+
+def _of_leaders(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    """One event for all elections between two moments: a broker that stops hands over thousands of partitions."""
+    changed = [(key, before.leaders[key], now) for key, now in after.leaders.items() if before.leaders.get(key, now) != now]
+    if not changed:
+        return
+    ways = Counter((old, new) for _, old, new in changed).most_common()
+    way = [f"{count:,} from broker {old} to {new}" for (old, new), count in ways]
+    topics = sorted({topic for (topic, _, _), _, _ in changed})
+    (topic, _, partition), *others = (key for key, _, _ in changed)
+    yield ClusterEvent(
+        kind=EventKind.LEADERS_CHANGED,
+        at_ms=after.at_ms,
+        what=f"{format_count(len(changed), 'partition')} of {format_list(list(map(format_name, topics)), _MOST_NAMED)} "
+        f"got another leader: {format_list(way, _MOST_NAMED)}",
+        topic=topic if len(topics) == 1 else "",
+        partition=-1 if others else partition,
+    )

@@ -1,0 +1,95 @@
+"""What of a judged cluster is compared with a later moment: problems, what can be seen at all, brokers, the controller, leaders."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.first_lines import OF_SIGHT
+from streaming.cluster.view.broker_status import newest
+
+PartitionKey = tuple[str, str, int]
+"""Topic, topic id and partition: a topic that is made anew is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """Something that cannot be seen: of a ``broker``, or of any if that is -1. ``groups``: only consumer groups are concerned."""
+
+    name: str
+    broker: int = -1
+    groups: bool = False
+
+    def hides(self, problem: Problem) -> bool:
+        """Whether a problem may be there and not be seen because of it."""
+        if self.groups:
+            return bool(problem.group)
+        return -1 in (self.broker, problem.broker) or self.broker == problem.broker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A problem as it was seen last. ``blind``: what could not be seen then. ``first_ms``: since when it is known."""
+
+    problem: Problem
+    blind: frozenset[Blind]
+    first_ms: int
+
+    def is_hidden(self, now: frozenset[Blind]) -> bool:
+        """Whether it may still be there although it is not seen, because less can be seen than when it was."""
+        return any(each.hides(self.problem) for each in now - self.blind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterMoment:
+    """A judged cluster at one time.
+
+    ``problems``: by their ids, those that follow from others too. ``blind``: what cannot be seen. ``epochs``: of each broker's
+    registration, -1 not known. ``controller``: node id, -1 not known. ``leaders``: of the partitions for which it is known, the node id.
+    """
+
+    at_ms: int
+    problems: Mapping[str, Sighting]
+    blind: frozenset[Blind]
+    epochs: Mapping[int, int]
+    controller: int
+    leaders: Mapping[PartitionKey, int]
+
+
+def moment_of(circumstances: Circumstances, problems: Sequence[Problem]) -> ClusterMoment:
+    """What is compared of a look.
+
+    Args:
+        problems: all that are found in it.
+    """
+    blind = frozenset(_blind(circumstances, problems))
+    latest = newest(circumstances.brokers)
+    return ClusterMoment(
+        at_ms=circumstances.now_ms,
+        problems={each.id: Sighting(problem=each, blind=blind, first_ms=_first_ms(each, circumstances.now_ms)) for each in problems},
+        blind=blind,
+        epochs={} if latest is None else {each.broker: each.epoch for each in latest.registered},
+        controller=-1 if latest is None else latest.controller,
+        leaders=dict(_leaders(circumstances)),
+    )
+
+
+def _first_ms(problem: Problem, now_ms: int) -> int:
+    return problem.since_ms if 0 <= problem.since_ms <= now_ms else now_ms
+
+
+def _blind(circumstances: Circumstances, problems: Sequence[Problem]) -> Iterator[Blind]:
+    yield from (Blind(each.id, each.broker) for each in problems if each.kind in OF_SIGHT)
+    yield from (Blind("not current", each) for each in circumstances.not_current)
+    if circumstances.stale:
+        yield Blind("agents")
+    if circumstances.groups is None:
+        yield Blind("groups", groups=True)
+
+
+def _leaders(circumstances: Circumstances) -> Iterator[tuple[PartitionKey, int]]:
+    logs = circumstances.view.logs
+    topics, leaders = logs.columns["topic"].tolist(), circumstances.view.observed.roles.leader[logs.items].tolist()
+    for topic, topic_id, partition, leader in zip(topics, logs.topic_ids, logs.columns["partition"].tolist(), leaders, strict=True):
+        if leader >= 0:
+            yield (circumstances.topics[topic], topic_id, partition), leader

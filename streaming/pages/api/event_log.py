@@ -1,0 +1,96 @@
+"""The last changes of a cluster, in memory that is bounded: what began, ended, moved and was started again while the job looked."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from threading import Lock
+
+import streaming
+from streaming.broker.protocol.event_json import ClusterEvent, EventKind, EventPage
+from streaming.broker.protocol.listing_json import LARGEST_LIMIT
+from streaming.cluster.verdicts.cluster_changes import changes
+from streaming.cluster.verdicts.cluster_moments import ClusterMoment, moment_of
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
+
+MOST_EVENTS = 200
+"""So many are kept, the newest."""
+
+SAME_MS = 3_600_000
+"""What comes again within an hour is the same event once more: what flickers does not push everything else out."""
+
+APART_MS = 10_000
+"""Moments that are closer together are not compared."""
+
+
+class EventLog:
+    """For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # protects everything below
+        self._events: list[ClusterEvent] = []  # the oldest first
+        self._last: ClusterMoment | None = None
+        self._since_ms = -1
+
+    def notice(self, judged: JudgedLook) -> None:
+        """Compare a look with the one before. Until the job has read its disks, nothing is: what is found then was there."""
+        with self._lock:
+            if not judged.ready:
+                return
+            before = self._last
+            if before is not None and judged.look.now_ms - before.at_ms < APART_MS:
+                return
+            now = moment_of(judged.circumstances, judged.problems)
+            if before is None:
+                self._last, self._since_ms = now, now.at_ms
+                if judged.started_ms >= 0:
+                    self._add([ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=judged.started_ms, what="This job of segtail was started")])
+                return
+            found = changes(before, now)
+            self._last = found.now
+            self._add(found.events)
+
+    def _add(self, events: Iterable[ClusterEvent]) -> None:
+        for each in events:
+            same = next((old for old in self._events if _key(old) == _key(each) and each.at_ms - old.at_ms <= SAME_MS), None)
+            if same is not None:
+                self._events.remove(same)
+                first_ms = same.at_ms if same.first_ms < 0 else same.first_ms
+                self._events.append(replace(each, times=same.times + 1, first_ms=first_ms))
+            else:
+                self._events.append(each)
+        if len(self._events) > MOST_EVENTS:
+            self._events = self._events[-MOST_EVENTS:]
+            self._since_ms = max(self._since_ms, self._events[0].at_ms)
+
+    def page(self, query: str, judged: JudgedLook) -> EventPage:
+        """The events that a query string asks for, the newest first.
+
+        Raises:
+            UsageError: a parameter is not understood; the sentence names it.
+        """
+        given = parameters_of(query, ("filter", "offset", "limit"))
+        wanted, offset, limit = filter_of(given).casefold(), offset_of(given), limit_of(given, largest=LARGEST_LIMIT)
+        with self._lock:
+            events, since_ms = self._events[::-1], self._since_ms
+        matched = [each for each in events if not wanted or wanted in _text(each).casefold()]
+        return EventPage(
+            at_ms=judged.at_ms,
+            version=streaming.__version__,
+            doubts=list(judged.doubts),
+            total=len(events),
+            matched=len(matched),
+            offset=offset,
+            rows=matched[offset : offset + limit],
+            since_ms=since_ms,
+        )
+
+
+def _key(event: ClusterEvent) -> tuple[str, str, int, str]:
+    """What is the same when it comes again; elections of other partitions are not."""
+    return event.kind, event.problem, event.broker, "" if event.problem else event.what
+
+
+def _text(event: ClusterEvent) -> str:
+    """What a filter is looked for in."""
+    place = f"{event.topic}-{event.partition}" if event.partition >= 0 else event.topic
+    return " ".join((event.kind, event.what, event.severity, place, event.group, event.log_dir, event.agent))

@@ -1,0 +1,92 @@
+"""The last changes that a job saw: in order, bounded, and not pushed out by what flickers."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streaming.broker.protocol.event_json import ClusterEvent
+from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
+from streaming.errors import UsageError
+from streaming.pages.api.event_log import MOST_EVENTS, EventLog
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.look import Look
+from tests.verdicts.test_all_problems import MINUTE, NOW_MS, agent, well
+from tests.verdicts.test_all_problems import around as around_agents
+from tests.verdicts.test_incidents import groups, stuck
+from tests.view.rows import log, new_table
+
+HOUR = 60 * MINUTE
+
+
+def judged(table: Table, at_ms: int = NOW_MS, **more: Any) -> JudgedLook:
+    snapshot = table.snapshot(at_ms / 1000)
+    look = Look(view(snapshot), snapshot)
+    of = around_agents(agent(well(appended_ms=at_ms)), table=table, groups=groups(), **more.pop("of", {}))
+    return JudgedLook(look=look, circumstances=replace(of, view=look.view, now_ms=at_ms), **more)
+
+
+def fine() -> Table:
+    return new_table(log())
+
+
+def kinds(events: EventLog, query: str = "") -> list[tuple[str, int]]:
+    return [(each.kind, each.times) for each in page(events, query)]
+
+
+def page(events: EventLog, query: str = "") -> list[ClusterEvent]:
+    return events.page(query, judged(fine())).rows
+
+
+def test_what_was_there_at_the_first_look_is_no_change_but_the_start_is() -> None:
+    events = EventLog()
+    assert events.page("", judged(fine())).since_ms == -1
+    events.notice(judged(stuck(0), ready=False, started_ms=NOW_MS - MINUTE))
+    assert page(events) == []
+    events.notice(judged(stuck(0), NOW_MS, started_ms=NOW_MS - MINUTE))
+    (started,) = page(events)
+    assert (started.kind, started.at_ms) == ("job_started", NOW_MS - MINUTE)
+    assert events.page("", judged(fine())).since_ms == NOW_MS
+
+
+def test_the_newest_change_is_first_and_a_filter_finds_one() -> None:
+    events = EventLog()
+    events.notice(judged(fine(), NOW_MS))
+    events.notice(judged(stuck(0), NOW_MS + MINUTE))
+    events.notice(judged(fine(), NOW_MS + 2 * MINUTE))
+    assert [each for each, _ in kinds(events)] == ["problem_ended", "problem_began"]
+    assert [each for each, _ in kinds(events, "filter=BEGAN")] == ["problem_began"]
+    assert [each for each, _ in kinds(events, "filter=orders&limit=1&offset=1")] == ["problem_began"]
+    with pytest.raises(UsageError, match="sort"):
+        events.page("sort=at_ms", judged(fine()))
+
+
+def test_looks_a_moment_apart_are_not_compared() -> None:
+    events = EventLog()
+    events.notice(judged(fine(), NOW_MS))
+    events.notice(judged(stuck(0), NOW_MS + 2_000))
+    assert page(events) == []
+    events.notice(judged(stuck(0), NOW_MS + 12_000))
+    assert [each for each, _ in kinds(events)] == ["problem_began"]
+
+
+def test_what_comes_and_goes_is_one_event_with_a_number() -> None:
+    events, at = EventLog(), NOW_MS
+    for minute in range(9):
+        at = NOW_MS + minute * MINUTE
+        events.notice(judged(stuck(0) if minute % 2 else fine(), at))
+    assert kinds(events) == [("problem_ended", 4), ("problem_began", 4)]
+    ended, _ = page(events)
+    assert (ended.first_ms, ended.at_ms) == (NOW_MS + 2 * MINUTE, at)
+    events.notice(judged(stuck(0), at + 2 * HOUR))
+    assert kinds(events)[0] == ("problem_began", 1)
+
+
+def test_only_the_newest_are_kept_and_it_is_known_since_when() -> None:
+    events = EventLog()
+    for number in range(MOST_EVENTS + 10):
+        events.notice(judged(stuck(number) if number % 2 else fine(), NOW_MS + number * 2 * HOUR))
+    found = events.page("limit=1000", judged(fine()))
+    assert (found.total, len(found.rows)) == (MOST_EVENTS, MOST_EVENTS)
+    assert found.since_ms == found.rows[-1].at_ms
