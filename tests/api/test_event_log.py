@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.event_json import ClusterEvent
+from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.errors import UsageError
 from streaming.pages.api.event_log import MOST_EVENTS, EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
+from tests.group_snapshots import snapshot_of
 from tests.verdicts.test_all_problems import MINUTE, NOW_MS, agent, well
 from tests.verdicts.test_all_problems import around as around_agents
-from tests.verdicts.test_incidents import groups, stuck
+from tests.verdicts.test_incidents import stuck
 from tests.view.rows import log, new_table
 
 HOUR = 60 * MINUTE
@@ -23,7 +25,8 @@ HOUR = 60 * MINUTE
 def judged(table: Table, at_ms: int = NOW_MS, **more: Any) -> JudgedLook:
     snapshot = table.snapshot(at_ms / 1000)
     look = Look(view(snapshot), snapshot)
-    of = around_agents(agent(well(appended_ms=at_ms)), table=table, groups=groups(), **more.pop("of", {}))
+    groups = judge_groups(snapshot_of(now_ms=at_ms), at_ms)
+    of = around_agents(agent(well(appended_ms=at_ms)), table=table, groups=groups)
     return JudgedLook(look=look, circumstances=replace(of, view=look.view, now_ms=at_ms), **more)
 
 
@@ -42,9 +45,10 @@ def page(events: EventLog, query: str = "") -> list[ClusterEvent]:
 def test_what_was_there_at_the_first_look_is_no_change_but_the_start_is() -> None:
     events = EventLog()
     assert events.page("", judged(fine())).since_ms == -1
-    events.notice(judged(stuck(0), ready=False, started_ms=NOW_MS - MINUTE))
+    assert not events.notice(judged(stuck(0), ready=False, started_ms=NOW_MS - MINUTE))
     assert page(events) == []
-    events.notice(judged(stuck(0), NOW_MS, started_ms=NOW_MS - MINUTE))
+    assert events.notice(judged(stuck(0), NOW_MS, started_ms=NOW_MS - MINUTE))
+    assert not events.notice(judged(stuck(0), NOW_MS + MINUTE))
     (started,) = page(events)
     assert (started.kind, started.at_ms) == ("job_started", NOW_MS - MINUTE)
     assert events.page("", judged(fine())).since_ms == NOW_MS

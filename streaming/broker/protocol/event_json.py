@@ -31,9 +31,10 @@ class EventKind(StrEnum):
 class ClusterEvent(PublicMessage):
     """One change.
 
-    ``at_ms``: when it was so, or was seen. ``what``: a sentence without a period that begins with its subject. ``problem``: the id of the
-    problem, as in `Problem`; ``severity``: that of its incident, "" of what is no problem. ``lasted_ms``: of what ended. ``times``: how
-    often the same has come since ``first_ms``, an hour apart at most. ``broker`` to ``agent``: what it is about.
+    ``at_ms``: when it was so, or was seen; ``seen_ms``: when it was seen. ``what``: a sentence without a period that begins with its
+    subject. ``problem``: the id of the problem, as in `Problem`; ``severity``: that of its incident, "" of what is no problem.
+    ``lasted_ms``: of what ended. ``times``: how often the same has come since ``first_ms``, an hour apart at most. ``broker`` to
+    ``agent``: what it is about.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class ClusterEvent(PublicMessage):
     lasted_ms: int = -1
     times: int = 1
     first_ms: int = -1
+    seen_ms: int = -1
     broker: int = -1
     topic: str = ""
     partition: int = -1

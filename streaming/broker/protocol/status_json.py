@@ -35,7 +35,7 @@ class Status(PublicMessage):
     problem, "" if there is none. ``ready``: everything that was on the disks at the start is in the numbers. ``newest_ms``: everything up
     to then is in them, of all agents that are up. ``partitions`` have a replica that is shown; ``logs`` are all replicas that are watched.
     ``doubts``: what cannot be told, in sentences. ``redacted``: names are not the ones that Kafka knows. ``omitted_agents``: so many
-    agents are left out of ``agents``.
+    agents are left out of ``agents``. ``url``: where people reach the page, "" if nobody can.
     """
 
     at_ms: int
@@ -56,3 +56,4 @@ class Status(PublicMessage):
     cluster_id: str = ""
     redacted: bool = False
     doubts: list[str] = field(default_factory=list)
+    url: str = ""

@@ -34,7 +34,8 @@ class ClusterChanges:
 
 def changes(before: ClusterMoment, after: ClusterMoment) -> ClusterChanges:
     """What has changed."""
-    events = [*_of_brokers(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
+    found = [*_of_brokers(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
+    events = [replace(each, seen_ms=after.at_ms) for each in found]
     return ClusterChanges(events=tuple(sorted(events, key=lambda each: each.at_ms)), now=_carried(before, after))
 
 

@@ -31,23 +31,27 @@ class EventLog:
         self._last: ClusterMoment | None = None
         self._since_ms = -1
 
-    def notice(self, judged: JudgedLook) -> None:
-        """Compare a look with the one before. Until the job has read its disks, nothing is: what is found then was there."""
+    def notice(self, judged: JudgedLook) -> bool:
+        """Compare a look with the one before; whether anything has changed.
+
+        Until the job has read its disks, nothing is compared: what is found then was there.
+        """
         with self._lock:
             if not judged.ready:
-                return
+                return False
             before = self._last
             if before is not None and judged.look.now_ms - before.at_ms < APART_MS:
-                return
+                return False
             now = moment_of(judged.circumstances, judged.problems)
             if before is None:
                 self._last, self._since_ms = now, now.at_ms
                 if judged.started_ms >= 0:
-                    self._add([ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=judged.started_ms, what="This job of segtail was started")])
-                return
+                    self._add([_started(judged.started_ms, now.at_ms)])
+                return True
             found = changes(before, now)
             self._last = found.now
             self._add(found.events)
+            return bool(found.events)
 
     def _add(self, events: Iterable[ClusterEvent]) -> None:
         for each in events:
@@ -83,6 +87,10 @@ class EventLog:
             rows=matched[offset : offset + limit],
             since_ms=since_ms,
         )
+
+
+def _started(at_ms: int, seen_ms: int) -> ClusterEvent:
+    return ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=at_ms, seen_ms=seen_ms, what="This job of segtail was started")
 
 
 def _key(event: ClusterEvent) -> tuple[str, str, int, str]:

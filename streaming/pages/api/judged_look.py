@@ -30,7 +30,8 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 class JudgedLook:
     """A look, with everything that its messages are made from. ``ready`` to ``started_ms``: as in `streaming.pages.api.status_message`.
 
-    ``unknown``: sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
+    ``url``: where people reach the page, "" if nobody can. ``unknown``: sentences about what else is not known. ``whole``: it is about a
+    whole cluster, and not about some of its logs.
     """
 
     look: Look
@@ -40,6 +41,7 @@ class JudgedLook:
     ready: bool = True
     newest_ms: int = -1
     started_ms: int = -1
+    url: str = ""
     unknown: Sequence[str] = field(default_factory=tuple)
     whole: bool = True
 

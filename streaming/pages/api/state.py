@@ -31,10 +31,11 @@ from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.kept_moments import KeptMoment, KeptMoments
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
-from streaming.pages.api.status_message import problem_page, status_message
+from streaming.pages.api.status_message import problem_page, status_of
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.retention_list import RETENTION
@@ -47,15 +48,22 @@ class State:
     Args:
         look: returns a look that is young enough to be shown.
         largest_limit: the most rows of an answer.
-        events: what has changed while a job looked; of one reading of log dirs nothing is known of that.
+        events, moments: what has changed while a job looked, and how everything was then; one reading of log dirs has nothing of that.
 
     Raises (all methods with a query):
         UsageError: a parameter is not understood; the sentence names it.
     """
 
-    def __init__(self, look: Callable[[], JudgedLook], largest_limit: int = LARGEST_LIMIT, events: EventLog | None = None) -> None:
+    def __init__(
+        self,
+        look: Callable[[], JudgedLook],
+        largest_limit: int = LARGEST_LIMIT,
+        events: EventLog | None = None,
+        moments: KeptMoments | None = None,
+    ) -> None:
         self._look = look
         self._events = EventLog() if events is None else events
+        self._moments = moments
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
             STATUS_PATH: lambda _: self.status(),
@@ -81,16 +89,11 @@ class State:
 
     def status(self) -> Status:
         """What is wrong all in all, up to when that is whole, and every agent."""
-        judged = self._look()
-        return status_message(
-            judged.circumstances,
-            judged.problems,
-            at_ms=judged.at_ms,
-            ready=judged.ready,
-            newest_ms=judged.newest_ms,
-            started_ms=judged.started_ms,
-            doubts=judged.doubts,
-        )
+        return status_of(self._look())
+
+    def moment(self, at_ms: int) -> KeptMoment | None:
+        """How everything was at a time, Unix milliseconds: as of the last change before it. None if nothing is kept of that time."""
+        return None if self._moments is None else self._moments.at(at_ms)
 
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""

@@ -11,6 +11,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, verdict
 from streaming.cluster.view.observer import AgentStatus
 from streaming.errors import UsageError
+from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
 
 MOST_AGENTS = 1000
@@ -26,6 +27,7 @@ def status_message(
     newest_ms: int = -1,
     started_ms: int = -1,
     doubts: Sequence[str] = (),
+    url: str = "",
 ) -> Status:
     """The status.
 
@@ -36,6 +38,7 @@ def status_message(
         newest_ms: everything up to then is in them, of all agents that are up.
         started_ms: when the process began.
         doubts: sentences about what is not known.
+        url: where people reach the page, "" if nobody can.
     """
     agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
     return Status(
@@ -55,6 +58,21 @@ def status_message(
         cluster_id=next((each.cluster_id for each in circumstances.agents if each.cluster_id), ""),
         redacted=circumstances.commands.redacted,
         doubts=list(doubts),
+        url=url,
+    )
+
+
+def status_of(judged: JudgedLook) -> Status:
+    """The status of a look."""
+    return status_message(
+        judged.circumstances,
+        judged.problems,
+        at_ms=judged.at_ms,
+        ready=judged.ready,
+        newest_ms=judged.newest_ms,
+        started_ms=judged.started_ms,
+        doubts=judged.doubts,
+        url=judged.url,
     )
 
 

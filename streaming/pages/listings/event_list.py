@@ -18,6 +18,10 @@ _WORDS = {
 }
 
 
+def _when(row: ClusterEvent, times: Times) -> Cell:
+    return Cell(text=times.of(row.at_ms), at_ms=row.at_ms, moment_ms=row.seen_ms)
+
+
 def _change(row: ClusterEvent, _: Times) -> Cell:
     word = _WORDS.get(row.kind, row.kind)  # type: ignore[call-overload]
     return Cell(text=f"{word} ({row.severity})" if row.severity else word)
@@ -47,7 +51,12 @@ EVENTS = Listing(
             cell=_change,
         ),
         Field(
-            name="at_ms", unit=Unit.MOMENT, meaning="when it was so; where only a look shows it, when it was seen", heading="When", rank=1
+            name="at_ms",
+            unit=Unit.MOMENT,
+            meaning="when it was so; where only a look shows it, when it was seen",
+            heading="When",
+            rank=1,
+            cell=_when,
         ),
         Field(name="what", unit=Unit.SENTENCE, meaning="a sentence", heading="What", rank=3, least=40, cell=_what),
         Field(name="severity", unit=Unit.WORD, meaning="of the problem's incident; `null` of what is no problem"),
@@ -61,6 +70,7 @@ EVENTS = Listing(
             cell=_times,
         ),
         Field(name="first_ms", unit=Unit.MOMENT, meaning="when it came first, if more than once"),
+        Field(name="seen_ms", unit=Unit.MOMENT, meaning="when the job saw it: the page shows how everything was then at `/?at=` with this"),
         Field(name="broker", unit=Unit.ID, meaning="what it is about"),
         Field(name="topic", unit=Unit.NAME, meaning="likewise"),
         Field(name="partition", unit=Unit.ID, meaning="likewise"),

@@ -40,7 +40,7 @@ class Cell:
     """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
 
     ``note``: more about it. ``partition``, ``group``, ``groups``: what it names, to lead there. ``at_ms``: the time that the text is about.
-    ``curve``: values that a face may draw instead of the blocks of the text.
+    ``moment_ms``: a past moment, to show how everything was then. ``curve``: values that a face may draw instead of the blocks of the text.
     """
 
     text: str
@@ -49,6 +49,7 @@ class Cell:
     group: str | None = None
     groups: tuple[str, ...] = ()
     at_ms: int = -1
+    moment_ms: int = -1
     curve: tuple[float, ...] = ()
     command: str = ""
 

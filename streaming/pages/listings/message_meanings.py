@@ -55,6 +55,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("partitions", "logs"), "partitions that are shown; replicas that are watched"),
         (("started_ms",), "when the job began"),
         (("cluster_id",), "of the Kafka cluster"),
+        (("url",), "where people reach the page, `null` if that is not known"),
         (("redacted",), "names of groups and transactional ids are not the ones that Kafka knows"),
     ),
     AgentState: (

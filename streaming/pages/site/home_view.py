@@ -7,7 +7,7 @@ from streaming.broker.protocol.problem_json import SEVERITIES, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.common.formatting import format_count, format_name, format_time
 from streaming.pages.site.event_view import event_table
-from streaming.pages.site.page_links import HOME, link
+from streaming.pages.site.page_links import HOME, link, moment_link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
 from streaming.pages.site.page_views import Filter, PageView, badge, counted
@@ -23,6 +23,7 @@ class HomeView(PageView):
     severities: tuple[FormChoice, ...]
     filter: Filter | None
     paging: Paging
+    moment: str
     changes: PageTable
     more_changes: int
     agents: PageTable
@@ -35,8 +36,12 @@ class HomeView(PageView):
         return self.status.verdict.partition(". ")
 
 
-def home(status: Status, page: ProblemPage, events: EventPage, query: Query) -> HomeView:
-    """The verdict, what is wrong, what has changed, and up to when that is whole."""
+def home(status: Status, page: ProblemPage, events: EventPage, query: Query, *, frozen: bool = False) -> HomeView:
+    """The verdict, what is wrong, what has changed, and up to when that is whole.
+
+    Args:
+        frozen: this is how it was at a moment that is past.
+    """
     parameters = query.given("severity", "filter")
     counts = dict(zip(SEVERITIES, (page.critical, page.warning, page.info), strict=True))
     severities = [FormChoice(value=HOME, text=f"all {page.total:,}", chosen=not query.severity)]
@@ -48,13 +53,15 @@ def home(status: Status, page: ProblemPage, events: EventPage, query: Query) -> 
         title=status.verdict,
         here=HOME,
         status=status,
-        json=link("/api/v1/problems", parameters),
-        problems=by_kind(shown_problems(page.rows, status.at_ms)),
+        json="" if frozen else link("/api/v1/problems", parameters),
+        frozen=frozen,
+        problems=by_kind(shown_problems(page.rows, status.at_ms, status)),
         severities=tuple(severities) if page.total > 1 else (),
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", parameters=tuple(query.given("severity").items()))
         if page.total > len(page.rows) or query.filter
         else None,
         paging=paging(HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total),
+        moment=moment_link(status.at_ms),
         changes=event_table("changes", events.rows, events.at_ms, empty=_unchanged(events)),
         more_changes=events.total - len(events.rows),
         agents=draw(

@@ -12,6 +12,7 @@ from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.kept_moments import KeptMoments
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
@@ -25,7 +26,7 @@ class JudgedLooks:
         details: asks agents for what only they know of a group.
         redacted: names of groups and transactional ids are not Kafka's own.
 
-    ``events`` has what changed from look to look.
+    ``events`` has what changed from look to look, and ``moments`` how everything was then.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class JudgedLooks:
         redacted: bool,
     ) -> None:
         self.events = EventLog()
+        self.moments = KeptMoments()
         self._table = table
         self._observer = observer
         self._looks = looks
@@ -58,14 +60,18 @@ class JudgedLooks:
         with self._lock:
             if self._last is None or self._last.look is not look:
                 self._last = self._judged(look)
-                self.events.notice(self._last)  # its problems are found here, once, and not by every thread that waits for it
+                self._notice(self._last)  # its problems are found here, once, and not by every thread that waits for it
             return self._last
 
     def notice(self, look: Look) -> None:
         """Judge a look that nobody has asked for, only for what has changed."""
         with self._lock:
             if self._last is None or self._last.look is not look:
-                self.events.notice(self._judged(look))
+                self._notice(self._judged(look))
+
+    def _notice(self, judged: JudgedLook) -> None:
+        if self.events.notice(judged):
+            self.moments.keep(judged)
 
     def forget(self) -> None:
         """Keep the last look, and what follows from it, no longer."""
@@ -102,6 +108,7 @@ class JudgedLooks:
             rates=self._looks.history,
             ready=self._table.ready,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
+            url=url,
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
             unknown=_NO_GROUPS if snapshot is None and self._groups is not None else (),
         )

@@ -8,7 +8,7 @@ from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.errors import UsageError
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
 
-_MOST_DIGITS = 12
+_MOST_DIGITS = 13  # those of Unix milliseconds
 _MOST_PARAMETERS = 20
 
 

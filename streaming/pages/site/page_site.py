@@ -81,7 +81,10 @@ class PageSite:
     def _html(self, request: HttpRequest, segments: list[str]) -> Response:
         status = self._state.status()
         try:
-            return _html(self._view(request.path, segments, parse_query(request.query), status))
+            query = parse_query(request.query)
+            if request.path == HOME and "at" in query.values:
+                return _html(self._past(query))
+            return _html(self._view(request.path, segments, query, status))
         except NotYetError as error:
             return _error(status, HTTPStatus.SERVICE_UNAVAILABLE, "Not known yet", f"{error}.")
         except UsageError as error:
@@ -102,6 +105,13 @@ class PageSite:
         if path in _LISTS:
             return _LISTS[path](self._state, query, status)
         return self._one(segments, query, status)
+
+    def _past(self, query: Query) -> PageView:
+        """How everything was at a moment that is past."""
+        kept = self._state.moment(query.number("at"))
+        if kept is None:
+            raise NotThereError(words="Nothing is kept of that time: it is before the last changes, or before this job was started.")
+        return home(kept.status, kept.problems, self._state.events(f"limit={_FEW_EVENTS}"), Query(), frozen=True)
 
     def _one(self, segments: list[str], query: Query, status: Status) -> PageView:
         names = [_decoded(each) for each in segments[1:]]

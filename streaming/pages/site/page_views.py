@@ -13,12 +13,17 @@ from streaming.pages.site.page_words import PageCell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """What all views have. ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none."""
+    """What all views have.
+
+    ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none. ``frozen``: it is about a moment that is
+    past, and does not change any more.
+    """
 
     title: str
     here: str
     status: Status
     json: str = ""
+    frozen: bool = False
 
     @property
     def as_of(self) -> PageCell:

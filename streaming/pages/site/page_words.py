@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from streaming.common.formatting import NONE, format_age, format_duration, format_name, format_size, format_time
 from streaming.pages.listings.list_cells import Cell
 from streaming.pages.site.page_charts import ChartLine, spark
-from streaming.pages.site.page_links import group_link, partition_link
+from streaming.pages.site.page_links import group_link, moment_link, partition_link
 
 NOTHING = NONE
 """Stands in a table where there is nothing to say."""
@@ -45,6 +45,8 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
         return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
     if cell.group is not None:
         return PageCell(text=cell.text, href=group_link(cell.group), name=True)
+    if cell.moment_ms >= 0:
+        return PageCell(text=cell.text, href=moment_link(cell.moment_ms), time=at)
     if cell.groups:
         return PageCell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
     return PageCell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from streaming.broker.protocol.problem_json import Consequence, Problem
+from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name
 from streaming.pages.listings.list_cells import place
+from streaming.pages.site.incident_markdown import incident_markdown
 from streaming.pages.site.page_links import group_link, link, partition_link
 from streaming.pages.site.page_views import badge
 from streaming.pages.site.page_words import Link, PageCell, moment
@@ -31,7 +33,8 @@ class ShownConsequence:
 class ShownProblem:
     """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence.
 
-    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides.
+    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides. ``markdown``: all
+    of it, to be pasted elsewhere.
     """
 
     key: str
@@ -45,6 +48,7 @@ class ShownProblem:
     follows: tuple[ShownConsequence, ...] = ()
     folded: tuple[ShownConsequence, ...] = ()
     more: str = ""
+    markdown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +60,10 @@ class ShownKind:
     words: str = ""
 
 
-def shown_problems(problems: Sequence[Problem], now_ms: int) -> tuple[ShownProblem, ...]:
-    """The roots among some problems, with their ways to what they are about."""
+def shown_problems(problems: Sequence[Problem], now_ms: int, status: Status | None = None) -> tuple[ShownProblem, ...]:
+    """The roots among some problems, with their ways to what they are about; with a status, as Markdown too."""
     roots = [each for each in problems if not each.because]
-    return tuple(_shown(f"problem-{problem.id or index}", problem, now_ms) for index, problem in enumerate(roots))
+    return tuple(_shown(f"problem-{problem.id or index}", problem, now_ms, status) for index, problem in enumerate(roots))
 
 
 def by_kind(problems: Sequence[ShownProblem]) -> tuple[ShownKind, ...]:
@@ -74,7 +78,7 @@ def _kind(run: tuple[ShownProblem, ...]) -> ShownKind:
     return ShownKind(shown=run[:1], folded=run[1:], words=f"and {len(run) - 1:,} more of this kind")
 
 
-def _shown(key: str, problem: Problem, now_ms: int) -> ShownProblem:
+def _shown(key: str, problem: Problem, now_ms: int, status: Status | None) -> ShownProblem:
     follows = tuple(map(_consequence, problem.consequences))
     return ShownProblem(
         key=key,
@@ -88,6 +92,7 @@ def _shown(key: str, problem: Problem, now_ms: int) -> ShownProblem:
         follows=follows[:_MOST_FOLLOWING],
         folded=follows[_MOST_FOLLOWING:],
         more=f"{problem.more_consequences:,} more are left out here." if problem.more_consequences else "",
+        markdown="" if status is None else incident_markdown(problem, status),
     )
 
 

@@ -30,10 +30,11 @@ pause.addEventListener("click", () => {
   pause.textContent = paused ? "Updates are paused" : "Pause updates";
 });
 
-setInterval(() => {
+const seconds = Number(document.body.dataset.refresh);
+if (seconds > 0) setInterval(() => {
   const selecting = getSelection().type === "Range";
   if (!paused && !selecting && !document.hidden) refresh();
-}, 1000 * Number(document.body.dataset.refresh));
+}, 1000 * seconds);
 
 async function refresh() {
   try {
