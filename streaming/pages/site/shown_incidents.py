@@ -33,8 +33,8 @@ class ShownConsequence:
 class ShownProblem:
     """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence.
 
-    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides. ``markdown``: all
-    of it, to be pasted elsewhere.
+    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides. ``markdown``: the
+    lines of all of it, to be pasted elsewhere.
     """
 
     key: str
@@ -48,7 +48,7 @@ class ShownProblem:
     follows: tuple[ShownConsequence, ...] = ()
     folded: tuple[ShownConsequence, ...] = ()
     more: str = ""
-    markdown: str = ""
+    markdown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def _shown(key: str, problem: Problem, now_ms: int, status: Status | None) -> Sh
         follows=follows[:_MOST_FOLLOWING],
         folded=follows[_MOST_FOLLOWING:],
         more=f"{problem.more_consequences:,} more are left out here." if problem.more_consequences else "",
-        markdown="" if status is None else incident_markdown(problem, status),
+        markdown=() if status is None else tuple(incident_markdown(problem, status).splitlines()),
     )
 
 
