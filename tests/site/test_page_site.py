@@ -105,8 +105,9 @@ def test_an_incident_can_be_copied_as_markdown(site: PageSite) -> None:
 
 def test_while_no_change_is_known_that_is_stated() -> None:
     site = site_of(MadeUpJob(event_rows=()))
-    assert "No change is known yet." in read(site, "/").one("changes").text
-    assert "once everything that was on the disks has been read" in read(site, "/events").html
+    assert "No change is known." in read(site, "/").one("changes").text
+    assert "moment" not in {each.attributes.get("id") for each in read(site, "/").all("a")}
+    assert "once it has read everything that was on the disks" in read(site, "/events").html
 
 
 def test_how_old_the_data_of_each_agent_is(site: PageSite) -> None:

@@ -38,6 +38,6 @@ def event_table(key: str, rows: Sequence[ClusterEvent], now_ms: int, *, empty: s
 
 def _known_since(page: EventPage) -> str:
     if page.since_ms < 0:
-        return "Changes are known once everything that was on the disks has been read."
+        return "A running job sees what changes, once it has read everything that was on the disks."
     since = format_time(page.since_ms)
     return f"Changes since {since}, as this job saw them. It looks at least once a minute, and keeps the last {MOST_EVENTS}."

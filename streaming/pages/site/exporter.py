@@ -15,12 +15,9 @@ from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from streaming.common.settings import Settings
-from streaming.common.units import Address
 from streaming.common.web.gate import Gate
 from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
-from streaming.common.web.server import Server
-from streaming.errors import UsageError
 from streaming.pages.api.cost_message import cost_message
 from streaming.pages.api.listed_groups import MakeDetails
 from streaming.pages.api.looks import Looks
@@ -30,6 +27,7 @@ from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.render import render, shown_groups_of
 from streaming.pages.exposition.series import choose
 from streaming.pages.site.judged_looks import JudgedLooks
+from streaming.pages.site.listening import listen, root_url
 from streaming.pages.site.page_address import page_address
 from streaming.pages.site.page_site import PageSite
 from streaming.pages.site.single_flight import Shared
@@ -102,13 +100,7 @@ class Exporter:
         self._pages: Shared[tuple[bool, bool], bytes] = Shared()  # by whether it is OpenMetrics, and packed
         self._ends = Event()
         self._remembering = Thread(target=self._remember, name="history", daemon=True)
-        try:
-            self._server = Server(host, port, self._answer, self._gate, monotonic)
-        except OSError as error:
-            raise UsageError(
-                f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
-                "or choose another address with --listen HOST:PORT"
-            ) from error
+        self._server = listen(host, port, self._answer, self._gate, monotonic)
         observer.serves(self._server.counts, public_url or page_address(*self.address, encrypted=self._gate.encrypted))
 
     @property
@@ -119,8 +111,7 @@ class Exporter:
     @property
     def url(self) -> str:
         """The URL of the metrics."""
-        host, port = self.address
-        return f"{'https' if self._gate.encrypted else 'http'}://{Address(host, port)}/metrics"
+        return f"{root_url(self._server, self._gate)}metrics"
 
     def start(self) -> None:
         """Begin to answer, in threads that end with the process."""

@@ -61,7 +61,7 @@ def home(status: Status, page: ProblemPage, events: EventPage, query: Query, *, 
         if page.total > len(page.rows) or query.filter
         else None,
         paging=paging(HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total),
-        moment=moment_link(status.at_ms),
+        moment=moment_link(status.at_ms) if events.since_ms >= 0 else "",
         changes=event_table("changes", events.rows, events.at_ms, empty=_unchanged(events)),
         more_changes=events.total - len(events.rows),
         agents=draw(
@@ -78,7 +78,7 @@ def home(status: Status, page: ProblemPage, events: EventPage, query: Query, *, 
 
 
 def _unchanged(events: EventPage) -> str:
-    return f"Nothing has changed since {format_time(events.since_ms)}." if events.since_ms >= 0 else "No change is known yet."
+    return f"Nothing has changed since {format_time(events.since_ms)}." if events.since_ms >= 0 else "No change is known."
 
 
 def _state(agent: AgentState, now_ms: int) -> PageCell:

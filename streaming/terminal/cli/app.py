@@ -26,6 +26,7 @@ COMMANDS = {
     "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
     "export": "Write alerts, rules, dashboards or examples into a folder, with the addresses of this installation.",
     "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
+    "page": "Serve the page of log dirs: what a job shows in a browser, from one reading, without Spark.",
     "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
     "runbook": "Print what to do about an alert, by its name, or the list of all runbooks.",

@@ -6,7 +6,7 @@ import sys
 from streaming import __version__
 from streaming.errors import UsageError
 
-MODULES = {"google.protobuf": "protobuf", "jinja2": "jinja2", "pandas": "pandas", "pyspark": "pyspark"}
+MODULES = {"google.protobuf": "protobuf", "pandas": "pandas", "pyspark": "pyspark"}
 """What the extra brings: the name by which a module is imported, and that of its distribution."""
 
 USED_BY = frozenset({"demo", "doctor", "run"})

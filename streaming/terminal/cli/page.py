@@ -1,0 +1,71 @@
+"""``segtail page``: the page of a job, from log dirs that are read once or again and again, without Spark."""
+
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.common.settings import Settings
+from streaming.errors import SegtailError, UsageError
+from streaming.terminal.cli.options import log_once, with_settings
+from streaming.terminal.cli.sizes import Duration
+from streaming.terminal.cli.stopping import Signals, Stopped
+from streaming.terminal.cli.times import Moment
+
+if TYPE_CHECKING:  # not for --help
+    from streaming.pages.api.state import State
+    from streaming.pages.site.state_server import StateServer
+
+
+@click.command("page", epilog="Exit status: 0 after Ctrl-C or SIGTERM, 1 failed, 2 not possible as asked.")
+@with_settings("log_dirs", "server_properties", "hanging_after", "stuck_after", "group_stopped_after", "listen")
+@click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
+@click.option("--every", type=Duration(), metavar="DURATION", help="Read the log dirs again so often, such as 5m.  [default: once]")
+def command(settings: Settings, at: int | None, every: int | None) -> None:
+    """Serve the page of log dirs: what a job shows in a browser, from one reading, with the brokers up or down, without Spark or Java.
+
+    It has all views of a job's page and `/api/v1/`, and neither metrics nor a last hour: only a running job sees what changes. The page
+    listens on this machine alone unless --listen names another address; `web_config` gives it TLS and passwords.
+    """
+    if not settings.log_dirs:
+        raise UsageError("give --log-dirs: the log dirs to read")
+    if every == 0:
+        raise UsageError("--every is not longer than nothing: leave it out to read once")
+    log_once()
+    signals = Signals()
+    try:
+        _serve(settings, at, every, signals)
+    except Stopped:
+        click.echo("segtail: stopped before the log dirs were read", err=True)
+
+
+def _serve(settings: Settings, at: int | None, every_ms: int | None, signals: Signals) -> None:
+    from streaming.pages.site.state_server import StateServer
+
+    state = _read(settings, at)
+    server = StateServer(settings.listen.host, settings.listen.port, state, web_config=settings.web_config)
+    server.start()
+    try:
+        click.echo(f"segtail: the page is at {server.url} until Ctrl-C", err=True)
+        signals.started()
+        _read_again(server, settings, at, every_ms, signals.stop)
+    finally:
+        server.close()
+
+
+def _read(settings: Settings, at: int | None) -> "State":
+    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.everything import read_everything
+
+    with ProgressLine.on_stderr() as progress:
+        return read_everything(open_log_dirs(settings.log_dirs), settings, at, progress=progress.add)
+
+
+def _read_again(server: "StateServer", settings: Settings, at: int | None, every_ms: int | None, stop: threading.Event) -> None:
+    """Until somebody ends it. A reading that fails leaves the one before, whose time the page shows."""
+    while not stop.wait(None if every_ms is None else every_ms / 1000):
+        try:
+            server.show(_read(settings, at))
+        except SegtailError as error:
+            click.echo(f"segtail: the page is not brought up to date: {error}", err=True)
