@@ -39,8 +39,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="listing-group-verdict",
         file="streaming/pages/listings/group_list.py",
-        before="cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed and not is_finding(row))",
-        after="cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed)",
+        before="cell = unsure(Cell(text=words(row.verdict)), assumed=row.limits_assumed and not is_finding(row))",
+        after="cell = unsure(Cell(text=words(row.verdict)), assumed=row.limits_assumed)",
         why="What is wrong would look unsure because limits are assumed.",
         tests=("tests/top/test_view_columns.py",),
     ),
@@ -552,7 +552,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="site-row-severity",
         file="streaming/pages/site/page_tables.py",
-        before='tone = severity_of(row) if kind in field.kinds or (field.toned and kind not in elsewhere) else ""',
+        before='tone = severity_of(row) if field.toned else ""',
         after='tone = ""',
         why="A row in which something is wrong would look like any other.",
         tests=("tests/listings/test_lists.py",),
@@ -568,8 +568,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="listing-due",
         file="streaming/pages/listings/partition_list.py",
-        before='return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + by_size, at_ms=at_ms)',
-        after='return Cell(text=("due" if 0 <= at_ms < times.now_ms else times.of(at_ms)) + by_size, at_ms=at_ms)',
+        before='return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)',
+        after='return Cell(text=("due" if 0 <= at_ms < times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)',
         why="What a limit lets go at this moment would not be due.",
         tests=("tests/listings/test_lists.py",),
     ),

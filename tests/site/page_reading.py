@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.pages.site.page_site import PageSite
 
-VOID = {"meta", "link", "input", "path", "br"}
+VOID = {"meta", "link", "input", "path", "br", "wbr"}
 
 
 @dataclass

@@ -117,6 +117,12 @@ EVENTS = (
 )
 
 
+def _judged(number: int) -> dict[str, Any]:
+    if number == 12:
+        return {"kind": "transaction_hanging", "severity": "critical", "since_ms": NOW - 3 * HOUR - 12 * MINUTE}
+    return {"kind": "retention_blocked", "severity": "warning", "since_ms": NOW - 2 * DAY} if number == 2 else {}
+
+
 def partition(number: int) -> PartitionRow:
     topic = ("payments", "orders", "audit", "clicks")[number % 4]
     rates = [max(0.0, (1 + number % 7) * 60_000 * (1 + math.sin((minute + number) / 9))) for minute in range(60)]
@@ -141,6 +147,7 @@ def partition(number: int) -> PartitionRow:
         retention_lag_ms=0,
         next_deletion_ms=NOW + HOUR * (1 + number % 40),
         retention_blocked="future_timestamp" if number == 2 else "",
+        **_judged(number),
         segments=12,
         records_data=9_000_000,
         records_aborted=1200,
@@ -161,6 +168,9 @@ def transaction(**values: object) -> TransactionRow:
         last_append_ms=NOW - 3 * HOUR - 11 * MINUTE,
         verdict="hanging",
         stuck=True,
+        kind="transaction_hanging",
+        severity="critical",
+        since_ms=NOW - 3 * HOUR - 12 * MINUTE,
         holds_offsets=1_204_311,
         groups=["billing"],
         command=ABORT,
@@ -186,6 +196,7 @@ def retained(row: PartitionRow) -> RetentionRow:
         next_deletion_ms=row.next_deletion_ms,
         retention_blocked=row.retention_blocked,
         retention_blocked_why="The largest time of the oldest segment is in the future, by 3 days" if blocked else "",
+        **(_judged(2) if blocked else {}),
     )
 
 
@@ -248,6 +259,9 @@ class MadeUpJob:
                 producer_id=88,
                 transactional_id="orders-etl-1",
                 verdict="open",
+                kind="",
+                severity="",
+                since_ms=-1,
                 stuck=False,
                 command="",
                 no_command="its producer ends it, or its coordinator does",
@@ -418,7 +432,13 @@ class MadeUpJob:
 def _page(rows: Sequence[Any], query: str, listing: Listing) -> dict[str, Any]:
     request = page_request(query, listing)
     found = [each for each in rows if request.filter.casefold() in f"{each.topic}-{each.partition}".casefold()]
-    ordered = sorted(found, key=lambda each: (getattr(each, request.sort), each.topic, each.partition), reverse=request.order == DESCENDING)
+    severities = [*SEVERITIES, ""]
+
+    def key(each: Any) -> tuple[Any, ...]:
+        by = severities.index(each.severity) if request.sort in ("kind", "verdict") else getattr(each, request.sort)
+        return by, each.topic, each.partition
+
+    ordered = sorted(found, key=key, reverse=request.order == DESCENDING)
     return {
         **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": request.offset, "sort": request.sort, "order": request.order},
         "rows": ordered[request.offset : request.offset + request.limit],

@@ -143,6 +143,33 @@ def test_nothing_has_to_be_scrolled_sideways_at_any_width(browser: Browser, path
     assert [each for each in browser.console() if "404" not in each] == []
 
 
+def test_where_it_gets_narrow_columns_go_first_and_rows_are_cards_only_below_640_pixels(browser: Browser) -> None:
+    heads = "return [...document.querySelectorAll('#rows thead th')].filter(each => each.checkVisibility()).map(each => each.innerText)"
+    browser.open("/partitions")
+    shown = {}
+    for width in (640, 768, 1180, 1920):
+        browser.resize(width)
+        shown[width] = browser.run(heads)
+        assert browser.run("return getComputedStyle(document.querySelector('#rows td')).display") == "table-cell"
+        lines = "return [...document.querySelectorAll('#rows tbody th bdi')].map(each => each.getClientRects().length)"
+        assert set(browser.run(lines)) == {1}, f"a name is broken at a width of {width}"
+    assert [each.split()[0] for each in shown[640]] == ["Partition", "Verdict", "Bytes/s", "Records/s"]
+    assert len(shown[640]) < len(shown[768]) < len(shown[1180]) < len(shown[1920])
+    assert all(shown[1920][: len(some)] == some for some in shown.values())
+    browser.resize(630)
+    assert browser.run("return getComputedStyle(document.querySelector('#rows tbody tr')).display") == "grid"
+    left = (
+        "return [...document.querySelector('#rows tbody tr').children].filter(each => each.checkVisibility()).map(each => each.offsetLeft)"
+    )
+    assert len(set(browser.run(left))) == 3
+    browser.open("/transactions")
+    for width in (320, 640, 1180):
+        browser.resize(width)
+        code, button = browser.find("#rows .command code"), browser.find("#rows .command button")
+        assert code.size["width"] > 180
+        assert (button.location["y"] > code.location["y"] + 20) == (width == 320)
+
+
 def test_a_very_long_name_does_not_widen_the_page(chromium: Browser) -> None:
     world, name = MadeUpJob(), "a" * 249
     world.partition_rows = [replace(world.partition_rows[12], topic=name), *world.partition_rows]

@@ -24,6 +24,9 @@ LONGEST_FILTER = 300
 
 _LARGEST_OFFSET = 10**9
 
+_LAST = 10**6
+"""After the place of every kind of problem."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
@@ -187,6 +190,20 @@ def ranks(texts: Sequence[str]) -> Longs:
         return np.empty(0, np.int64)
     distinct = {text: place for place, text in enumerate(sorted(set(texts) - {""}))}
     return np.fromiter((distinct.get(text, -1) for text in texts), np.int64, len(texts))
+
+
+def worst_first(place: Longs, natural: Longs, then: NDArray[Any]) -> Longs:
+    """Numbers by which rows are sorted: those with the lowest place come first, and of one place those with the least of ``then``.
+
+    Args:
+        place: of the kind of what is wrong with each row, -1 for nothing.
+        natural: see `Sheet`.
+    """
+    key = np.where(place < 0, _LAST, place)[natural]
+    ordered = natural[np.lexsort((then[natural], key))]
+    ranked = np.empty(len(natural), np.int64)
+    ranked[ordered] = np.arange(len(natural))
+    return ranked
 
 
 def natural_order(topics: Sequence[str], partitions: Longs, brokers: Longs, last: Longs | None = None) -> Longs:

@@ -94,7 +94,9 @@ def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
         return Cell(text=format_list([format_name(each) for each in value], MOST_NAMES) or NONE)
     if unit is Unit.FLAG:
         return Cell(text="yes" if value else NONE)
-    if unit in (Unit.NAME, Unit.SENTENCE, Unit.WORD):
+    if unit is Unit.WORD:
+        return Cell(text=words(value))
+    if unit in (Unit.NAME, Unit.SENTENCE):
         return Cell(text=(format_name(value, 300) if unit is Unit.NAME else value) if value else NONE)
     return Cell(text=NONE if value < 0 else _NUMBER_TEXTS[unit](value))
 
@@ -112,6 +114,11 @@ def place(topic: str, partition: int) -> str:
 def unsure(cell: Cell, *, assumed: bool) -> Cell:
     """What depends on limits: with a question mark if they are assumed."""
     return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
+
+
+def words(value: str) -> str:
+    """A word of a message for people: JSON has it as one, such as ``will_lose``."""
+    return value.replace("_", " ") or NONE
 
 
 def count(value: float) -> str:

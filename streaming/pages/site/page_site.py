@@ -4,6 +4,7 @@ Everything is made here, so that it works without a script.
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -33,6 +34,8 @@ from streaming.pages.site.partition_view import partition_view
 from streaming.pages.site.runbook_view import runbook_view
 
 HTML_TYPE = "text/html; charset=utf-8"
+
+_WORD_ENDS = re.compile(r"(?<=[._/:])|(?<=-)(?=[^0-9])")
 
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
@@ -185,8 +188,14 @@ def _environment() -> Environment:
         finalize=_visible,
     )
     made.filters["name"] = format_name
+    made.filters["parted"] = _parted
     made.globals["assets"] = {name: static_path(name) for name in ASSETS}
     return made
+
+
+def _parted(name: str) -> Markup:
+    """A name that is broken between its words, where it has to be, and not inside of one; the number of a partition stays with the last."""
+    return Markup("<wbr>").join(str(_visible(each)) for each in _WORD_ENDS.split(name))
 
 
 def _visible(value: object) -> object:

@@ -1,10 +1,11 @@
 """What the page writes for one value: text, and where it has more to say a link, a time for machines, a line, a command."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streaming.common.formatting import NONE, format_age, format_duration, format_name, format_size, format_time
+from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
 from streaming.pages.listings.list_cells import Cell
-from streaming.pages.site.page_charts import ChartLine, spark
+from streaming.pages.site.page_charts import SmallLine, spark
 from streaming.pages.site.page_links import group_link, moment_link, partition_link
 
 NOTHING = NONE
@@ -30,8 +31,17 @@ class PageCell:
     tone: str = ""
     name: bool = False
     links: tuple[Link, ...] = ()
-    line: ChartLine | None = None
+    line: SmallLine | None = None
     command: str = ""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is only a dash: a card does without it."""
+        return self.text == NOTHING and not self.note
+
+
+NO_CELL = PageCell(text=NOTHING)
+"""That of a value that is not there."""
 
 
 def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
@@ -40,7 +50,7 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.command:
         return PageCell(command=cell.command)
     if cell.curve:
-        return PageCell(line=spark(cell.curve, f"At most {format_size(round(max(cell.curve)))}/s") if max(cell.curve) >= 0 else None)
+        return PageCell(line=spark(cell.curve, _curve_words(cell.curve))) if max(cell.curve) >= 0 else NO_CELL
     if cell.partition is not None:
         return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
     if cell.group is not None:
@@ -50,6 +60,15 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.groups:
         return PageCell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
     return PageCell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)
+
+
+def _curve_words(values: Sequence[float]) -> str:
+    """What a line of bytes a second shows, a number a minute."""
+    first = next(index for index, value in enumerate(values) if value >= 0)
+    known = values[first:]
+    missing = sum(value < 0 for value in known)
+    gap = f", {missing} of them not known" if missing else ""
+    return f"At most {format_size(round(max(known)))}/s in the last {format_count(len(known), 'minute')}{gap}"
 
 
 def number(value: int) -> PageCell:
