@@ -39,15 +39,18 @@ class Times:
 class Cell:
     """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
 
-    ``note``: more about it. ``partition``, ``group``, ``groups``: what it names, to lead there. ``at_ms``: the time that the text is about.
-    ``moment_ms``: a past moment, to show how everything was then. ``curve``: values that a face may draw instead of the blocks of the text.
+    ``note``: more about it. ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there. ``at_ms``: the time
+    that the text is about. ``moment_ms``: a past moment, to show how everything was then. ``curve``: values that a face may draw instead of
+    the blocks of the text.
     """
 
     text: str
     note: str = ""
+    topic: str | None = None
     partition: tuple[str, int] | None = None
     group: str | None = None
     groups: tuple[str, ...] = ()
+    log_dir: str = ""
     at_ms: int = -1
     moment_ms: int = -1
     curve: tuple[float, ...] = ()
@@ -104,6 +107,11 @@ def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
 def partition_cell(topic: str, partition: int) -> Cell:
     """A partition."""
     return Cell(text=place(topic, partition), partition=(topic, partition))
+
+
+def topic_cell(topic: str) -> Cell:
+    """A topic."""
+    return Cell(text=format_name(topic, 249), topic=topic)
 
 
 def place(topic: str, partition: int) -> str:

@@ -23,15 +23,32 @@ from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
+from streaming.pages.site.disk_view import PARAMETERS, disks_view
 from streaming.pages.site.event_view import event_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import home
 from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
-from streaming.pages.site.page_links import COST, EVENTS, GROUPS, HOME, PARTITIONS, RETENTION, RUNBOOKS, STATIC, TRANSACTIONS
+from streaming.pages.site.page_links import (
+    BROKERS,
+    COST,
+    DISKS,
+    EVENTS,
+    GROUPS,
+    HOME,
+    PARTITIONS,
+    RETENTION,
+    RUNBOOKS,
+    SEARCH,
+    STATIC,
+    TOPICS,
+    TRANSACTIONS,
+)
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
 from streaming.pages.site.runbook_view import runbook_view
+from streaming.pages.site.search_view import SearchView, search_view
+from streaming.pages.site.topic_view import topic_view
 
 HTML_TYPE = "text/html; charset=utf-8"
 
@@ -44,12 +61,16 @@ _FEW_EVENTS = 8
 """So many changes are below the problems."""
 
 _LISTS: dict[str, Callable[[State, Query, Status], PageView]] = {
+    TOPICS: listing_views.topics,
     PARTITIONS: listing_views.partitions,
     TRANSACTIONS: listing_views.transactions,
     RETENTION: listing_views.retention,
     GROUPS: listing_views.groups,
+    BROKERS: listing_views.brokers,
     EVENTS: event_view,
 }
+_OF_ONE = ("topics", "partitions", "groups", "runbooks")
+"""First segments of paths that go on with a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +96,7 @@ class PageSite:
         if request.path.startswith(STATIC):
             return _packed(asset(request.path.removeprefix(STATIC)), request)
         segments = request.path.split("/")[1:]
-        if f"/{segments[0]}" not in (HOME, COST, RUNBOOKS, *_LISTS) or (
-            len(segments) > 1 and segments[0] not in ("partitions", "groups", "runbooks")
-        ):
+        if f"/{segments[0]}" not in (HOME, COST, DISKS, SEARCH, RUNBOOKS, *_LISTS) or (len(segments) > 1 and segments[0] not in _OF_ONE):
             return None
         return _packed(self._html(request, segments), request)
 
@@ -87,7 +106,8 @@ class PageSite:
             query = parse_query(request.query)
             if request.path == HOME and "at" in query.values:
                 return _html(self._past(query))
-            return _html(self._view(request.path, segments, query, status))
+            view = self._view(request.path, segments, query, status)
+            return _moved(view.only) if isinstance(view, SearchView) and view.only else _html(view)
         except NotYetError as error:
             return _error(status, HTTPStatus.SERVICE_UNAVAILABLE, "Not known yet", f"{error}.")
         except UsageError as error:
@@ -98,13 +118,17 @@ class PageSite:
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
             problems = self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"}))
-            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query)
+            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, self._state.overview())
         if path == COST:
             return cost_view(self._cost(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:
             return self._runbook(_decoded(segments[1]) if len(segments) > 1 else "", status)
-        if path in (PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
-            return self._named(query, status)
+        if path == DISKS:
+            return disks_view(self._state.disk(query.text(*PARAMETERS)), query, status)
+        if path == SEARCH:
+            return search_view(self._state, query.values.get("q", ""), status)
+        if path in (TOPICS, PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
+            return self._named(path, query, status)
         if path in _LISTS:
             return _LISTS[path](self._state, query, status)
         return self._one(segments, query, status)
@@ -120,6 +144,8 @@ class PageSite:
         names = [_decoded(each) for each in segments[1:]]
         if segments[0] == "groups" and len(names) == 1:
             return self._group(names[0], query, status)
+        if segments[0] == "topics" and len(names) == 1:
+            return self._topic(names[0], query, status)
         if segments[0] == "partitions" and len(names) == 2 and names[1].isascii() and names[1].isdigit() and len(names[1]) <= 10:
             return self._partition(names[0], int(names[1]), status)
         raise NotThereError(words="There is no such page.")
@@ -130,11 +156,19 @@ class PageSite:
             raise NotThereError(words="There is no such runbook in this version.")
         return view
 
-    def _named(self, query: Query, status: Status) -> PageView:
+    def _named(self, path: str, query: Query, status: Status) -> PageView:
         """A name that no path can hold is a parameter."""
+        if path == TOPICS:
+            return self._topic(query.values.get("topic", ""), query, status)
         if "group" in query.values:
             return self._group(query.values["group"], query, status)
         return self._partition(query.values["topic"], query.number("partition"), status)
+
+    def _topic(self, name: str, query: Query, status: Status) -> PageView:
+        detail = self._state.topic(name)
+        if detail is None:
+            raise NotThereError(words="No partition of such a topic is watched: it may be deleted, or its brokers' agents not be asked.")
+        return topic_view(detail, self._state.partitions, query, status)
 
     def _partition(self, topic: str, partition: int, status: Status) -> PageView:
         detail = self._state.partition(topic, partition)
@@ -158,6 +192,11 @@ def _decoded(segment: str) -> str:
 
 def _html(view: PageView, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(status=status, content_type=HTML_TYPE, body=_rendered(view), headers=PAGE_SECURED)
+
+
+def _moved(address: str) -> Response:
+    """Straight to the only match: the search stays out of the way back."""
+    return Response(status=HTTPStatus.SEE_OTHER, body=b"", headers={**PAGE_SECURED, "Location": address})
 
 
 def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response:

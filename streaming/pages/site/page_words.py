@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.pages.listings.list_cells import Cell
+from streaming.pages.listings.list_cells import Cell, Unit, count
 from streaming.pages.site.page_charts import SmallLine, spark
-from streaming.pages.site.page_links import group_link, moment_link, partition_link
+from streaming.pages.site.page_links import group_link, moment_link, partition_link, topic_link
 
 NOTHING = NONE
 """Stands in a table where there is nothing to say."""
@@ -50,9 +50,14 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.command:
         return PageCell(command=cell.command)
     if cell.curve:
-        return PageCell(line=spark(cell.curve, _curve_words(cell.curve))) if max(cell.curve) >= 0 else NO_CELL
+        line = hour_line(cell.curve, Unit.BYTES_RATE)
+        return NO_CELL if line is None else PageCell(line=line)
+    if cell.topic is not None:
+        return PageCell(text=cell.text, href=topic_link(cell.topic), name=True, tone=tone)
     if cell.partition is not None:
-        return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
+        if cell.note == "":
+            return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
+        return PageCell(text=cell.text, links=(Link(text=cell.note, href=partition_link(*cell.partition)),), time=at)
     if cell.group is not None:
         return PageCell(text=cell.text, href=group_link(cell.group), name=True)
     if cell.moment_ms >= 0:
@@ -60,15 +65,6 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.groups:
         return PageCell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
     return PageCell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)
-
-
-def _curve_words(values: Sequence[float]) -> str:
-    """What a line of bytes a second shows, a number a minute."""
-    first = next(index for index, value in enumerate(values) if value >= 0)
-    known = values[first:]
-    missing = sum(value < 0 for value in known)
-    gap = f", {missing} of them not known" if missing else ""
-    return f"At most {format_size(round(max(known)))}/s in the last {format_count(len(known), 'minute')}{gap}"
 
 
 def number(value: int) -> PageCell:
@@ -104,3 +100,18 @@ def span(ms: int) -> str:
 def group_reference(group: str) -> Link:
     """A consumer group, with the way to its view."""
     return Link(text=format_name(group), href=group_link(group))
+
+
+_AT_MOST = {Unit.BYTES_RATE: bytes_rate, Unit.RATE: records_rate}
+
+
+def hour_line(values: Sequence[float], unit: Unit) -> SmallLine | None:
+    """A line of numbers of some unit, one a minute up to now, with what it shows in words; None if it would be a point."""
+    if sum(value >= 0 for value in values) < 2:
+        return None
+    first = next((index for index, value in enumerate(values) if value >= 0), len(values))
+    known = values[first:]
+    missing = sum(value < 0 for value in known)
+    gap = f", {missing} of them not known" if missing else ""
+    words = _AT_MOST.get(unit, count)(max(known, default=-1.0))
+    return spark(values, f"At most {words} in the last {format_count(len(known), 'minute')}{gap}")

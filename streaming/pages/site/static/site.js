@@ -1,4 +1,5 @@
-// Two conveniences, neither of them needed: commands are copied by a button, and the view is asked for again while somebody looks at it.
+// Conveniences, none of them needed: commands are copied by a button, "/" leads to the search, and the view is asked for again while
+// somebody looks at it.
 "use strict";
 document.documentElement.classList.add("js");
 
@@ -20,6 +21,13 @@ async function copy(code) {
     return document.execCommand("copy");
   }
 }
+
+// "/" leads to the search, unless somebody writes.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  event.preventDefault();
+  document.getElementById("search").focus();
+});
 
 const pause = document.querySelector(".pause");
 let paused = false;
