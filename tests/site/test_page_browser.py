@@ -17,6 +17,11 @@ VIEWS = [
     "/partitions",
     "/transactions",
     "/retention",
+    "/topics",
+    "/topics/payments",
+    "/brokers",
+    "/disks",
+    "/search?q=a",
     "/groups",
     "/cost",
     "/partitions/payments/3",
@@ -102,7 +107,21 @@ def test_of_a_simulated_broker_the_hanging_transaction_is_seen_opened_and_copied
     assert chromium.console() == []
 
 
-@pytest.mark.parametrize("path", ["/", "/partitions", "/transactions", "/retention", "/groups", "/groups/ledger", "/partitions/invoices/0"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/topics/invoices",
+        "/brokers",
+        "/disks",
+        "/partitions",
+        "/transactions",
+        "/retention",
+        "/groups",
+        "/groups/ledger",
+        "/partitions/invoices/0",
+    ],
+)
 def test_of_a_simulated_broker_axe_finds_nothing(chromium: Browser, simulated: str, path: str) -> None:
     chromium.base = simulated
     chromium.resize(1280)
@@ -199,6 +218,16 @@ def test_everything_is_reached_by_keyboard_and_the_focus_shows(browser: Browser)
     assert browser.focus_shows()
     browser.press(Keys.SPACE)
     browser.wait_for("['Copied', 'Selected'].includes(document.querySelector('.problem button').textContent)")
+
+
+def test_a_slash_leads_to_the_search_and_the_only_match_is_opened(browser: Browser) -> None:
+    browser.open("/partitions")
+    browser.press("/")
+    assert browser.run("return document.activeElement.id") == "search"
+    browser.press("a/", *["\ue003"] * 2, "clicks", Keys.ENTER)
+    browser.wait_for("location.pathname == '/topics/clicks'")
+    assert browser.find("h1").text == "clicks"
+    assert browser.console() == []
 
 
 def test_a_table_is_sorted_filtered_and_paged_by_keyboard(browser: Browser) -> None:

@@ -1,7 +1,7 @@
 """The views of all partitions, open transactions, retention and consumer groups: one table each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerRow
@@ -162,7 +162,7 @@ def groups(state: State, query: Query, status: Status) -> ListView:
         page = state.groups(query.text(*_API_PARAMETERS))
     except NotYetError:
         nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
-        return _GROUPS.view(query, status, nothing, (), ("Nothing is known of consumer groups yet.",))
+        return replace(_GROUPS, empty="Nothing is known of consumer groups yet.").view(query, status, nothing, ())
     return _GROUPS.view(query, status, page, page.rows)
 
 

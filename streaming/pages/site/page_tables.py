@@ -81,7 +81,7 @@ class FormChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paging:
-    """Where a page of a table is; ``previous`` and ``next`` are "" where there is none."""
+    """Where a page of a table is, "" where there are no rows at all; ``previous`` and ``next`` are "" where there is none."""
 
     words: str
     previous: str = ""
@@ -155,10 +155,12 @@ def choices(columns: Sequence[Column[Row]], sort: str) -> tuple[FormChoice, ...]
     return tuple(FormChoice(value=each.sort, text=each.head, chosen=each.sort == sort) for each in columns if each.sort)
 
 
-def paging(path: str, parameters: Mapping[str, str], *, offset: int, rows: int, matched: int, total: int) -> Paging:
-    """Which rows a page shows, with the ways to its neighbours; ``parameters``: those that stay."""
+def paging(
+    path: str, parameters: Mapping[str, str], *, offset: int, rows: int, matched: int, total: int, limit: int = DEFAULT_LIMIT
+) -> Paging:
+    """Which rows a page shows, of ``limit`` at most, with the ways to its neighbours; ``parameters``: those that stay."""
     every = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
-    words = f"{offset + 1:,} to {offset + rows:,} of {every}" if rows else f"none of {every}"
-    previous = link(path, {**parameters, "offset": str(max(0, min(offset, matched) - DEFAULT_LIMIT))}) if offset and matched else ""
-    more = link(path, {**parameters, "offset": str(offset + DEFAULT_LIMIT)}) if offset + rows < matched and rows else ""
+    words = f"{offset + 1:,} to {offset + rows:,} of {every}" if rows else f"none of {every}" if total else ""
+    previous = link(path, {**parameters, "offset": str(max(0, min(offset, matched) - limit))}) if offset and matched else ""
+    more = link(path, {**parameters, "offset": str(offset + limit)}) if offset + rows < matched and rows else ""
     return Paging(words=words, previous=previous, next=more)
