@@ -132,9 +132,9 @@ def test_a_broker_has_what_it_leads_and_holds_and_its_own_problems_alone() -> No
 def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_use() -> None:
     job = watched()
     job.looks.new()
-    before = job.state.overview()
+    before = job.state.numbers()
     assert (before.bytes_rate, before.rates_why) == (-1.0, "two looks at the logs show it, some seconds apart")
-    numbers = job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, **LED)).overview()
+    numbers = job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, **LED)).numbers()
     assert (numbers.bytes_rate, numbers.records_rate, numbers.rates_missing) == (10.0, 1.0, 0)
     assert (len(numbers.bytes_rates), numbers.bytes_rates[-2:], numbers.records_rates[-1]) == (MINUTES, [-1.0, 10.0], 1.0)
     assert (numbers.lag_records, numbers.lag_group) == (507, "ledger")
@@ -145,7 +145,7 @@ def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_
 
 
 def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:
-    nothing = Watched(new_table(), reads_groups=False).state.overview()
+    nothing = Watched(new_table(), reads_groups=False).state.numbers()
     assert (nothing.bytes_rate, nothing.lag_records, nothing.loss_ms, nothing.full_ms, nothing.out_of_sync) == (-1.0, -1, -1, -1, -1)
     why = (nothing.rates_why, nothing.lag_why, nothing.loss_why, nothing.full_why, nothing.sync_why)
     assert why == (
@@ -155,7 +155,7 @@ def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:
         "no agent has told of a log dir",
         "no partition is watched yet",
     )
-    early = Watched(new_table(log("orders", 0))).state.overview()
+    early = Watched(new_table(log("orders", 0))).state.numbers()
     assert early.lag_why == "nothing is known of consumer groups yet"
     assert early.sync_why == "the metadata log does not show it yet"
 
@@ -164,5 +164,5 @@ def test_an_open_transaction_is_the_oldest_of_all() -> None:
     table = new_table(orders(transaction(7, 40, age=1300), transaction(8, 50, age=100)), coordinator_partitions=None)
     job = Watched(table)
     job.now_ms = MS
-    numbers = job.state.overview()
+    numbers = job.state.numbers()
     assert (numbers.oldest_ms, numbers.oldest_topic, numbers.oldest_partition) == (MS - 1_300_000, "orders", 0)

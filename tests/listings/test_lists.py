@@ -10,7 +10,7 @@ from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.broker.protocol.overview_json import Overview
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem
 from streaming.broker.protocol.topic_json import TopicRow
 from streaming.pages.listings.broker_list import BROKERS
@@ -19,7 +19,7 @@ from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Cell, Times
 from streaming.pages.listings.listing import WIDE, Listing, severity_of
 from streaming.pages.listings.log_dir_list import LOG_DIRS
-from streaming.pages.listings.overview_list import OVERVIEW
+from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.problem_list import PROBLEMS
 from streaming.pages.listings.retention_list import RETENTION
@@ -286,10 +286,10 @@ def test_each_column_of_topics_brokers_and_log_dirs_shows_its_own_value() -> Non
         *("t", "-", "2", "2.0 KiB", "3.5", "4.0 MiB", "8", "7", "5", " ▁█", "1h ago", "6", "4h", "in 2h by size", "9h ago", "5.0 MiB"),
         "delete",
     ]
-    row = BrokerRow(broker=3, phase="down", phase_ms=NOW_MS - HOUR, agent="a", behind_ms=1000, leaders=2, replicas=4, out_of_sync=5)
-    row = dataclasses.replace(row, bytes_rate=2048.0, size_bytes=6 << 20, log_dirs=7)
-    assert list(texts(BROKERS, row).values()) == ["3", "-", "down", "2", "5", "4", "a", "2.0 KiB", "6.0 MiB", "1s", "7"]
-    assert (cells(BROKERS, row)["Phase"].note, cells(BROKERS, row)["Agent"].note) == ("1h ago", "does not answer")
+    held = {"leaders": 2, "replicas": 4, "out_of_sync": 5, "size_bytes": 6 << 20, "log_dirs": 7}
+    broker = BrokerRow(broker=3, phase="down", phase_ms=NOW_MS - HOUR, agent="a", behind_ms=1000, bytes_rate=2048.0, **held)
+    assert list(texts(BROKERS, broker).values()) == ["3", "-", "down", "2", "5", "4", "a", "2.0 KiB", "6.0 MiB", "1s", "7"]
+    assert (cells(BROKERS, broker)["Phase"].note, cells(BROKERS, broker)["Agent"].note) == ("1h ago", "does not answer")
     disk = LogDirUse(broker=1, log_dir="/d", taken=2 << 20, replicas=3, free=4 << 20, capacity=5 << 20, growth_day=6 << 20)
     disk = dataclasses.replace(disk, growth_unknown=7, frees_now=8 << 20, checkpoint_ms=NOW_MS - HOUR)
     assert list(texts(LOG_DIRS, disk).values()) == [
@@ -316,7 +316,7 @@ def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() ->
     others = {"full_ms": NOW_MS + HOUR, "full_broker": 1, "full_log_dir": "/d", "out_of_sync": 2, "hanging": 0}
     groups = {"lag_records": 7000, "lag_group": "g", "loss_ms": NOW_MS - 1, "loss_group": "h"}
     oldest = {"oldest_ms": NOW_MS - HOUR, "oldest_topic": "t", "oldest_partition": 0}
-    found = cells(OVERVIEW, Overview(at_ms=NOW_MS, **rates, **groups, **others, **oldest))  # type: ignore[arg-type]
+    found = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, **rates, **groups, **others, **oldest))  # type: ignore[arg-type]
     assert {head: (each.text, each.note) for head, each in found.items()} == {
         "Appended": ("2.0 KiB/s", "1 partition not counted"),
         "Records": ("3.5/s", "1 partition not counted"),
@@ -329,7 +329,7 @@ def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() ->
     }
     assert (found["Appended"].curve, found["Largest lag"].group, found["First disk full"].log_dir) == ((1.0, 2.0), "g", "/d")
     why = dict.fromkeys(("rates_why", "lag_why", "loss_why", "full_why", "sync_why"), "nobody knows")
-    unknown = cells(OVERVIEW, Overview(at_ms=NOW_MS, hanging=0, unjudged=2, **why))  # type: ignore[arg-type]
+    unknown = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, hanging=0, unjudged=2, **why))  # type: ignore[arg-type]
     assert {(each.text, each.note) for each in list(unknown.values())[:6]} == {("-", "nobody knows")}
     assert unknown["Hanging transactions"] == Cell(text="-", note="it cannot be told of 2 open transactions")
     assert unknown["Oldest open transaction"].text == "none is open"
@@ -344,7 +344,7 @@ def test_what_is_wrong_is_the_column_after_the_name_in_words_with_its_beginning(
     assert listing.default == listing.columns[1].name
 
 
-@pytest.mark.parametrize("listing", [*LISTS, LOG_DIRS, OVERVIEW], ids=lambda each: each.name)
+@pytest.mark.parametrize("listing", [*LISTS, LOG_DIRS, CLUSTER_NUMBERS], ids=lambda each: each.name)
 def test_a_declaration_is_whole(listing: Listing) -> None:
     keys = [each.key for each in listing.columns if each.key]
     assert len(set(keys)) == len(keys)

@@ -19,7 +19,7 @@ from streaming.broker.protocol.listing_json import (
     TransactionPage,
     TransactionRow,
 )
-from streaming.broker.protocol.overview_json import Overview
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
 from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
@@ -263,7 +263,7 @@ LOG_DIR_ROWS = (
     ),
     LogDirUse(broker=3, log_dir="/var/lib/kafka/data-1", up=False, problem="agent broker-3:8815 does not answer"),
 )
-OVERVIEW = Overview(
+CLUSTER_NUMBERS = ClusterNumbers(
     at_ms=NOW,
     bytes_rate=7_400_000.0,
     records_rate=14_400.0,
@@ -357,7 +357,7 @@ class MadeUpJob:
         ]
     )
     topic_rows: Sequence[TopicRow] = field(default_factory=lambda: [topic("payments"), topic("orders"), topic("clicks")])
-    numbers: Overview = OVERVIEW
+    figures: ClusterNumbers = CLUSTER_NUMBERS
     problem_rows: Sequence[Problem] = PROBLEMS
     event_rows: Sequence[ClusterEvent] = EVENTS
     group_rows: Sequence[GroupSummary] | None = field(
@@ -437,8 +437,8 @@ class MadeUpJob:
         rows = [DiskRow(topic=each.topic, replicas=3, taken=each.size_bytes, growth_day=GIB) for each in self.topic_rows]
         return DiskAnswer(at_ms=NOW, by="topic", total=len(rows), matched=len(rows), log_dirs=list(LOG_DIR_ROWS), rows=rows)
 
-    def overview(self) -> Overview:
-        return self.numbers
+    def numbers(self) -> ClusterNumbers:
+        return self.figures
 
     def transactions(self, query: str) -> TransactionPage:
         page = _page(self.transaction_rows, query, TRANSACTIONS)

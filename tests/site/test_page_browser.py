@@ -101,7 +101,7 @@ def test_of_a_simulated_broker_the_hanging_transaction_is_seen_opened_and_copied
     chromium.open("/transactions")
     assert "stuck" in chromium.find("#rows").text
     chromium.open("/retention?filter=mobile")
-    assert "future_timestamp" in chromium.find("#rows").text
+    assert "future timestamp" in chromium.find("#rows").text
     chromium.open("/groups/invoice-mailer")
     assert "Held up by a transaction" in chromium.find("#problems").text
     assert chromium.console() == []

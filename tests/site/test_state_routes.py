@@ -23,7 +23,7 @@ from streaming.broker.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
-from streaming.broker.protocol.overview_json import OVERVIEW_PATH, Overview
+from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
 from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
@@ -52,7 +52,7 @@ PATHS: dict[str, type[Message]] = {
     TOPICS_PATH: TopicPage,
     path_of_topic("orders"): TopicDetail,
     BROKERS_PATH: BrokerPage,
-    OVERVIEW_PATH: Overview,
+    NUMBERS_PATH: ClusterNumbers,
 }
 ODD = 'a/b"<script>\n\u202e%2F'
 

@@ -43,7 +43,7 @@ def _row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDAr
     known = (observed.replica_offsets["in_sync_replicas"][here[data[here]]] >= 0).all()
     led = np.flatnonzero((look.brokers == broker) & (logs["leader"] > 0))
     led_rates, phase = rates[led], circumstances.phases.get(broker)
-    _, behind_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
+    _, lag_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
     worst = _worst(judged.problems, broker, "" if agent is None else agent.name)
     return BrokerRow(
         broker=broker,
@@ -51,7 +51,7 @@ def _row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDAr
         phase_ms=-1 if phase is None or phase.since is None else round(phase.since * 1000),
         agent="" if agent is None else agent.name,
         agent_up=agent is not None and agent.up,
-        behind_ms=-1 if behind_s < 0 else round(behind_s * 1000),
+        behind_ms=-1 if lag_s < 0 else round(lag_s * 1000),
         leaders=int(observed.roles.leads[here].sum()) if len(here) else -1,
         replicas=len(here) if len(here) else -1,
         out_of_sync=int((in_sync == 0).sum()) if len(here) and known else -1,

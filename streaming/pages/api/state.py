@@ -21,7 +21,7 @@ from streaming.broker.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
-from streaming.broker.protocol.overview_json import OVERVIEW_PATH, Overview
+from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
@@ -31,13 +31,13 @@ from streaming.cluster.view.process_reports import away_brokers
 from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.broker_rows import broker_page
+from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.kept_moments import KeptMoment, KeptMoments
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
-from streaming.pages.api.overview import overview
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
 from streaming.pages.api.status_message import problem_page, status_of
@@ -75,7 +75,7 @@ class State:
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
             STATUS_PATH: lambda _: self.status(),
-            OVERVIEW_PATH: lambda _: self.overview(),
+            NUMBERS_PATH: lambda _: self.numbers(),
             PROBLEMS_PATH: self.problems,
             PARTITIONS_PATH: self.partitions,
             TRANSACTIONS_PATH: self.transactions,
@@ -106,9 +106,9 @@ class State:
         """How everything was at a time, Unix milliseconds: as of the last change before it. None if nothing is kept of that time."""
         return None if self._moments is None else self._moments.at(at_ms)
 
-    def overview(self) -> Overview:
+    def numbers(self) -> ClusterNumbers:
         """Six numbers, and what comes next."""
-        return overview(self._look())
+        return cluster_numbers(self._look())
 
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""

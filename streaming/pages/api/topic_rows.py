@@ -23,14 +23,14 @@ _LAST = len(KINDS)
 
 def topic_page(judged: JudgedLook, request: PageRequest) -> TopicPage:
     """A page of topics."""
-    topics = Topics(judged)
+    topics = TopicSums(judged)
     some = cut(topics.sheet, request)
     return some.page(TopicPage, judged.look.now_ms, topics.rows(some.items))
 
 
 def topic_detail(judged: JudgedLook, topic: str) -> TopicDetail | None:
     """One topic, None if none of its partitions is shown."""
-    topics = Topics(judged)
+    topics = TopicSums(judged)
     if topic not in topics.names:
         return None
     readers = None if judged.groups is None else readers_of(judged.groups, topic)
@@ -44,7 +44,7 @@ def topic_detail(judged: JudgedLook, topic: str) -> TopicDetail | None:
 
 
 @dataclass(frozen=True, eq=False)  # no slots: what follows from the look is computed once
-class Topics:
+class TopicSums:
     """What the partitions of each topic come to; each item is a topic, in the order of their names."""
 
     judged: JudgedLook

@@ -22,7 +22,7 @@ from streaming.broker.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
-from streaming.broker.protocol.overview_json import OVERVIEW_PATH, Overview
+from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
@@ -35,7 +35,7 @@ from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.log_dir_list import LOG_DIRS
 from streaming.pages.listings.message_meanings import MEANINGS
-from streaming.pages.listings.overview_list import OVERVIEW
+from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.problem_list import PROBLEMS
 from streaming.pages.listings.retention_list import RETENTION
@@ -44,7 +44,7 @@ from streaming.pages.listings.transaction_list import TRANSACTIONS
 
 ANSWERS: Mapping[str, type[PublicMessage]] = {
     STATUS_PATH: Status,
-    OVERVIEW_PATH: Overview,
+    NUMBERS_PATH: ClusterNumbers,
     PROBLEMS_PATH: ProblemPage,
     EVENTS_PATH: EventPage,
     PARTITIONS_PATH: PartitionPage,
@@ -63,7 +63,7 @@ ANSWERS: Mapping[str, type[PublicMessage]] = {
 """The message at each path."""
 
 _LISTS = (
-    *(OVERVIEW, PROBLEMS, EVENTS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"]),
+    *(CLUSTER_NUMBERS, PROBLEMS, EVENTS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"]),
     *(BROKERS, LOG_DIRS, DISK["partition"], GROUPS, GROUP_PARTITIONS),
 )
 ROWS = {each.row: each for each in _LISTS}
@@ -98,9 +98,14 @@ def kinds_of(answer: type[PublicMessage]) -> list[type[PublicMessage]]:
 def _within(kind: type[PublicMessage]) -> Iterator[type[PublicMessage]]:
     yield kind
     for hint in get_type_hints(kind).values():
-        for each in (hint, *get_args(hint)):
-            if isinstance(each, type) and issubclass(each, PublicMessage):
-                yield from _within(each)
+        yield from _of_type(hint)
+
+
+def _of_type(hint: Any) -> Iterator[type[PublicMessage]]:
+    if isinstance(hint, type) and issubclass(hint, PublicMessage):
+        yield from _within(hint)
+    for each in get_args(hint):
+        yield from _of_type(each)
 
 
 def _reference(kind: type[PublicMessage]) -> dict[str, object]:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.overview_json import Overview
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.common.formatting import format_time
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
-from streaming.pages.listings.overview_list import FIGURES, OVERVIEW
+from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS, FIGURES
 from streaming.pages.site.page_charts import SmallLine
 from streaming.pages.site.page_links import group_link, log_dir_link
 from streaming.pages.site.page_tables import columns_of
@@ -25,18 +25,18 @@ class Figure:
     line: SmallLine | None
 
 
-def figures_of(numbers: Overview) -> tuple[Figure, ...]:
+def figures_of(numbers: ClusterNumbers) -> tuple[Figure, ...]:
     """The numbers of now."""
-    return tuple(_figure(each, numbers) for each in OVERVIEW.columns[:FIGURES])
+    return tuple(_figure(each, numbers) for each in CLUSTER_NUMBERS.columns[:FIGURES])
 
 
-def coming_of(numbers: Overview) -> tuple[Fact, ...]:
+def coming_of(numbers: ClusterNumbers) -> tuple[Fact, ...]:
     """What comes next."""
-    columns = columns_of(OVERVIEW.columns[FIGURES:])
+    columns = columns_of(CLUSTER_NUMBERS.columns[FIGURES:])
     return tuple(Fact(name=each.head, value=each.cell(numbers, numbers.at_ms)) for each in columns)
 
 
-def _figure(field: Field, numbers: Overview) -> Figure:
+def _figure(field: Field, numbers: ClusterNumbers) -> Figure:
     cell = field.cell_in(numbers, Times(numbers.at_ms))
     href = group_link(cell.group) if cell.group else log_dir_link(cell.log_dir) if cell.log_dir else ""
     return Figure(

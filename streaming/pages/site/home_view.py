@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streaming.broker.protocol.event_json import EventPage
-from streaming.broker.protocol.overview_json import Overview
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.problem_json import SEVERITIES, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.common.formatting import format_count, format_name, format_time
@@ -41,7 +41,7 @@ class HomeView(PageView):
 
 
 def home(
-    status: Status, page: ProblemPage, events: EventPage, query: Query, numbers: Overview | None = None, *, frozen: bool = False
+    status: Status, page: ProblemPage, events: EventPage, query: Query, numbers: ClusterNumbers | None = None, *, frozen: bool = False
 ) -> HomeView:
     """The verdict, what is wrong, what has changed, and up to when that is whole.
 

@@ -118,7 +118,7 @@ class PageSite:
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
             problems = self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"}))
-            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, self._state.overview())
+            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, self._state.numbers())
         if path == COST:
             return cost_view(self._cost(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:

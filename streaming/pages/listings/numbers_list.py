@@ -1,6 +1,6 @@
 """The numbers of a good day, each with what it is about: one row, which the page draws as figures."""
 
-from streaming.broker.protocol.overview_json import Overview
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.common.formatting import NONE, format_count, format_name
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count, place, rate, size
 from streaming.pages.listings.listing import Field, Listing
@@ -13,24 +13,24 @@ def _without(missing: int) -> str:
     return f"{format_count(missing, 'partition')} not counted" if missing else ""
 
 
-def _bytes(row: Overview, _: Times) -> Cell:
+def _bytes(row: ClusterNumbers, _: Times) -> Cell:
     text = NONE if row.bytes_rate < 0 else f"{size(row.bytes_rate)}/s"
     return Cell(text=text, note=row.rates_why or _without(row.rates_missing), curve=tuple(row.bytes_rates))
 
 
-def _records(row: Overview, _: Times) -> Cell:
+def _records(row: ClusterNumbers, _: Times) -> Cell:
     known = row.records_rate >= 0
     note = _without(row.rates_missing) if known else row.rates_why or "no count of records shows it"
     return Cell(text=f"{rate(row.records_rate)}/s" if known else NONE, note=note, curve=tuple(row.records_rates))
 
 
-def _lag(row: Overview, _: Times) -> Cell:
+def _lag(row: ClusterNumbers, _: Times) -> Cell:
     if row.lag_why:
         return Cell(text=NONE, note=row.lag_why)
     return Cell(text=count(row.lag_records), note=f"group {format_name(row.lag_group, 255)}", group=row.lag_group)
 
 
-def _loss(row: Overview, times: Times) -> Cell:
+def _loss(row: ClusterNumbers, times: Times) -> Cell:
     if row.loss_why:
         return Cell(text=NONE, note=row.loss_why)
     due = 0 <= row.loss_ms <= times.now_ms
@@ -38,33 +38,33 @@ def _loss(row: Overview, times: Times) -> Cell:
     return Cell(text=text, note=f"group {format_name(row.loss_group, 255)}", group=row.loss_group, at_ms=row.loss_ms)
 
 
-def _full(row: Overview, times: Times) -> Cell:
+def _full(row: ClusterNumbers, times: Times) -> Cell:
     if row.full_why:
         return Cell(text=NONE, note=row.full_why)
     note = f"broker {row.full_broker}, {format_name(row.full_log_dir, 300)}"
     return Cell(text=times.deadline(row.full_ms), note=note, log_dir=row.full_log_dir, at_ms=row.full_ms)
 
 
-def _in_sync(row: Overview, _: Times) -> Cell:
+def _in_sync(row: ClusterNumbers, _: Times) -> Cell:
     return Cell(text=count(row.out_of_sync), note=row.sync_why or _without(row.sync_missing), curve=tuple(row.out_of_sync_hour))
 
 
-def _hanging(row: Overview, _: Times) -> Cell:
+def _hanging(row: ClusterNumbers, _: Times) -> Cell:
     unknown = f"it cannot be told of {format_count(row.unjudged, 'open transaction')}" if row.unjudged else ""
     return Cell(text="none" if row.hanging == 0 and not row.unjudged else NONE if row.hanging == 0 else count(row.hanging), note=unknown)
 
 
-def _oldest(row: Overview, times: Times) -> Cell:
+def _oldest(row: ClusterNumbers, times: Times) -> Cell:
     if row.oldest_ms < 0:
         return Cell(text="none is open")
     where = row.oldest_topic, row.oldest_partition
     return Cell(text=times.of(row.oldest_ms), note=place(*where), partition=where, at_ms=row.oldest_ms)
 
 
-OVERVIEW = Listing(
-    name="overview",
+CLUSTER_NUMBERS = Listing(
+    name="numbers",
     noun="cluster",
-    row=Overview,
+    row=ClusterNumbers,
     fields=(
         Field(name="at_ms", unit=Unit.MOMENT, meaning="as of when"),
         Field(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from streaming.broker.protocol.json_message import PublicMessage
 
-OVERVIEW_PATH = "/api/v1/overview"
-"""`Overview`."""
+NUMBERS_PATH = "/api/v1/numbers"
+"""`ClusterNumbers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview(PublicMessage):
+class ClusterNumbers(PublicMessage):
     """The numbers.
 
     ``bytes_rate``, ``records_rate``: appended to the partitions of which it is known; of ``rates_missing`` others it is not. ``*_rates``

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.group_use import GroupUse
-from streaming.broker.protocol.overview_json import Overview
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
@@ -17,10 +17,10 @@ _UNUSED = (GroupUse.ABANDONED, GroupUse.THROW_AWAY)
 """Nobody misses what these have not read."""
 
 
-def overview(judged: JudgedLook) -> Overview:
+def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
     """The message."""
     hour = judged.rates.hour_of_all()
-    return Overview(
+    return ClusterNumbers(
         at_ms=judged.at_ms,
         bytes_rates=hour.bytes_rates,
         records_rates=hour.records_rates,
