@@ -109,6 +109,6 @@ def _lag(agent: AgentState, now_ms: int) -> PageCell:
 _AGENT_COLUMNS: tuple[Column[AgentState], ...] = (
     Column(head="Agent", cell=lambda agent, _: PageCell(text=format_name(agent.name), name=True)),
     Column(head="State", cell=_state),
-    Column(head="Brokers", cell=lambda agent, _: PageCell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
     Column(head="Behind", cell=_lag),
+    Column(head="Brokers", cell=lambda agent, _: PageCell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
 )
