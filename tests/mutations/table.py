@@ -566,6 +566,22 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/listings/test_lists.py",),
     ),
     Mutation(
+        name="topic-sum",
+        file="streaming/pages/api/topic_rows.py",
+        before="found: NDArray[np.float64] = np.where(unknown, _NOT_KNOWN, sums)",
+        after="found: NDArray[np.float64] = np.where(unknown, sums, sums)",
+        why="A topic would have less than it has where something is not known of a partition.",
+        tests=("tests/api/test_cluster_lists.py",),
+    ),
+    Mutation(
+        name="list-worst-first",
+        file="streaming/pages/api/paging.py",
+        before="key = np.where(place < 0, _LAST, place)[natural]",
+        after="key = place[natural]",
+        why="What is fine would come before what is wrong.",
+        tests=("tests/api/test_cluster_lists.py",),
+    ),
+    Mutation(
         name="listing-due",
         file="streaming/pages/listings/partition_list.py",
         before='return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)',
