@@ -328,6 +328,8 @@ def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() ->
         "Oldest open transaction": ("1h ago", "t-0"),
     }
     assert (found["Appended"].curve, found["Largest lag"].group, found["First disk full"].log_dir) == ((1.0, 2.0), "g", "/d")
+    assumed = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_ms=NOW_MS + HOUR, loss_group="g", loss_assumed=True))
+    assert assumed["Next loss"].text == "in 1h?"
     why = dict.fromkeys(("rates_why", "lag_why", "loss_why", "full_why", "sync_why"), "nobody knows")
     unknown = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, hanging=0, unjudged=2, **why))  # type: ignore[arg-type]
     assert {(each.text, each.note) for each in list(unknown.values())[:6]} == {("-", "nobody knows")}

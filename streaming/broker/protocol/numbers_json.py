@@ -19,9 +19,9 @@ class ClusterNumbers(PublicMessage):
     ``bytes_rate``, ``records_rate``: appended to the partitions of which it is known; of ``rates_missing`` others it is not. ``*_rates``
     and ``out_of_sync_hour``: the last hour, a number a minute, the oldest first; -1 in it is a minute without a number. ``lag_records``:
     the largest lag of a consumer group that somebody uses, in records as far as these are known, else in offsets. ``loss_ms``: when
-    retention may first delete what such a group has not read. ``full_ms``: when the first log dir is full. ``out_of_sync``: replicas; of
-    ``sync_missing`` partitions it is not known.
-    ``*_why``: why that is not known, "" if it is.
+    retention may first delete what such a group has not read; ``loss_assumed``: by limits that are Kafka's defaults. ``full_ms``: when the
+    first log dir is full. ``out_of_sync``: replicas; of ``sync_missing`` partitions it is not known. ``*_why``: why that is not known, ""
+    if it is.
 
     ``hanging``: transactions that no coordinator will end; of ``unjudged`` open ones it cannot be told. ``oldest_ms``: since when the
     oldest open transaction is open, in ``oldest_topic`` and ``oldest_partition``; -1 if none is open.
@@ -39,6 +39,7 @@ class ClusterNumbers(PublicMessage):
     lag_why: str = ""
     loss_ms: int = -1
     loss_group: str = ""
+    loss_assumed: bool = False
     loss_why: str = ""
     full_ms: int = -1
     full_broker: int = -1

@@ -60,7 +60,9 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
     else:
         found["lag_why"] = "no lag of a group in use is known" if used.any() else "no consumer group is in use"
     if (loss_ms < _FAR).any():
-        found |= {"loss_ms": int(loss_ms.min()), "loss_group": totals.names[int(loss_ms.argmin())]}
+        first = int(loss_ms.argmin())
+        assumed = bool(totals.columns["limits_assumed"][first] > 0)
+        found |= {"loss_ms": int(loss_ms[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
     else:
         found["loss_why"] = "nothing unread is known to be deleted"
     return found

@@ -35,6 +35,7 @@ def _loss(row: ClusterNumbers, times: Times) -> Cell:
         return Cell(text=NONE, note=row.loss_why)
     due = 0 <= row.loss_ms <= times.now_ms
     text = "next check" if due else times.of(row.loss_ms)
+    text += "?" if row.loss_assumed else ""
     return Cell(text=text, note=f"group {format_name(row.loss_group, 255)}", group=row.loss_group, at_ms=row.loss_ms)
 
 
@@ -99,6 +100,7 @@ CLUSTER_NUMBERS = Listing(
             cell=_loss,
         ),
         Field(name="loss_group", unit=Unit.NAME, meaning="which group that is"),
+        Field(name="loss_assumed", unit=Unit.FLAG, meaning="its limits are Kafka's defaults, because the real ones are not known"),
         Field(name="loss_why", unit=Unit.SENTENCE, meaning="why there is none"),
         Field(name="full_ms", unit=Unit.MOMENT, meaning="when the first log dir is full", heading="First disk full", rank=5, cell=_full),
         Field(name="full_broker", unit=Unit.ID, meaning="whose it is"),
