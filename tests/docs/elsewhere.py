@@ -7,7 +7,7 @@ from tests.docs.documented import Command
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Commands that begin so, of all sections or of one. ``instead`` is the test, or the script, in which the same is done; "" if there is none."""
+    """Commands that begin so, of all sections or of one. ``instead`` is the test, or the script, that does it; "" if there is none."""
 
     begins: str
     reason: str

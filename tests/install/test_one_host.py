@@ -1,6 +1,7 @@
 """The first section of docs/quickstart.md, typed line by line as root on a bare Debian with systemd, beside the log dirs of a broker.
 
-Packages come by apt and pip, whose cache is this machine's; after that the host has no network but loopback, as tests elsewhere use its ports.
+Packages come by apt and pip, whose cache is this machine's; after that the host has no network but loopback: other tests use this machine's
+ports.
 """
 
 import configparser
