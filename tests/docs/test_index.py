@@ -21,5 +21,5 @@ def test_the_reference_names_every_section_in_its_contents() -> None:
     assert headings(reference) - {"architecture"} - {heading for _, heading in _LINK.findall(contents)} == set()
 
 
-def test_the_overview_is_read_in_ten_minutes() -> None:
+def test_how_it_works_is_read_in_ten_minutes() -> None:
     assert len((DOCS / "how-it-works.md").read_bytes()) <= 10_000
