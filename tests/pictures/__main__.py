@@ -73,7 +73,7 @@ def _source(url: str | None) -> Iterator[tuple[Prometheus, float]]:
         yield Prometheus(url.rstrip("/")), time.time() // 60 * 60
         return
     server, tool = (Path(str(shutil.which(name))) for name in ("prometheus", "promtool"))
-    with tempfile.TemporaryDirectory() as folder, serving((server, tool), SMALL, Path(folder)) as found:
+    with tempfile.TemporaryDirectory() as folder, serving((server, tool), (SMALL, *OTHERS), Path(folder)) as found:
         yield found, END
 
 
