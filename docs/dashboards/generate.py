@@ -11,6 +11,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from docs.dashboards.marks import marks
 from docs.dashboards.panels import DATASOURCE, build
+from docs.dashboards.sharing import write
 from docs.dashboards.tables import Dashboard, names, promql, read
 
 FOLDER = Path(__file__).parents[2] / "conf" / "dashboards"
@@ -85,8 +86,12 @@ def main() -> int:
     """Write or compare; with ``--check``, 1 if any differs."""
     parser = argparse.ArgumentParser(prog="python -m docs.dashboards.generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, name what is not current")
-    check = parser.parse_args().check
-    stale = []
+    parser.add_argument("--share", type=Path, metavar="DIR", help="write the form that grafana.com takes into DIR instead")
+    given = parser.parse_args()
+    if given.share:
+        write({f"{name}.json": render(name) for name in names()}, given.share)
+        return 0
+    check, stale = given.check, []
     for name in names():
         path = FOLDER / f"{name}.json"
         if check and (not path.exists() or path.read_text(encoding="utf-8") != render(name)):

@@ -27,13 +27,14 @@ class Cluster:
     """What is made up: partitions by topic, how many brokers, and for how long.
 
     ``step`` and the length are in seconds. ``job`` is the cluster's name, ``seed`` and ``times_more`` make its values another's, and a
-    ``pair`` of segtails watches it instead of one.
+    ``pair`` of segtails watches it instead of one. ``alerts`` that fire are names and severities.
     """
 
     job: str = "shop-eu"
     seed: int = 7
     times_more: float = 1
     pair: bool = False
+    alerts: tuple[tuple[str, str], ...] = (("LogDirOffline", "critical"), ("GroupStopped", "warning"))
     topics: dict[str, int]
     brokers: int = 3
     seconds: int
@@ -106,7 +107,7 @@ def _cluster(page: _Page, cluster: Cluster) -> None:
     _late(page, cluster)
     _groups(page, random, cluster)
     _brokers(page, random, cluster)
-    _observer(page)
+    _observer(page, cluster)
 
 
 def _noise(random: Random, times: Values, by: float) -> Values:
@@ -303,7 +304,9 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_lag_offsets", seconds * rate * 1.2, **of)
         page.add("segtail_group_lag_bytes", seconds * rate * 600, **of)
         page.add("segtail_group_loss_timestamp_seconds", times + 7200 - seconds, **of)
-        page.add("segtail_group_endangered_timestamp_seconds", times + 7200 - seconds, cause="group", **of)
+        if late.any():
+            endangered = np.where(late > 0, times + 7200 - seconds, np.nan)
+            page.add("segtail_group_endangered_timestamp_seconds", endangered, cause="group", **of)
         lost = np.maximum(since - 4000, 0) if group == "click-archive" else nothing
         page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
         page.add("segtail_group_lost_offsets_total", 0, **of)
@@ -413,16 +416,12 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
         page.add("segtail_log_dir_other_bytes", used * share * np.abs(_noise(random, times, 0.02)), **where, kind=kind)
 
 
-def _observer(page: _Page) -> None:
+def _observer(page: _Page, cluster: Cluster) -> None:
     times = page.times
     page.add("up", 1)
     page.add("segtail_start_timestamp_seconds", np.where(times > END - 7000, END - 7000, END - 90_000))
     page.add("segtail_build_info", 1, version="0.1.0", spark_version="4.3.0", python_version="3.11.7")
-    for alert, severity, job in (
-        ("LogDirOffline", "critical", page.job),
-        ("GroupStopped", "warning", page.job),
-        ("Other", "critical", "web"),
-    ):
+    for alert, severity, job in (*((*alert, page.job) for alert in cluster.alerts), ("Other", "critical", "web")):
         page.add("ALERTS", 1, alertname=alert, alertstate="firing", severity=severity, job=job)
     page.add("ALERTS", 1, alertname="AgentDown", alertstate="pending", severity="critical")
     page.add("segtail_query_last_look_timestamp_seconds", times - 0.7, query="segtail")
