@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
+.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards shared-dashboards docs man pictures chart image sbom deb tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -112,6 +112,9 @@ man: setup ## Regenerate the man page docs/segtail.1 from the commands
 
 dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/dashboards
 	@$(BIN)/python -m docs.dashboards.generate
+
+shared-dashboards: setup ## Write the dashboards as grafana.com takes them into build/shared-dashboards
+	@$(BIN)/python -m docs.dashboards.generate --share build/shared-dashboards
 
 pictures: setup ## Draw the page and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
 	@$(BIN)/python -m tests.pictures.site
