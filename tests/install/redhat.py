@@ -69,10 +69,10 @@ class BareRoot:
 
 
 @contextmanager
-def bare_root(*volumes: str) -> Iterator[BareRoot]:
-    """A root of its own, with these volumes read-only."""
+def bare_root(*volumes: str, shared: Path | None = None) -> Iterator[BareRoot]:
+    """A root of its own, with these volumes read-only, and one folder that is the same inside and outside."""
     limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
-    mounts = [f"--volume={volume}:ro" for volume in volumes]
+    mounts = [f"--volume={volume}:ro" for volume in volumes] + ([f"--volume={shared}:{shared}"] if shared else [])
     start = podman("run", "--detach", "--rm", "--pull=never", "--network=none", *limits, *mounts, BARE, "sleep", "infinity")
     container = subprocess.run(start, check=True, capture_output=True, text=True).stdout.strip()
     try:
