@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards docs man pictures chart image sbom payload deb rpm tools cluster-check
+.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -134,6 +134,9 @@ deb: payload ## Build the Debian package into build/deb: agent and offline comma
 
 rpm: payload ## Build the same as an RPM into build/rpm, for RHEL 9 on x86_64 (needs rpmbuild)
 	@install/rpm/build
+
+release: setup ## Build everything of a release into build/release and check it from outside; publishes nothing (as root; needs what deb, rpm, image and tools do)
+	@install/release/build
 
 tools: setup ## Build the chart's checkers into .venv/bin (needs Go, a few minutes)
 	@.ci/chart-tools
