@@ -64,14 +64,14 @@ def main(site: Path) -> int:
     """Print the list of a folder."""
     found = [each for each in distributions(path=[str(site)]) if each.name != OWN]
     try:
-        told = [licence(each) for each in found]
+        licences = [licence(each) for each in found]
     except ValueError as error:
         sys.stderr.write(f"licences: {error}\n")
         return 2
-    if not told:
+    if not licences:
         sys.stderr.write(f"licences: there are no packages in {site}\n")
         return 2
-    sys.stdout.writelines(f"{line}\n" for line in lines(told))
+    sys.stdout.writelines(f"{line}\n" for line in lines(licences))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The Ansible role of the agent: on a bare Debian, whose Python stands in for this machine's, so that every task changes the container alone."""
+"""The Ansible role of the agent on a bare Debian, whose Python stands in for this machine's: every task changes the container alone."""
 
 import os
 import re
@@ -89,8 +89,8 @@ def host(tmp_path: Path) -> Iterator[Host]:
 @pytest.mark.xdist_group("image")
 def test_a_host_gets_the_agent_once_and_a_wrong_option_reaches_no_file(host: Host) -> None:
     log_dirs = ["/kafka/log_dirs/overdue/n1/d0"]
-    told = {"segtail_package": "segtail.deb", "segtail_log_dirs": log_dirs, "segtail_group": "confluent", "segtail_name": "b1"}
-    status, changed, failed = host.play(**told)
+    given = {"segtail_package": "segtail.deb", "segtail_log_dirs": log_dirs, "segtail_group": "confluent", "segtail_name": "b1"}
+    status, changed, failed = host.play(**given)
     assert (status, failed) == (0, "")
     assert changed > 4
 
@@ -107,10 +107,10 @@ def test_a_host_gets_the_agent_once_and_a_wrong_option_reaches_no_file(host: Hos
         *("log_dirs:", f"- {log_dirs[0]}", "root 644"),
     ]
 
-    status, changed, failed = host.play(**told)
+    status, changed, failed = host.play(**given)
     assert (status, changed, failed) == (0, 0, "")
 
-    status, changed, failed = host.play(**told, segtail_options={"read_rat": "1MiB"})
+    status, changed, failed = host.play(**given, segtail_options={"read_rat": "1MiB"})
     assert (status, "unknown option" in failed) == (2, True), failed
     assert host.root.run("grep -c read_rat /etc/segtail/agent.yaml || true").stdout == "0\n"
 

@@ -37,9 +37,9 @@ def test_every_package_that_is_packed_names_a_licence_and_brings_its_text() -> N
 )
 def test_what_a_package_says_of_itself_counts(metadata: str, name: str, tmp_path: Path) -> None:
     (found,) = Distribution.discover(path=[str(package(tmp_path, "lib", metadata, "LICENSE", "other"))])
-    told = licence(found)
-    assert (told.package, told.version, told.name) == ("lib", "1.0", name)
-    assert [str(text) for text in told.texts] == ["lib-1.0.dist-info/LICENSE"]
+    listed = licence(found)
+    assert (listed.package, listed.version, listed.name) == ("lib", "1.0", name)
+    assert [str(text) for text in listed.texts] == ["lib-1.0.dist-info/LICENSE"]
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_package_that_somebody_has_to_look_at_ends_the_build(
     assert "good 1.0: MIT" in capsys.readouterr().out
 
     assert main(package(tmp_path, "bad", metadata, *texts)) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", "licences: bad 1.0: its METADATA names no licence, or its .dist-info has no text of it\n")
+    found = capsys.readouterr()
+    assert (found.out, found.err) == ("", "licences: bad 1.0: its METADATA names no licence, or its .dist-info has no text of it\n")
 
 
 def test_segtail_itself_is_no_package_of_others_and_a_folder_without_any_is_a_mistake(tmp_path: Path, capsys) -> None:
@@ -63,8 +63,8 @@ def test_segtail_itself_is_no_package_of_others_and_a_folder_without_any_is_a_mi
 
 
 def test_the_list_has_each_package_once_and_its_texts_below() -> None:
-    told = [Licence("b", "2", "MIT", (Path("b-2.dist-info/LICENSE"),)), Licence("A", "1", "Zlib", (Path("A-1.dist-info/COPYING"),))]
-    head, *rest = lines(told)
+    found = [Licence("b", "2", "MIT", (Path("b-2.dist-info/LICENSE"),)), Licence("A", "1", "Zlib", (Path("A-1.dist-info/COPYING"),))]
+    head, *rest = lines(found)
     assert "site-packages" in head
     assert rest == ["A 1: Zlib", "    A-1.dist-info/COPYING", "b 2: MIT", "    b-2.dist-info/LICENSE"]
 

@@ -1,5 +1,6 @@
 """What a release is refused for, before anything is built, and the notes that are cut for it."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -57,7 +58,7 @@ def test_the_version_of_this_checkout_has_notes() -> None:
         ("0.3.0", 2, "release: CHANGELOG.md has nothing of 0.3.0: write what changed below a line '## 0.3.0 (DATE)'\n"),
     ],
 )
-def test_whoever_makes_the_release_is_told(version: str, status: int, error: str, monkeypatch, capsys, tmp_path: Path) -> None:
+def test_whoever_makes_the_release_is_warned(version: str, status: int, error: str, monkeypatch, capsys, tmp_path: Path) -> None:
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
     with (tmp_path / "CHANGELOG.md").open() as file:
         monkeypatch.setattr("sys.stdin", file)
@@ -81,8 +82,8 @@ def checkout(tmp_path: Path) -> Path:
 def release(checkout: Path, **environ: str) -> tuple[int, str]:
     """The status, and what it reports, of an attempt."""
     command = [checkout / "install" / "release" / "build"]
-    told = os.environ | {"BIN": str(Path(sys.executable).parent)} | environ
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    environment = os.environ | {"BIN": str(Path(sys.executable).parent)} | environ
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == ""
     assert not (checkout / "build" / "release").exists()
     return done.returncode, done.stderr
@@ -90,9 +91,11 @@ def release(checkout: Path, **environ: str) -> tuple[int, str]:
 
 def test_a_tree_that_is_not_clean_is_refused(checkout: Path) -> None:
     (checkout / "CHANGELOG.md").write_text("changed")
-    status, told = release(checkout)
+    status, reported = release(checkout)
     assert status == 2
-    assert told == ("release: the tree is not clean, and nobody could tell what was built from it. Commit, or put away:\n M CHANGELOG.md\n")
+    assert reported == (
+        "release: the tree is not clean, and nobody could tell what was built from it. Commit, or put away:\n M CHANGELOG.md\n"
+    )
 
 
 def test_a_version_without_notes_is_refused(checkout: Path) -> None:
@@ -108,5 +111,22 @@ def test_a_tool_that_is_missing_is_named(checkout: Path, tmp_path: Path) -> None
     tools.mkdir()
     for name in ("bash", "git", "sed", "dirname", "mkdir", "head"):
         (tools / name).symlink_to(require_tool(name))
-    status, told = release(checkout, PATH=str(tools))
-    assert (status, told.splitlines()[-1]) == (2, "There is no dpkg-deb on the PATH (Debian: apt-get install dpkg).")
+    status, reported = release(checkout, PATH=str(tools))
+    assert (status, reported.splitlines()[-1]) == (2, "There is no dpkg-deb on the PATH (Debian: apt-get install dpkg).")
+
+
+@pytest.mark.parametrize(
+    ("sums", "error"),
+    [
+        ("{other}  notes", "release: this failed: sha256sum --check --strict SHA256SUMS\n"),
+        ("{sum}  notes", "release: SHA256SUMS does not name every file\n"),
+    ],
+)
+def test_files_that_are_not_those_of_the_sums_are_no_release(sums: str, error: str, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("notes")
+    (tmp_path / "more").write_text("more")
+    digest = hashlib.sha256(b"notes").hexdigest()
+    (tmp_path / "SHA256SUMS").write_text(sums.format(sum=digest, other=digest[::-1]) + "\n")
+    check = [ROOT / "install" / "release" / "check", tmp_path, "0.1.0", "0" * 40]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.endswith(error)) == (1, True), done.stderr

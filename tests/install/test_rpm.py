@@ -71,7 +71,7 @@ def test_an_upgrade_keeps_what_was_configured_and_a_removal_leaves_the_users_own
     assert root.run(left).stdout.splitlines() == ["/etc/segtail", "/var/lib/segtail", "# mine", "segtail kafka"]
 
 
-def test_a_host_without_python_3_11_is_told_so(package: Path, tmp_path: Path) -> None:
+def test_a_host_without_python_3_11_is_refused(package: Path, tmp_path: Path) -> None:
     with bare_root() as bare:
         assert bare.rpm("--install", stub(tmp_path, PROVIDED[1:])).returncode == 0
         refused = bare.rpm("--install", package)
