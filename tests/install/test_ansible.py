@@ -91,7 +91,7 @@ def test_a_host_gets_the_agent_once_and_a_wrong_option_reaches_no_file(host: Hos
     log_dirs = ["/kafka/log_dirs/overdue/n1/d0"]
     given = {"segtail_package": "segtail.deb", "segtail_log_dirs": log_dirs, "segtail_group": "confluent", "segtail_name": "b1"}
     status, changed, failed = host.play(**given)
-    assert (status, failed) == (0, "")
+    assert status == 0, failed
     assert changed > 4
 
     shown = host.root.run(
@@ -108,7 +108,7 @@ def test_a_host_gets_the_agent_once_and_a_wrong_option_reaches_no_file(host: Hos
     ]
 
     status, changed, failed = host.play(**given)
-    assert (status, changed, failed) == (0, 0, "")
+    assert (status, changed) == (0, 0), failed
 
     status, changed, failed = host.play(**given, segtail_options={"read_rat": "1MiB"})
     assert (status, "unknown option" in failed) == (2, True), failed
