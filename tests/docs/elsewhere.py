@@ -31,6 +31,8 @@ ELSEWHERE = (
     Elsewhere(".ci/run", "it installs Debian packages as root, and then runs all tests"),
     Elsewhere("pip install", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("apt install", "it installs a package on this machine", "tests/install/test_bare_machine.py"),
+    Elsewhere("dnf install", "it installs a package on this machine", "tests/install/test_rpm.py"),
+    Elsewhere("ansible-playbook", "it changes the hosts that it is given", "tests/install/test_ansible.py"),
     Elsewhere("systemctl enable --now segtail-agent", "it needs systemd and the package", "tests/install/test_bare_machine.py"),
     Elsewhere("uvx", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("pipx", "it asks an index for packages", "tests/install/test_base_install.py"),
