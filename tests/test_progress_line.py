@@ -16,7 +16,7 @@ import pytest
 from streaming.common.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.terminal.cli.start_lines import StartLog, start_told
+from streaming.terminal.cli.start_lines import StartLog, start_shown
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.limits import SECONDS
@@ -120,8 +120,8 @@ def test_a_sentence_is_shown_in_place_of_bytes(terminal: Terminal) -> None:
 def test_without_a_terminal_each_step_of_a_start_is_logged_and_then_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     starts = StartLog()
-    told = ["Starting Spark", "Reading the disks: 1 %", "Reading the disks: 2 %", "Reading the disks: 9 %"]
-    for at, sentence in zip((0.2, 1.0, 2.0, 17.0), told, strict=True):
+    sentences = ["Starting Spark", "Reading the disks: 1 %", "Reading the disks: 2 %", "Reading the disks: 9 %"]
+    for at, sentence in zip((0.2, 1.0, 2.0, 17.0), sentences, strict=True):
         starts.take(sentence, at)
     assert [vars(each)["progress"] for each in caplog.records] == ["Reading the disks: 1 %", "Reading the disks: 9 %"]
 
@@ -139,7 +139,7 @@ def test_a_log_message_removes_the_line_of_a_job_that_begins(terminal: Terminal)
     handler = logging.StreamHandler(terminal.file)
     logging.getLogger().addHandler(handler)
     try:
-        with start_told(sentence, line):
+        with start_shown(sentence, line):
             assert shown.wait(SECONDS)
             while not line._drawn:
                 pass

@@ -13,7 +13,7 @@ def reading(unread_bytes: int) -> ReadAgent:
     return ReadAgent(unread_bytes=unread_bytes, catching_up=True)
 
 
-def told(meter: StartMeter, *agents: ReadAgent, at: float, counted: int = 0, published: int = 0, querying: bool = False) -> str:
+def at_step(meter: StartMeter, *agents: ReadAgent, at: float, counted: int = 0, published: int = 0, querying: bool = False) -> str:
     meter.note(agents, {"a1": (counted, published)}, at, querying=querying)
     return start_sentence(meter.progress)
 
@@ -21,13 +21,13 @@ def told(meter: StartMeter, *agents: ReadAgent, at: float, counted: int = 0, pub
 def test_a_start_from_the_first_answer_to_the_last_byte() -> None:
     meter = StartMeter()
     assert start_sentence(meter.progress) == "Starting: no agent has answered yet"
-    assert told(meter, reading(-1), at=1) == "Starting Spark, which counts what is on the disks"
-    assert told(meter, reading(190 * MIB), at=2) == "Reading the disks: 0 %, 0 B of 190.0 MiB"
-    assert told(meter, reading(152 * MIB), at=12, published=38 * MIB) == "Reading the disks: 20 %, 38.0 MiB of 190.0 MiB, 40s left"
-    assert told(meter, READ, at=50, published=190 * MIB) == "Starting Spark, which counts what is on the disks: 190.0 MiB are read"
-    waits = told(meter, READ, at=60, published=190 * MIB, querying=True)
+    assert at_step(meter, reading(-1), at=1) == "Starting Spark, which counts what is on the disks"
+    assert at_step(meter, reading(190 * MIB), at=2) == "Reading the disks: 0 %, 0 B of 190.0 MiB"
+    assert at_step(meter, reading(152 * MIB), at=12, published=38 * MIB) == "Reading the disks: 20 %, 38.0 MiB of 190.0 MiB, 40s left"
+    assert at_step(meter, READ, at=50, published=190 * MIB) == "Starting Spark, which counts what is on the disks: 190.0 MiB are read"
+    waits = at_step(meter, READ, at=60, published=190 * MIB, querying=True)
     assert waits == "Counting what was on the disks: 0 %, 0 B of 190.0 MiB"
-    ends = told(meter, READ, at=63, published=190 * MIB, counted=171 * MIB, querying=True)
+    ends = at_step(meter, READ, at=63, published=190 * MIB, counted=171 * MIB, querying=True)
     assert ends == "Counting what was on the disks: 90 %, 171.0 MiB of 190.0 MiB, 1s left"
 
 
@@ -47,9 +47,9 @@ def test_what_a_journal_held_before_is_neither_read_nor_counted() -> None:
 
 def test_nothing_is_claimed_of_what_an_earlier_agent_does_not_report() -> None:
     meter = StartMeter()
-    assert told(meter, reading(-1), at=1, querying=True) == "Reading the disks"
-    assert told(meter, reading(-1), at=2, published=3 * MIB, querying=True) == "Reading the disks: 3.0 MiB so far"
-    assert told(StartMeter(), READ, at=1, querying=True) == "Counting what was on the disks"
+    assert at_step(meter, reading(-1), at=1, querying=True) == "Reading the disks"
+    assert at_step(meter, reading(-1), at=2, published=3 * MIB, querying=True) == "Reading the disks: 3.0 MiB so far"
+    assert at_step(StartMeter(), READ, at=1, querying=True) == "Counting what was on the disks"
 
 
 def test_what_grows_meanwhile_makes_no_share_larger_than_the_whole() -> None:

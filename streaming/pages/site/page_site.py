@@ -38,6 +38,9 @@ HTML_TYPE = "text/html; charset=utf-8"
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
 
+STARTING_REFRESH_SECONDS = 2
+"""So often while the job starts."""
+
 _FEW_EVENTS = 8
 """So many changes are below the problems."""
 
@@ -170,7 +173,8 @@ def _rendered(view: PageView) -> str:
     """A view as HTML."""
     name = type(view).__name__.removesuffix("View").lower()
     kind = f"{name} starting" if view.status.start is not None else name  # a script replaces a view of another kind as a whole
-    return _environment().get_template(f"{name}.html").render(view=view, kind=kind, refresh=REFRESH_SECONDS)
+    refresh = REFRESH_SECONDS if view.status.start is None else STARTING_REFRESH_SECONDS
+    return _environment().get_template(f"{name}.html").render(view=view, kind=kind, refresh=refresh)
 
 
 @cache

@@ -393,7 +393,6 @@ class Job:
         try:
             self._progress.begins(self._checkpoint.checks)
             query = self._query(once=once)
-            self.observer.queries()
             while not stop.is_set() and query.isActive:
                 self._care_until(stop, _ONCE_POLL_SECONDS if once else POLL_SECONDS)
                 self._progress.poll(query)

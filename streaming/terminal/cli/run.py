@@ -16,7 +16,7 @@ from streaming.errors import SegtailError, UsageError
 from streaming.pages.exposition.textfile import require_place, write_textfile
 from streaming.terminal.cli.options import keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
-from streaming.terminal.cli.start_lines import start_told
+from streaming.terminal.cli.start_lines import start_shown
 from streaming.terminal.cli.stopping import Signals, Stopped
 from streaming.terminal.cli.times import Moment
 
@@ -97,7 +97,7 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
             sys.stdout.buffer.write(page)
         return len(page)
 
-    with start_told(job.start_sentence), job:
+    with start_shown(job.start_sentence), job:
         signals.started()
         if not once:
             assert job.exporter is not None

@@ -1,4 +1,4 @@
-"""Tells on stderr how far a job that starts is: on a terminal one line that is overwritten, elsewhere a message of the log now and then."""
+"""Shows on stderr how far a job that starts is: on a terminal one line that is overwritten, elsewhere a message of the log now and then."""
 
 import logging
 import threading
@@ -31,8 +31,8 @@ class StartLog:
 
 
 @contextmanager
-def start_told(sentence: Callable[[], str], line: ProgressLine | None = None) -> Iterator[None]:
-    """Tell it on a thread, until ``sentence`` returns "" or the block ends. Log messages remove the line before they are written."""
+def start_shown(sentence: Callable[[], str], line: ProgressLine | None = None) -> Iterator[None]:
+    """Show it on a thread, until ``sentence`` returns "" or the block ends. Log messages remove the line before they are written."""
     line = line or ProgressLine.on_stderr()
     over, handlers = threading.Event(), logging.getLogger().handlers
     starts = StartLog()
@@ -44,12 +44,12 @@ def start_told(sentence: Callable[[], str], line: ProgressLine | None = None) ->
 
     def follow() -> None:
         rounds = 0
-        while not over.wait(_EVERY_SECONDS) and (told := sentence()):
+        while not over.wait(_EVERY_SECONDS) and (now := sentence()):
             rounds += 1
             if line.able:
-                line.show(told)
+                line.show(now)
             else:
-                starts.take(told, rounds * _EVERY_SECONDS)
+                starts.take(now, rounds * _EVERY_SECONDS)
         line.clear()
 
     for handler in handlers:

@@ -22,7 +22,8 @@ async function copy(code) {
   }
 }
 
-const INTERVAL_MS = 1000 * Number(document.body.dataset.refresh), LIMIT_MS = 5000;
+const LIMIT_MS = 5000;
+const interval = () => 1000 * Number(document.body.dataset.refresh);  // shorter while the job starts
 
 // The age is counted from the job's own time, by a clock that nobody sets: the time of day in the browser may be wrong.
 const here = { at: Number(document.body.dataset.at), since: performance.getEntriesByType("navigation")[0]?.responseStart ?? 0 };
@@ -40,9 +41,11 @@ pause.addEventListener("click", () => {
 
 const selecting = () => getSelection().type === "Range";
 
-setInterval(() => {
+function goOn() {
   if (!paused && !selecting() && !document.hidden) refresh();
-}, INTERVAL_MS);
+  setTimeout(goOn, interval());
+}
+setTimeout(goOn, interval());
 setInterval(tell, 1000);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
@@ -78,7 +81,7 @@ async function refresh() {
 
 // What is not current has a band above everything. Its words are read aloud once; only the age beside them goes on.
 function tell() {
-  const age = performance.now() - here.since, late = age > INTERVAL_MS + LIMIT_MS, held = paused || selecting();
+  const age = performance.now() - here.since, late = age > interval() + LIMIT_MS, held = paused || selecting();
   const at = `${new Date(here.at).toISOString().slice(11, 19)}Z`;
   const why = failed || (late && !held ? "nothing was heard of the job" : "");
   let words = document.body.dataset.notCurrent, aged = true, rest = "";
@@ -108,11 +111,11 @@ function duration(seconds) {
 }
 
 function show(found) {
-  const { view, notCurrent } = found.body.dataset;
+  const { view, notCurrent, refresh } = found.body.dataset;
   if (view !== document.body.dataset.view) {  // what was here is gone, or is known by now
     document.querySelector("main").replaceWith(document.importNode(found.querySelector("main"), true));
   }
-  Object.assign(document.body.dataset, { view, notCurrent });
+  Object.assign(document.body.dataset, { view, notCurrent, refresh });
   const focus = place(document.activeElement);
   const unfolded = [...document.querySelectorAll("details[open]")].map((each) => each.id);
   for (const id of ["verdict", "verdict-box"]) same(id, found);
