@@ -50,6 +50,11 @@ class JudgedLook:
         groups = self.circumstances.groups
         return self.look.now_ms if groups is None else min(self.look.now_ms, groups.now_ms)
 
+    @property
+    def ready(self) -> bool:
+        """Whether everything that was on the disks at the start is in the numbers."""
+        return self.circumstances.start is None
+
     @cached_property
     def cases(self) -> tuple[Cases, ...]:
         """What is wrong with replicas."""

@@ -43,7 +43,7 @@ class PageView:
     @property
     def not_current(self) -> str:
         """The band above everything, "" if what is below is current."""
-        return f"Not current: {lower_first(self.status.not_current)}." if self.status.not_current else ""
+        return f"Not current: {lower_first(self.status.not_current)}." if self.status.not_current and not self.frozen else ""
 
     @property
     def counts(self) -> str:

@@ -31,7 +31,7 @@ let failed = "", asking = false;  // why the last attempt failed, "" if it did n
 
 const pause = document.querySelector(".pause");
 let paused = false;
-pause.hidden = false;
+pause.hidden = interval() === 0;  // how it was at a past moment stays so
 pause.addEventListener("click", () => {
   paused = !paused;
   pause.setAttribute("aria-pressed", String(paused));
@@ -45,14 +45,17 @@ function goOn() {
   if (!paused && !selecting() && !document.hidden) refresh();
   setTimeout(goOn, interval());
 }
-setTimeout(goOn, interval());
-setInterval(tell, 1000);
-document.addEventListener("visibilitychange", () => {
+function lookNow() {
   if (document.hidden) return;
   tell();
   if (!paused && !selecting()) refresh();
-});
-addEventListener("pageshow", (event) => { if (event.persisted && !paused) refresh(); });
+}
+if (interval() > 0) {
+  setTimeout(goOn, interval());
+  setInterval(tell, 1000);
+  document.addEventListener("visibilitychange", lookNow);
+  addEventListener("pageshow", (event) => { if (event.persisted) lookNow(); });
+}
 
 async function refresh() {
   if (asking) return;
