@@ -30,12 +30,16 @@ from streaming.pages.site.page_links import COST, EVENTS, GROUPS, HOME, PARTITIO
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
+from streaming.pages.site.relative_links import relative
 from streaming.pages.site.runbook_view import runbook_view
 
 HTML_TYPE = "text/html; charset=utf-8"
 
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
+
+STARTING_REFRESH_SECONDS = 2
+"""So often while the job starts."""
 
 _FEW_EVENTS = 8
 """So many changes are below the problems."""
@@ -79,18 +83,20 @@ class PageSite:
         return _packed(self._html(request, segments), request)
 
     def _html(self, request: HttpRequest, segments: list[str]) -> Response:
-        status = self._state.status()
+        status, code = self._state.status(), HTTPStatus.OK
+        view: PageView
         try:
             query = parse_query(request.query)
-            if request.path == HOME and "at" in query.values:
-                return _html(self._past(query))
-            return _html(self._view(request.path, segments, query, status))
+            is_past = request.path == HOME and "at" in query.values
+            view = self._past(query) if is_past else self._view(request.path, segments, query, status)
         except NotYetError as error:
-            return _error(status, HTTPStatus.SERVICE_UNAVAILABLE, "Not known yet", f"{error}.")
+            view, code = _error(status, "Not known yet", f"{error}."), HTTPStatus.SERVICE_UNAVAILABLE
         except UsageError as error:
-            return _error(status, HTTPStatus.BAD_REQUEST, "That cannot be asked", f"{error}.")
+            view, code = _error(status, "That cannot be asked", f"{error}."), HTTPStatus.BAD_REQUEST
         except NotThereError as error:
-            return _error(status, HTTPStatus.NOT_FOUND, "Not there", error.words)
+            view, code = _error(status, "Not there", error.words), HTTPStatus.NOT_FOUND
+        body = relative(_rendered(view), request.path).encode()
+        return Response(status=code, content_type=HTML_TYPE, body=body, headers=PAGE_SECURED)
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
@@ -153,12 +159,8 @@ def _decoded(segment: str) -> str:
         raise NotThereError(words="There is no such page: its address is not UTF-8.") from error
 
 
-def _html(view: PageView, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    return Response(status=status, content_type=HTML_TYPE, body=_rendered(view), headers=PAGE_SECURED)
-
-
-def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response:
-    return _html(ErrorView(title=title, here="", status=status, words=words), code)
+def _error(status: Status, title: str, words: str) -> ErrorView:
+    return ErrorView(title=title, here="", status=status, words=words)
 
 
 def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
@@ -167,10 +169,12 @@ def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
     return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)
 
 
-def _rendered(view: PageView) -> bytes:
-    """A view as HTML in UTF-8."""
+def _rendered(view: PageView) -> str:
+    """A view as HTML."""
     name = type(view).__name__.removesuffix("View").lower()
-    return _environment().get_template(f"{name}.html").render(view=view, refresh=REFRESH_SECONDS).encode()
+    kind = f"{name} starting" if view.status.start is not None else name  # a script replaces a view of another kind as a whole
+    refresh = REFRESH_SECONDS if view.status.start is None else STARTING_REFRESH_SECONDS
+    return _environment().get_template(f"{name}.html").render(view=view, kind=kind, refresh=refresh)
 
 
 @cache
