@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards docs man pictures chart image sbom deb tools cluster-check
+.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -113,6 +113,9 @@ man: setup ## Regenerate the man page docs/segtail.1 from the commands
 dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/dashboards
 	@$(BIN)/python -m docs.dashboards.generate
 
+shared-dashboards: setup ## Write the dashboards as grafana.com takes them into build/shared-dashboards
+	@$(BIN)/python -m docs.dashboards.generate --share build/shared-dashboards
+
 pictures: setup ## Draw the page and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
 	@$(BIN)/python -m tests.pictures.site
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
@@ -126,8 +129,17 @@ image: ## Build the container image with podman; BASE names a base image; withou
 sbom: setup ## Write the SBOM of the image, build/segtail.cdx.json
 	@mkdir -p build; .ci/sbom > build/segtail.cdx.json
 
-deb: setup ## Build the Debian package into build/deb: agent and offline commands, for Debian 12 on amd64; DEBFULLNAME, DEBEMAIL
+payload: setup
+	@install/payload
+
+deb: payload ## Build the Debian package into build/deb: agent and offline commands, for Debian 12 on amd64; DEBFULLNAME, DEBEMAIL
 	@install/deb/build
+
+rpm: payload ## Build the same as an RPM into build/rpm, for RHEL 9 on x86_64 (needs rpmbuild)
+	@install/rpm/build
+
+release: setup ## Build everything of a release into build/release and check it from outside; publishes nothing (as root; needs what deb, rpm, image and tools do)
+	@install/release/build
 
 tools: setup ## Build the chart's checkers into .venv/bin (needs Go, a few minutes)
 	@.ci/chart-tools

@@ -163,6 +163,7 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             data_source=JobDataSource,
         )
         try:
+            made.connect()
             yield made.session
         finally:
             made.stop()

@@ -164,6 +164,9 @@ class NoSpark:
         self.session = self
         self.readStream = _Writer()
 
+    def connect(self) -> None:
+        """There is nothing to connect to."""
+
     def hush(self) -> None:
         """Nothing comes from a JVM."""
 

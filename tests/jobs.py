@@ -45,6 +45,9 @@ class _Shared:
         context = self.session.sparkContext
         return context._jvm, context._jsc.hadoopConfiguration()
 
+    def connect(self) -> None:
+        """It is there."""
+
     def hush(self) -> None:
         """What comes from the JVM now is as it was."""
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cluster.view.observer import ByteTotals
 from streaming.common.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.terminal.cli.catch_up_line import CatchUp, shown_until
+from streaming.terminal.cli.start_lines import StartLog, start_shown
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.limits import SECONDS
@@ -110,46 +109,44 @@ def test_positions_of_one_file_after_the_other_add_up(terminal: Terminal) -> Non
     assert terminal.written() == f"{ERASE}256 B read, 128 B/s"
 
 
-def test_a_whole_that_grows_is_shown_when_it_is_known(terminal: Terminal) -> None:
-    clock = Clock()
-    catch_up = CatchUp(ProgressLine(terminal.file, clock=clock))
-    clock.now += 2
-    catch_up.show(ByteTotals(processed=0, published=0, growing=True))
-    assert terminal.written() == ""
-    catch_up.show(ByteTotals(processed=5 << 20, published=6 << 20, growing=True))  # from an earlier run
-    clock.now += 2
-    catch_up.show(ByteTotals(processed=9 << 20, published=18 << 20, growing=True))
-    clock.now += 2
-    catch_up.show(ByteTotals(processed=5 << 20, published=25 << 20, growing=False))
-    clock.now += 2
-    catch_up.show(ByteTotals(processed=13 << 20, published=25 << 20, growing=False))
-    assert terminal.written().split(ERASE)[1:] == [
-        "0 B read, 0 B/s",
-        "12.0 MiB read, 3.0 MiB/s",
-        "0 B of 20.0 MiB counted, 0 B/s",
-        "8.0 MiB of 20.0 MiB counted (40 %), 1.0 MiB/s, 12s left",
-    ]
+def test_a_sentence_is_shown_in_place_of_bytes(terminal: Terminal) -> None:
+    line = ProgressLine(terminal.file, clock=(clock := Clock()))
+    for sentence in ("Starting Spark", "Reading the disks: 41 %"):
+        clock.now += 2
+        line.show(sentence)
+    assert terminal.written() == f"{ERASE}Starting Spark{ERASE}Reading the disks: 41 %"
+
+
+def test_without_a_terminal_each_step_of_a_start_is_logged_and_then_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    starts = StartLog()
+    sentences = ["Starting Spark", "Reading the disks: 1 %", "Reading the disks: 2 %", "Reading the disks: 9 %"]
+    for at, sentence in zip((0.2, 1.0, 2.0, 17.0), sentences, strict=True):
+        starts.take(sentence, at)
+    assert [vars(each)["progress"] for each in caplog.records] == ["Reading the disks: 1 %", "Reading the disks: 9 %"]
 
 
 def test_a_log_message_removes_the_line_of_a_job_that_begins(terminal: Terminal) -> None:
     line, shown = ProgressLine(terminal.file, clock=(clock := Clock())), threading.Event()
 
-    def totals() -> ByteTotals:
+    def sentence() -> str:
+        if shown.is_set() and clock.now > 104:
+            return ""
         clock.now += 2
         shown.set()
-        return ByteTotals(processed=1 << 20, published=1 << 20, growing=True)
+        return "Reading the disks"
 
     handler = logging.StreamHandler(terminal.file)
     logging.getLogger().addHandler(handler)
     try:
-        with shown_until(lambda: shown.is_set() and clock.now > 104, totals, line):
+        with start_shown(sentence, line):
             assert shown.wait(SECONDS)
             while not line._drawn:
                 pass
             logging.getLogger().warning("something")
     finally:
         logging.getLogger().removeHandler(handler)
-    assert re.search(f"/s{re.escape(ERASE)}something", terminal.written())
+    assert re.search(f"disks{re.escape(ERASE)}something", terminal.written())
 
 
 def test_short_work_and_no_terminal_show_nothing(terminal: Terminal) -> None:

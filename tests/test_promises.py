@@ -22,7 +22,7 @@ def _marks(path: str) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize("document", ["promises.md", "reliability.md"])
+@pytest.mark.parametrize("document", ["internals/promises.md", "reliability.md"])
 def test_every_test_that_is_named_is_there_and_runs(document: str) -> None:
     named = _TEST.findall((ROOT / "docs" / document).read_text())
     files = {path: _marks(path) if (ROOT / path).is_file() else {} for path, _ in named}
@@ -31,7 +31,7 @@ def test_every_test_that_is_named_is_there_and_runs(document: str) -> None:
     assert [f"{path}::{name}" for path, name in named if files[path][name] & _NEVER_RUN] == []
 
 
-@each_row("document", ["CONTRIBUTING.md", "README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+@each_row("document", ["CONTRIBUTING.md", "README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))])
 def test_every_module_that_is_named_is_there(document: str) -> None:
     modules = [str(path.relative_to(ROOT)) for part in ("streaming", "tests", "helm", "docs") for path in (ROOT / part).rglob("*.py")]
     named = re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", (ROOT / document).read_text())
@@ -39,7 +39,7 @@ def test_every_module_that_is_named_is_there(document: str) -> None:
 
 
 def test_the_architecture_names_every_room_and_module() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "internals" / "architecture.md").read_text()
     package = ROOT / "streaming"
     rooms = {path.parent.relative_to(package) for path in package.rglob("*.py")} - {Path()}
     parts = [f"{room}/" for room in rooms] + [f"common/{path.name}" for path in (package / "common").glob("[!_]*.py")]
@@ -47,6 +47,6 @@ def test_the_architecture_names_every_room_and_module() -> None:
 
 
 def test_every_promise_names_a_test() -> None:
-    rows = re.findall(r"^\| (?!promise)(.*?) \| (.*) \|$", (ROOT / "docs" / "promises.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (?!promise)(.*?) \| (.*) \|$", (ROOT / "docs" / "internals" / "promises.md").read_text(), re.MULTILINE)
     assert len(rows) > 30
     assert [promise for promise, tests in rows if not _TEST.search(tests)] == []

@@ -10,6 +10,7 @@ import pytest
 
 TO_GET = {
     "amtool": "apt-get install prometheus-alertmanager",
+    "ansible-playbook": "apt-get install ansible-core",
     "bash": "apt-get install bash",
     "chromedriver": "apt-get install chromium-driver",
     "chromium": "apt-get install chromium",
@@ -26,6 +27,9 @@ TO_GET = {
     "prometheus": "apt-get install prometheus",
     "prometheus-alertmanager": "apt-get install prometheus-alertmanager",
     "promtool": "apt-get install prometheus",
+    "rpm": "apt-get install rpm",
+    "rpmbuild": "apt-get install rpm",
+    "rpmlint": "apt-get install rpmlint",
     "tmux": "apt-get install tmux",
     "systemd-analyze": "apt-get install systemd",
     "unshare": "apt-get install util-linux",

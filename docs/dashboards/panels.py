@@ -1,5 +1,6 @@
 """A panel as Grafana's own library builds it."""
 
+import re
 from typing import TypeVar
 
 from grafana_foundation_sdk.builders import bargauge, common, dashboard, prometheus, stat, table, timeseries
@@ -14,9 +15,16 @@ DATASOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 Built = bargauge.Panel | stat.Panel | table.Panel | timeseries.Panel
 P = TypeVar("P", bargauge.Panel, stat.Panel, table.Panel, timeseries.Panel)
 
-_DRILL_DOWN = "/d/segtail-partition?var-datasource=${datasource}&${__url_time_range}"
-_OF_A_SERIES = f"{_DRILL_DOWN}&var-topic=${{__field.labels.topic}}&var-partition=${{__field.labels.partition}}"
-_OF_A_ROW = f"{_DRILL_DOWN}&var-topic=${{__data.fields.topic}}&var-partition=${{__data.fields.partition}}"
+_ELSEWHERE = "var-datasource=${datasource}&${__url_time_range}"
+_DRILL_DOWN = f"/d/segtail-partition?{_ELSEWHERE}"
+_OF_A_SERIES = "&".join(
+    [_DRILL_DOWN, *(f"var-{name}=${{__field.labels.{name}:percentencode}}" for name in ("job", "topic", "partition"))],
+)
+_OF_A_ROW = "&".join([_DRILL_DOWN, *(f"var-{name}=${{__data.fields.{name}:percentencode}}" for name in ("job", "topic", "partition"))])
+_OF_A_CLUSTER = f"/d/segtail-overview?{_ELSEWHERE}&var-job=${{__data.fields.job:percentencode}}"
+
+_NAMES = frozenset(("broker", "topic", "partition", "group", "log_dir", "instance"))
+"""Labels whose values two clusters may have in common, so that a series has to name its cluster."""
 _WIDE = 12  # from here on there is room for a legend of several columns
 
 
@@ -31,6 +39,8 @@ def build(panel: Panel) -> Built:
             return _finished(_bars(panel.show), panel, width=12, now_alone=prometheus_models.PromQueryFormat.TIME_SERIES)
         case "table":
             return _finished(_table(panel), panel, width=24, now_alone=prometheus_models.PromQueryFormat.TABLE)
+        case "matrix":
+            return _finished(_matrix(panel), panel, width=24, now_alone=prometheus_models.PromQueryFormat.TABLE)
 
 
 def _stat(show: Show) -> stat.Panel:
@@ -116,20 +126,65 @@ def _table(panel: Panel) -> table.Panel:
     return made
 
 
+def _matrix(panel: Panel) -> table.Panel:
+    """A row for each cluster, a column for each query, the worst cluster first; a cluster leads to its overview."""
+    heads = {"job": "cluster"} | {f"Value #{_letter(place)}": head for place, head in enumerate(panel.queries)}
+    made = table.Panel().filterable(True).sort_by([_largest_first(head) for head in list(panel.queries)[:2]])
+    for name, options in (
+        ("joinByField", {"byField": "job", "mode": "outer"}),
+        ("filterFieldsByName", {"include": {"names": list(heads)}}),
+        ("organize", {"indexByName": {field: place for place, field in enumerate(heads)}, "renameByName": heads}),
+    ):
+        made = made.with_transformation(models.DataTransformerConfig(id_val=name, options=options))
+    made = made.override_by_name("cluster", _values(links=[{"title": "Open the cluster's overview", "url": _OF_A_CLUSTER}]))
+    for head, cell in panel.cells.items():
+        mappings = [{"type": "value", "options": {str(value): {"text": text} for value, text in cell.texts.items()}}]
+        steps = [{"value": None, "color": "text"}, *({"value": value, "color": color} for value, color in cell.steps)]
+        properties = _values(unit=cell.unit, thresholds={"mode": "absolute", "steps": steps}, mappings=mappings if cell.texts else [])
+        properties += [models.DynamicConfigValue("custom.width", cell.width)]
+        properties += [models.DynamicConfigValue("custom.cellOptions", {"type": "color-text"})] if cell.steps else []
+        made = made.override_by_name(head, properties)
+    return made
+
+
+def _values(**properties: object) -> list[models.DynamicConfigValue]:
+    return [models.DynamicConfigValue(id_val=name, value=value) for name, value in properties.items()]
+
+
+def _largest_first(head: str) -> common.TableSortByFieldState:
+    return common.TableSortByFieldState().display_name(head).desc(True)
+
+
+def _letter(place: int) -> str:
+    """Grafana's name of a query, by which a table names its values."""
+    return chr(ord("A") + place)
+
+
 def _finished(made: P, panel: Panel, *, width: int, height: int = 8, now_alone: prometheus_models.PromQueryFormat | None = None) -> P:
     """The same with its queries, over time unless ``now_alone`` says in which format the present values come, and its words."""
     show = panel.show
     for place, (legend, expr) in enumerate(panel.queries.items()):
-        target = prometheus.Dataquery().datasource(DATASOURCE).ref_id(chr(ord("A") + place))
+        target = prometheus.Dataquery().datasource(DATASOURCE).ref_id(_letter(place))
         target = target.expr(f"{expr} and topk({show.top}, {at_end(expr)})" if show.top else expr)
         if legend:
-            target = target.legend_format(legend)
+            target = target.legend_format(f"{legend} ({{{{job}}}})" if _may_be_of_several(legend, expr) else legend)
         made = made.with_target(target.range() if now_alone is None else target.instant().format(now_alone))
+    if any(_may_be_of_several(legend, expr) for legend, expr in panel.queries.items()):
+        made = made.with_transformation(_ONE_CLUSTER)
     if show.runbook:
         made = made.links([dashboard.DashboardLink(f"Runbook {show.runbook}").url(f"${{runbooks}}/{show.runbook}.md").target_blank(True)])
     # A label of a table that looks like a number must not be given the unit of the values.
-    made = made.unit("string" if panel.kind == "table" else show.unit).thresholds(_thresholds(show))
+    made = made.unit("string" if panel.kind in ("table", "matrix") else show.unit).thresholds(_thresholds(show))
     return made.title(panel.title).description(panel.text).datasource(DATASOURCE).span(show.width or width).height(show.height or height)
+
+
+_ONE_CLUSTER = models.DataTransformerConfig(id_val="renameByRegex", options={"regex": r"^(.*) \(${job:text}\)$", "renamePattern": "$1"})
+"""Where one cluster is chosen, its name stands at the top, and not behind every series."""
+
+
+def _may_be_of_several(legend: str, expr: str) -> bool:
+    """Whether two clusters may have a series of the same name."""
+    return 'job="$job"' not in expr and not _NAMES.isdisjoint(re.findall(r"\{\{(\w+)}}", legend))
 
 
 def at_end(expr: str) -> str:

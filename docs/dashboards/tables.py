@@ -2,32 +2,43 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import yaml
 from pydantic import ConfigDict, TypeAdapter
 
+from docs.dashboards.pairs import one_of_a_pair
+
 FOLDER = Path(__file__).parent
 SHARED = "late_transactions"
 """The table of one panel that several dashboards use."""
 
-_BROKER = 'broker=~"$broker"'
+_CLUSTER = 'job=~"$job"'
+_BROKER = f'{_CLUSTER},broker=~"$broker"'
 _WORDS = {
+    "CLUSTER": _CLUSTER,
     "BROKER": _BROKER,
+    "TOPICS": f'{_CLUSTER},topic=~"$topic"',
     "TOPIC": f'{_BROKER},topic=~"$topic"',
     "PARTITION": f'{_BROKER},topic=~"$topic",partition=~"$partition"',
-    "ONE": f'{_BROKER},topic="$topic",partition="$partition"',
-    "GROUP": 'group=~"$group"',
-    "CONSUMED": 'group=~"$group",topic=~"$topic"',
+    "ONE": 'job="$job",broker=~"$broker",topic="$topic",partition="$partition"',
+    "GROUP": f'{_CLUSTER},group=~"$group"',
+    "CONSUMED": f'{_CLUSTER},group=~"$group",topic=~"$topic"',
     "RATE": "$__rate_interval",
 }
-"""Words of the queries, and the PromQL that they stand for: what a user has chosen, and Grafana's interval of rates."""
+"""Words of the queries, and the PromQL that they stand for: what a user has chosen, and Grafana's interval of rates.
+
+A cluster is the `job` label of its scrapes, and each of these selectors chooses it.
+"""
+
+_ALL_CLUSTERS = re.compile(r'\b(?:(?:segtail|scrape)_\w+|ALERTS|up)\b(?!\{job=~?"\$job"|\{alertname="Watchdog")')
+"""A metric without such a selector: it would add up all clusters of a Prometheus. Watchdog is no cluster's."""
 
 _CLOSED = ConfigDict(extra="forbid")  # what a table says by mistake is named
 
-Kind = Literal["stat", "chart", "bars", "table"]
+Kind = Literal["stat", "chart", "bars", "table", "matrix"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +71,31 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """How the values of one query of a matrix look.
+
+    Args:
+        unit: Grafana's name of it.
+        steps: as of a panel.
+        texts: words that stand for single values.
+        width: of the column, in pixels.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CLOSED
+
+    unit: str = "short"
+    steps: tuple[tuple[int | float, str], ...] = ()
+    texts: dict[int, str] = field(default_factory=dict)
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One panel: PromQL by the legend of its series; ``columns`` of a table are label, head and width."""
+    """One panel: PromQL by the legend of its series; ``columns`` of a table are label, head and width.
+
+    A matrix has a row for each cluster, and a column for each query, whose legend is the column's head; ``cells`` are the columns by these
+    heads. Rows are sorted by the first two, the largest first.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _CLOSED
 
@@ -70,6 +104,7 @@ class Panel:
     text: str
     queries: dict[str, str]
     columns: tuple[tuple[str] | tuple[str, str] | tuple[str, str, int], ...] = ()
+    cells: dict[str, Cell] = field(default_factory=dict)
     show: Show
 
 
@@ -106,8 +141,15 @@ def read(name: str) -> Dashboard:
 
 
 def promql(short: str, words: Mapping[str, str] = _WORDS) -> str:
-    """A query with its words filled in."""
-    return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], short)
+    """A query with its words filled in.
+
+    Raises:
+        ValueError: a metric in it is that of all clusters.
+    """
+    filled = re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], short)
+    if mixed := _ALL_CLUSTERS.search(filled):
+        raise ValueError(f"{mixed[0]} is not that of the chosen cluster, write {mixed[0]}{{CLUSTER}}: {short}")
+    return filled
 
 
 def _panel(given: dict[str, Any]) -> Panel:
@@ -116,10 +158,10 @@ def _panel(given: dict[str, Any]) -> Panel:
         words = {"SELECTOR": _WORDS[given["selector"]], "ROWS": str(given["rows"])}
         shared = _load(given["use"])
         given = shared | {"show": shared["show"] | {"height": given["height"]}}
-    (kind,) = {"stat", "chart", "bars", "table"} & given.keys()
+    (kind,) = {"stat", "chart", "bars", "table", "matrix"} & given.keys()
     fields = {name: value for name, value in given.items() if name not in (kind, "query", "queries")}
     queries = given.get("queries") or {given["show"].get("legend", ""): given["query"]}
-    filled = {legend: promql(query, words) for legend, query in queries.items()}
+    filled = {legend: one_of_a_pair(promql(query, words)) for legend, query in queries.items()}
     return _PANEL.validate_python({"kind": kind, "title": given[kind], "queries": filled, **fields})
 
 

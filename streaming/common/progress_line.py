@@ -33,7 +33,7 @@ class ProgressLine:
         self._clock = clock
         self._began = clock()
         self._shown_at = self._began + _AFTER_SECONDS - _EVERY_SECONDS
-        self._verb = "read"
+        self._sentence = ""
         self._done = 0
         self._position = 0
         self._drawn = False
@@ -58,9 +58,9 @@ class ProgressLine:
         """There are so many bytes more than was known."""
         self._whole += size
 
-    def set(self, done: int, whole: int, verb: str = "read") -> None:
-        """So many bytes are done, of so many; 0 if that is not known. ``verb``: what was done to them."""
-        self._done, self._whole, self._verb = done, whole, verb
+    def show(self, sentence: str) -> None:
+        """Show a sentence in place of bytes: how far work of several steps is."""
+        self._sentence = sentence
         self._show()
 
     def add(self, size: int) -> None:
@@ -84,13 +84,15 @@ class ProgressLine:
             self._terminal.flush()
 
     def _text(self) -> str:
+        if self._sentence:
+            return self._sentence
         done = self._done + self._position
         rate = done / max(self._shown_at - self._began, _EVERY_SECONDS)
         if not 0 < done <= self._whole:
             goal = f" of {format_size(self._whole)}" if done < self._whole else ""
-            return f"{format_size(done)}{goal} {self._verb}, {format_size(round(rate))}/s"
+            return f"{format_size(done)}{goal} read, {format_size(round(rate))}/s"
         part, left = 100 * done // self._whole, format_duration((self._whole - done) / rate)
-        return f"{format_size(done)} of {format_size(self._whole)} {self._verb} ({part} %), {format_size(round(rate))}/s, {left} left"
+        return f"{format_size(done)} of {format_size(self._whole)} read ({part} %), {format_size(round(rate))}/s, {left} left"
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from streaming.pages.api.event_log import MOST_EVENTS, EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
 from tests.group_snapshots import snapshot_of
-from tests.verdicts.test_all_problems import MINUTE, NOW_MS, agent, well
+from tests.verdicts.test_all_problems import MINUTE, NOW_MS, READING, agent, well
 from tests.verdicts.test_all_problems import around as around_agents
 from tests.verdicts.test_incidents import stuck
 from tests.view.rows import log, new_table
@@ -45,7 +45,8 @@ def page(events: EventLog, query: str = "") -> list[ClusterEvent]:
 def test_what_was_there_at_the_first_look_is_no_change_but_the_start_is() -> None:
     events = EventLog()
     assert events.page("", judged(fine())).since_ms == -1
-    assert not events.notice(judged(stuck(0), ready=False, started_ms=NOW_MS - MINUTE))
+    starts = judged(stuck(0), started_ms=NOW_MS - MINUTE)
+    assert not events.notice(replace(starts, circumstances=replace(starts.circumstances, start=READING)))
     assert page(events) == []
     assert events.notice(judged(stuck(0), NOW_MS, started_ms=NOW_MS - MINUTE))
     assert not events.notice(judged(stuck(0), NOW_MS + MINUTE))

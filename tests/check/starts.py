@@ -30,8 +30,8 @@ _FIRST = ((LIVE, ("live", "image")), (TEST, ("spark", "programs")))
 """Which marks leave a test to a target. `make fast` has those without any, which start nothing."""
 
 OTHERS = (
-    *("amtool", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
-    *("podman", "prometheus", "prometheus-alertmanager", "promtool", "tmux"),
+    *("amtool", "ansible-playbook", "chromedriver", "dpkg-deb", "groff", "helm", "helm-docs", "helm-unittest", "kubeconform"),
+    *("podman", "prometheus", "prometheus-alertmanager", "promtool", "rpm", "rpmbuild", "rpmlint", "tmux"),
 )
 """Programs that not every machine has."""
 

@@ -20,6 +20,7 @@ from streaming.common.start_from import StartFrom
 from streaming.common.units import Address
 from streaming.terminal.cli.demo import free_address, with_demo_defaults
 from tests import job_environment
+from tests.commands import run_command
 from tests.limits import SECONDS
 from tests.marked_processes import marked
 from tests.ports import free_ports
@@ -35,6 +36,13 @@ def test_nothing_given_means_from_the_first_byte_on_with_a_checkpoint_of_its_own
     chosen = with_demo_defaults(settings(), tmp_path)
     assert chosen.start_from is StartFrom.EARLIEST
     assert chosen.checkpoint.parent == tmp_path
+
+
+def test_its_help_has_the_defaults_that_it_takes() -> None:
+    shown = " ".join(run_command("demo", "--help").stdout.split())
+    assert f"[default: {with_demo_defaults(settings(), Path()).start_from}]" in shown
+    assert "[default: a temporary one, removed at the end]" in shown
+    assert str(Settings().checkpoint) not in shown
 
 
 def test_what_is_given_stands(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
-"""Some hours of a made-up cluster's metrics, in the names and labels of the exporter, as text that promtool makes a database of.
+"""Some hours of made-up clusters' metrics, in the names and labels of the exporter, as text that promtool makes a database of.
 
 Everything that a dashboard shows happens in it: traffic that rises and falls, a transaction that hangs, a broker that was away for a while,
 records from the future, disks that fill up, consumer groups that fall behind.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -26,9 +26,15 @@ HANGING = ("payments", 2)
 class Cluster:
     """What is made up: partitions by topic, how many brokers, and for how long.
 
-    ``step`` and the length are in seconds.
+    ``step`` and the length are in seconds. ``job`` is the cluster's name, ``seed`` and ``times_more`` make its values another's, and a
+    ``pair`` of segtails watches it instead of one. ``alerts`` that fire are names and severities.
     """
 
+    job: str = "shop-eu"
+    seed: int = 7
+    times_more: float = 1
+    pair: bool = False
+    alerts: tuple[tuple[str, str], ...] = (("LogDirOffline", "critical"), ("GroupStopped", "warning"))
     topics: dict[str, int]
     brokers: int = 3
     seconds: int
@@ -45,6 +51,10 @@ class Cluster:
 
 
 SMALL = Cluster(topics=TOPICS, seconds=12_000, step=30)
+BESIDE = replace(SMALL, job="shop-us", seed=11, times_more=3, brokers=4)
+"""Topics, partitions, groups and brokers of the same names, with other values."""
+PAIRED = replace(SMALL, job="shop-ap", pair=True)
+"""The values of SMALL, by two segtails."""
 
 
 class _Page:
@@ -52,11 +62,13 @@ class _Page:
 
     def __init__(self, times: Values) -> None:
         self.times = times
+        self.job = self.instance = ""
         self.families: dict[str, list[tuple[str, str, Values]]] = {}
 
     def add(self, name: str, values: Values | float, /, suffix: str = "", **labels: object) -> None:
         """NaN: no sample at that time."""
-        spelled = ",".join(f'{key}="{value}"' for key, value in ({"job": "segtail", "instance": "segtail:9712"} | labels).items())
+        whole = {"job": self.job, "instance": self.instance} | labels
+        spelled = ",".join(f'{key}="{value}"' for key, value in whole.items() if value != "")
         self.families.setdefault(name, []).append((suffix, spelled, np.broadcast_to(np.asarray(values, np.float64), self.times.shape)))
 
     def lines(self) -> Iterator[str]:
@@ -70,10 +82,21 @@ class _Page:
         yield "# EOF\n"
 
 
-def write(cluster: Cluster, path: Path) -> None:
-    """Write the history of ``cluster`` to a file."""
-    page = _Page(cluster.times)
-    random = Random(7)
+def write(clusters: Sequence[Cluster], path: Path) -> None:
+    """Write the history of clusters, all of the first one's time, to a file."""
+    page = _Page(clusters[0].times)
+    for cluster in clusters:
+        page.job = cluster.job
+        for instance in ("a", "b") if cluster.pair else ("a",):
+            page.instance = f"{cluster.job}-{instance}:9712"
+            _cluster(page, cluster)
+    page.add("ALERTS", 1, job="", instance="", alertname="Watchdog", alertstate="firing", severity="info")
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(page.lines())
+
+
+def _cluster(page: _Page, cluster: Cluster) -> None:
+    random = Random(cluster.seed)
     for topic, partitions in cluster.topics.items():
         for partition in range(partitions):
             _partition(page, random, cluster, topic, partition)
@@ -84,9 +107,7 @@ def write(cluster: Cluster, path: Path) -> None:
     _late(page, cluster)
     _groups(page, random, cluster)
     _brokers(page, random, cluster)
-    _observer(page)
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(page.lines())
+    _observer(page, cluster)
 
 
 def _noise(random: Random, times: Values, by: float) -> Values:
@@ -112,7 +133,7 @@ def _partition(page: _Page, random: Random, cluster: Cluster, topic: str, partit
     def add(name: str, values: Values | float, **more: object) -> None:
         page.add(f"segtail_partition_{name}", values, **where, **more)
 
-    sizes = _traffic(random, times, topic, partition)
+    sizes = cluster.times_more * _traffic(random, times, topic, partition)
     total = _total(times, sizes)
     end = np.floor(total / 600)
     away = (times > END - 4200) & (times < END - 3300)
@@ -272,8 +293,8 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
     for place, (topic, partitions) in enumerate(cluster.topics.items()):
         group = {"clicks": "click-archive", "audit": "audit-export", HANGING[0]: "billing"}.get(topic, f"{topic}-reader")
         late = since if group in ("click-archive", "audit-export", "billing") else nothing
-        seconds = late + np.abs(2 * _noise(random, times, 0.4))
-        rate = 40.0 * (place % 7 + 1)
+        seconds = late + np.abs(2 * cluster.times_more * _noise(random, times, 0.4))
+        rate = 40.0 * cluster.times_more * (place % 7 + 1)
         of = {"group": group, "topic": topic}
         for clock, ahead in (("append", 0.0), ("record", 3.0)):
             page.add("segtail_group_lag_seconds", seconds + ahead, **of, clock=clock)
@@ -283,7 +304,9 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_lag_offsets", seconds * rate * 1.2, **of)
         page.add("segtail_group_lag_bytes", seconds * rate * 600, **of)
         page.add("segtail_group_loss_timestamp_seconds", times + 7200 - seconds, **of)
-        page.add("segtail_group_endangered_timestamp_seconds", times + 7200 - seconds, cause="group", **of)
+        if late.any():
+            endangered = np.where(late > 0, times + 7200 - seconds, np.nan)
+            page.add("segtail_group_endangered_timestamp_seconds", endangered, cause="group", **of)
         lost = np.maximum(since - 4000, 0) if group == "click-archive" else nothing
         page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
         page.add("segtail_group_lost_offsets_total", 0, **of)
@@ -374,9 +397,10 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
     times = page.times
     where = {"broker": broker, "log_dir": "/var/lib/kafka/data-1"}
     capacity = 512 * 2**30
-    used = capacity * (0.55 + 0.1 * (broker % 4)) + (times - END) * 1.2e6 * (broker % 4)
+    used = capacity * (0.55 + 0.1 * (broker % 4) + 0.01 * (cluster.times_more - 1)) + (times - END) * 1.2e6 * (broker % 4)
     page.add("segtail_log_dir_capacity_bytes", capacity, **where)
     page.add("segtail_log_dir_free_bytes", capacity - used, **where)
+    page.add("segtail_log_dir_full_timestamp_seconds", END + 86_400.0 * broker, **where)
     page.add("segtail_log_dir_size_bytes", used * 0.97, **where)
     page.add("segtail_log_dir_up", 1, **where)
     page.add("segtail_log_dir_checkpoint_timestamp_seconds", times - 2, **where)
@@ -392,14 +416,12 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
         page.add("segtail_log_dir_other_bytes", used * share * np.abs(_noise(random, times, 0.02)), **where, kind=kind)
 
 
-def _observer(page: _Page) -> None:
+def _observer(page: _Page, cluster: Cluster) -> None:
     times = page.times
+    page.add("up", 1)
+    page.add("segtail_start_timestamp_seconds", np.where(times > END - 7000, END - 7000, END - 90_000))
     page.add("segtail_build_info", 1, version="0.1.0", spark_version="4.3.0", python_version="3.11.7")
-    for alert, severity, job in (
-        ("LogDirOffline", "critical", "segtail"),
-        ("GroupStopped", "warning", "segtail"),
-        ("Other", "critical", "web"),
-    ):
+    for alert, severity, job in (*((*alert, page.job) for alert in cluster.alerts), ("Other", "critical", "web")):
         page.add("ALERTS", 1, alertname=alert, alertstate="firing", severity=severity, job=job)
     page.add("ALERTS", 1, alertname="AgentDown", alertstate="pending", severity="critical")
     page.add("segtail_query_last_look_timestamp_seconds", times - 0.7, query="segtail")

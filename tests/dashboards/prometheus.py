@@ -5,7 +5,7 @@ import subprocess
 import threading
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,10 +61,10 @@ def answer(prometheus: Prometheus, target: Target, values: dict[str, str], *, en
 
 
 @contextmanager
-def serving(programs: tuple[Path, Path], cluster: Cluster, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus with the history of ``cluster``; ``programs`` are prometheus and promtool."""
+def serving(programs: tuple[Path, Path], clusters: Sequence[Cluster], folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus with the history of clusters; ``programs`` are prometheus and promtool."""
     server, tool = programs
-    write(cluster, folder / "history")
+    write(clusters, folder / "history")
     subprocess.run(
         [tool, "tsdb", "create-blocks-from", "openmetrics", "history", "data"], cwd=folder, check=True, stdout=subprocess.DEVNULL
     )

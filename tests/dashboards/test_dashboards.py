@@ -99,6 +99,29 @@ def test_every_variable_of_a_query_is_one_of_the_dashboard() -> None:
     assert {dashboard: unknown for dashboard in DASHBOARDS if (unknown := unknown_variables(dashboard))} == {}
 
 
+def test_the_cluster_is_chosen_first_and_wherever_one_leads_it_goes_along() -> None:
+    for dashboard in DASHBOARDS:
+        found = read(dashboard)
+        assert [variable["name"] for variable in found["templating"]["list"]][:2] == ["datasource", "job"]
+        (chosen,) = (variable for variable in found["templating"]["list"] if variable["name"] == "job")
+        assert (chosen["label"], chosen["query"]["query"]) == ("Cluster", "label_values(segtail_build_info, job)")
+        assert (chosen["multi"], chosen["includeAll"]) == ((dashboard != "partition",) * 2)
+        assert [each["title"] for each in found["panels"] if each["type"] == "row" and "$job" not in each["title"]] == []
+        assert all(link["includeVars"] for link in found["links"])
+        urls = re.findall(r'"/d/segtail-[^"]+"', json.dumps(found))
+        assert [url for url in urls if not re.search(r"var-job=\$\{__(field\.labels|data\.fields)\.job:percentencode}", url)] == []
+
+
+def test_a_series_with_a_name_that_clusters_share_names_its_cluster_unless_one_is_chosen() -> None:
+    shared = re.compile(r"\{\{(broker|topic|partition|group|log_dir|instance)}}")
+    several = [panel for panel, _ in queries() if panel.dashboard != "partition"]
+    named = {str(panel): target.legend for panel in several for target in panel.targets if shared.search(target.legend)}
+    assert named
+    assert {panel: legend for panel, legend in named.items() if not legend.endswith(" ({{job}})")} == {}
+    short = {"id": "renameByRegex", "options": {"regex": r"^(.*) \(${job:text}\)$", "renamePattern": "$1"}}
+    assert [str(panel) for panel in several if str(panel) in named and short not in panel.json["transformations"]] == []
+
+
 def test_all_is_one_pattern_however_many_there_are() -> None:
     variables = [(dashboard, variable) for dashboard in DASHBOARDS for variable in read(dashboard)["templating"]["list"]]
     many = [(dashboard, variable) for dashboard, variable in variables if variable.get("includeAll")]

@@ -1,72 +1,173 @@
-"""Every panel's queries on a real Prometheus, with few partitions and with many."""
+"""Every panel's queries on a real Prometheus, with few clusters and partitions and with many."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import pytest
 
 from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import samples
-from tests.dashboards.history import END, HANGING, SMALL, TOPICS, Cluster
-from tests.dashboards.panels import DASHBOARDS, Panel, panels, read
-from tests.dashboards.prometheus import Prometheus, answer, serving
+from tests.dashboards.history import BESIDE, END, HANGING, PAIRED, SMALL, TOPICS, Cluster
+from tests.dashboards.panels import DASHBOARDS, Panel, Target, panels, read
+from tests.dashboards.prometheus import Prometheus, Series, answer, serving
 from tests.tools import require_tool
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What one Prometheus scrapes: clusters, the first of which is looked at, and two of equal values, which one segtail and two watch."""
+
+    clusters: tuple[Cluster, ...]
+    single: Cluster
+    pair: Cluster
+
+    @property
+    def first(self) -> Cluster:
+        return self.clusters[0]
+
 
 LARGE = Cluster(topics=TOPICS | {f"topic-{number}": 20 for number in range(50)}, brokers=30, seconds=900, step=60)
 """Whatever grows with partitions, topics or brokers shows here."""
 
+OTHERS = tuple(replace(LARGE, job=f"cluster-{number}", seed=number, topics={"orders": 5, "payments": 3}) for number in range(2, 31))
+PAIR = replace(OTHERS[0], job="paired", pair=True)
+FIRST, SECOND, TWINS = (replace(each, step=60) for each in (SMALL, BESIDE, PAIRED))
+FEW = World((FIRST, SECOND, TWINS), single=FIRST, pair=TWINS)
+THIRTY = World((LARGE, PAIR, *OTHERS), single=OTHERS[0], pair=PAIR)
+
 MOST = {"timeseries": 12, "bargauge": 20, "stat": 1, "table": 100}
-"""So many series of a panel can still be read."""
+"""So many series of a panel can still be read; rows of a table."""
+
+OF_A_PROCESS = re.compile("segtail_(query|scrape|series|build)_|scrape_|up{")
+"""What a pair of segtails has twice, because each is asked about itself."""
 
 pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("dashboards/test_on_prometheus")]  # one process starts it, not each
 
 
-@pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["28 partitions", "1,028 partitions"])
-def cluster(request: pytest.FixtureRequest) -> Cluster:
-    found: Cluster = request.param
+@pytest.fixture(scope="module", params=[FEW, pytest.param(THIRTY, marks=pytest.mark.slow)], ids=["three clusters", "thirty clusters"])
+def world(request: pytest.FixtureRequest) -> World:
+    found: World = request.param
     return found
 
 
 @pytest.fixture(scope="module")
-def prometheus(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def prometheus(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     programs = require_tool("prometheus"), require_tool("promtool")
-    with serving(programs, cluster, tmp_path_factory.mktemp("prometheus")) as found:
+    with serving(programs, world.clusters, tmp_path_factory.mktemp("prometheus")) as found:
         yield found
 
 
-def values(panel: Panel) -> dict[str, str]:
-    """What a user has chosen: everything, but for the dashboard of one partition."""
-    if panel.dashboard != "partition":
-        return {}
+@pytest.fixture(scope="module")
+def alone(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """One that scrapes the first cluster only."""
+    programs = require_tool("prometheus"), require_tool("promtool")
+    with serving(programs, (world.first,), tmp_path_factory.mktemp("alone")) as found:
+        yield found
+
+
+def values(dashboard: str, cluster: Cluster | None = None) -> dict[str, str]:
+    """What a user has chosen: one cluster or all, everything of it, but for the dashboard of one partition."""
+    if dashboard != "partition":
+        return {"job": cluster.job} if cluster else {}
     topic, partition = HANGING
-    return {"topic": topic, "partition": str(partition)}
+    return {"job": (cluster or SMALL).job, "topic": topic, "partition": str(partition)}
 
 
-def wrong(prometheus: Prometheus, cluster: Cluster, panel: Panel) -> str:
+def asked(prometheus: Prometheus, world: World, panel: Panel, target: Target, cluster: Cluster | None = None) -> list[Series]:
+    """What a query of a panel gets."""
+    span = {"end": END, "seconds": world.first.seconds, "step": max(60, world.first.step)}
+    return answer(prometheus, target, values(panel.dashboard, cluster), **span)
+
+
+def wrong(prometheus: Prometheus, world: World, panel: Panel) -> str:
     """What a panel's reader would miss: an answer, or the overview."""
-    found = [
-        answer(prometheus, target, values(panel), end=END, seconds=cluster.seconds, step=max(60, cluster.step)) for target in panel.targets
-    ]
+    found = [asked(prometheus, world, panel, target) for target in panel.targets]
     empty = [target.expr for target, series in zip(panel.targets, found, strict=True) if not series]
     if empty:
         return f"empty: {empty}"
-    count = sum(map(len, found))
+    count = max(map(len, found)) if panel.type == "table" else sum(map(len, found))
     return f"{count} series" if count > MOST[panel.type] else ""
 
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
-def test_no_query_is_empty_and_no_panel_has_more_series_than_can_be_read(prometheus: Prometheus, cluster: Cluster, dashboard: str) -> None:
-    assert {panel.title: reported for panel in panels(dashboard) if (reported := wrong(prometheus, cluster, panel))} == {}
+def test_no_query_is_empty_and_no_panel_has_more_series_than_can_be_read(prometheus: Prometheus, world: World, dashboard: str) -> None:
+    assert {panel.title: reported for panel in panels(dashboard) if (reported := wrong(prometheus, world, panel))} == {}
+
+
+def shown(found: list[Series], *, but: str = "") -> dict[str, list[tuple[float, object]]]:
+    """The values by labels, to nine digits: sums depend on an order."""
+    labels = [{name: value for name, value in series.labels.items() if name != but} for series in found]
+    points = [[(at, pytest.approx(value, rel=1e-9, nan_ok=True)) for at, value in series.points] for series in found]
+    return {str(sorted(each.items())): own for each, own in zip(labels, points, strict=True)}
 
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
-def test_alerts_of_segtail_that_fired_are_marks_in_the_charts(prometheus: Prometheus, dashboard: str) -> None:
-    marks = {each["name"]: each for each in read(dashboard)["annotations"]["list"]}
-    found = {name: [series.labels["alertname"] for series in prometheus.at(each["expr"], END)] for name, each in marks.items()}
-    assert found == {"Critical alerts": ["LogDirOffline"], "Warnings": ["GroupStopped"]}
-    assert {each["datasource"]["uid"] for each in marks.values()} == {"${datasource}"}
+def test_a_chosen_cluster_shows_what_it_does_where_it_is_alone(
+    prometheus: Prometheus, alone: Prometheus, world: World, dashboard: str
+) -> None:
+    differing = [
+        f"{panel}: {target.expr}"
+        for panel in panels(dashboard)
+        for target in panel.targets
+        if shown(asked(prometheus, world, panel, target, world.first)) != shown(asked(alone, world, panel, target, world.first))
+    ]
+    assert differing == []
 
 
-def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus: Prometheus, cluster: Cluster) -> None:
+@pytest.mark.parametrize("dashboard", DASHBOARDS)
+def test_two_segtails_of_a_cluster_count_once(prometheus: Prometheus, world: World, dashboard: str) -> None:
+    compared, differing = 0, []
+    for panel in panels(dashboard):
+        for target in panel.targets:
+            if not OF_A_PROCESS.search(target.expr):
+                one, two = (asked(prometheus, world, panel, target, cluster) for cluster in (world.single, world.pair))
+                compared += 1
+                differing += [f"{panel}: {target.expr}"] if shown(one, but="job") != shown(two, but="job") else []
+    assert compared
+    assert differing == []
+
+
+@pytest.mark.parametrize("dashboard", [each for each in DASHBOARDS if each != "partition"])
+def test_where_all_are_chosen_what_has_a_name_is_one_cluster_s(prometheus: Prometheus, world: World, dashboard: str) -> None:
+    names = {"broker", "topic", "partition", "group", "log_dir", "agent", "name"}
+    mixed = {
+        f"{panel}: {target.expr}"
+        for panel in panels(dashboard)
+        for target in panel.targets
+        for series in asked(prometheus, world, panel, target)
+        if names & series.labels.keys() and "job" not in series.labels
+    }
+    assert mixed == set()
+
+
+MARKS = {
+    "Critical alerts": ["LogDirOffline"],
+    "Warnings": ["GroupStopped"],
+    "Brokers down or starting": ["Broker 3: down"],
+    "Agents away": ["Agent agent-3 away"],
+    "segtail restarts": ["segtail began at shop-eu-a:9712"],
+    "Leader elections": ["Leaders elected"],
+}
+ALERTS = {"Critical alerts", "Warnings"}
+"""What the quarter of an hour with many clusters has, too."""
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS)
+def test_alerts_and_what_changed_are_marks_in_the_charts(prometheus: Prometheus, world: World, dashboard: str) -> None:
+    marks = read(dashboard)["annotations"]["list"]
+    found = {}
+    for mark in marks:
+        target = Target("A", mark["expr"], mark["titleFormat"], instant=False)
+        series = answer(prometheus, target, values(dashboard, world.first), end=END, seconds=world.first.seconds, step=60)
+        assert all(value >= 1 for each in series for _, value in each.points), "Grafana before 10 draws no mark for less"
+        found[mark["name"]] = [re.sub(r"\{\{(\w+)}}", lambda of, each=each: each.labels[of[1]], mark["titleFormat"]) for each in series]
+    assert list(found) == list(MARKS)
+    assert {name: titles for name, titles in MARKS.items() if world is FEW or name in ALERTS}.items() <= found.items()
+    assert {each["datasource"]["uid"] for each in marks} == {"${datasource}"}
+
+
+def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus: Prometheus, world: World) -> None:
     for metric in METRICS:
         for name in samples(metric):
             for series in prometheus.at(f"topk(1, {name})", END):
@@ -75,5 +176,5 @@ def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus
                 assert set(metric.labels) - found <= {"stuck", "groups"}  # which most late transactions have empty
 
 
-def test_every_broker_of_the_history_is_there(prometheus: Prometheus, cluster: Cluster) -> None:
-    assert len(prometheus.at("count by (broker) (segtail_agent_up)", END)) == cluster.brokers
+def test_every_broker_of_the_history_is_there(prometheus: Prometheus, world: World) -> None:
+    assert len(prometheus.at(f'count by (broker) (segtail_agent_up{{job="{world.first.job}"}})', END)) == world.first.brokers

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from docs.dashboards import tables
+from docs.dashboards.pairs import one_of_a_pair
 from docs.dashboards.panels import at_end
 from docs.dashboards.tables import Panel, promql, read
+from tests.tables import each_row
 
 TABLE = """\
 title: One
@@ -41,8 +43,8 @@ def panels(folder: Path, table: str = TABLE) -> list[Panel]:
 def test_words_of_queries_are_filled_in_and_texts_stay(folder: Path) -> None:
     bytes_, late = panels(folder)
     assert (bytes_.kind, bytes_.title, bytes_.text) == ("chart", "Bytes", "BROKER stays as it is in a text.")
-    assert bytes_.queries == {"{{topic}}": 'sum by (topic) (rate(m{broker=~"$broker",topic=~"$topic"}[$__rate_interval]))'}
-    assert late.queries == {"": 'topk(20, m{broker=~"$broker",topic="$topic",partition="$partition"})'}
+    assert bytes_.queries == {"{{topic}}": 'sum by (topic) (rate(m{job=~"$job",broker=~"$broker",topic=~"$topic"}[$__rate_interval]))'}
+    assert late.queries == {"": 'topk(20, m{job="$job",broker=~"$broker",topic="$topic",partition="$partition"})'}
     assert (late.show.height, late.show.unit) == (6, "s")
 
 
@@ -56,7 +58,43 @@ def test_what_a_panel_cannot_mean_is_named(folder: Path, wrong: str, named: str)
 
 
 def test_a_word_within_another_is_none() -> None:
-    assert promql("m_RATE{BROKERS} TOPIC") == 'm_RATE{BROKERS} broker=~"$broker",topic=~"$topic"'
+    assert promql("m_RATE{BROKERS} TOPIC") == 'm_RATE{BROKERS} job=~"$job",broker=~"$broker",topic=~"$topic"'
+
+
+@each_row(
+    "mixed",
+    [
+        "sum(segtail_a)",
+        "rate(segtail_a[RATE])",
+        'segtail_a{topic=~"$topic"}',
+        "segtail_a{BROKER} / segtail_b",
+        "scrape_samples_scraped",
+        'ALERTS{severity="critical"}',
+        "up == 0 and on (job) segtail_a{CLUSTER}",
+    ],
+)
+def test_a_metric_of_all_clusters_is_refused(mixed: str) -> None:
+    with pytest.raises(ValueError, match=r"write .+\{CLUSTER}"):
+        promql(mixed)
+
+
+@each_row(
+    ("query", "counted"),
+    [
+        ("sum(segtail_a{x})", "sum(max without (instance, pod) (segtail_a{x}))"),
+        ("sum by (topic) (rate(segtail_a{x}[5m]))", "sum by (topic) (max without (instance, pod) (rate(segtail_a{x}[5m])))"),
+        ("max by (topic) (segtail_a{x})", "max by (topic) (segtail_a{x})"),
+        ("min(segtail_a{x} @ end())", "min(segtail_a{x} @ end())"),
+        (
+            "1 - min(segtail_a{x} / segtail_b{x})",
+            "1 - min(max without (instance, pod) (segtail_a{x}) / max without (instance, pod) (segtail_b{x}))",
+        ),
+        ("a unless on (job) segtail_b{x}", "a unless on (job) segtail_b{x}"),
+        ("sum(rate(segtail_query_a{x}[5m]))", "sum(rate(segtail_query_a{x}[5m]))"),
+    ],
+)
+def test_of_a_pair_of_segtails_one_counts(query: str, counted: str) -> None:
+    assert one_of_a_pair(query) == counted
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,12 @@ class Command:
         return [*_words(self.text)]
 
     @property
+    def section(self) -> str:
+        """The heading below which it is, "" of one that is a paragraph of its own."""
+        before = self.document.read_text(encoding="utf-8").splitlines()[: self.line]
+        return next((line.lstrip("# ") for line in reversed(before) if line.startswith("## ")), "")
+
+    @property
     def place(self) -> str:
         """Where it is, for people."""
         return f"{self.document.relative_to(ROOT)}:{self.line}"

@@ -7,27 +7,32 @@ from tests.docs.documented import Command
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Commands that begin so. ``instead`` is the test, or the script, in which the same is done; "" if there is none."""
+    """Commands that begin so, of all sections or of one. ``instead`` is the test, or the script, that does it; "" if there is none."""
 
     begins: str
     reason: str
     instead: str = ""
+    section: str = ""
 
     def holds(self, command: Command) -> bool:
         """Is it one of these commands?"""
-        return " ".join(command.words).startswith(self.begins)
+        return " ".join(command.words).startswith(self.begins) and self.section in ("", command.section)
+
+
+ONE_HOST = "One host in five minutes"
 
 
 ELSEWHERE = (
     Elsewhere("kafka-transactions.sh", "it asks a broker, about a transaction of the reader's", "tests/broker/test_transactions.py"),
     Elsewhere("segtail top --job", "it asks a job", "tests/top/test_terminal.py"),
     Elsewhere("kubectl", "it changes a Kubernetes cluster", "tests/cluster/check_installation.py"),
-    Elsewhere("systemctl", "it changes the units of this machine"),
-    Elsewhere("cp conf/segtail-agent.service", "it changes the units of this machine"),
+    Elsewhere("", "it changes the machine on which it is typed", "tests/install/test_one_host.py", section=ONE_HOST),
     Elsewhere("podman run", "it needs an image, which takes minutes to build", "tests/image/test_image.py"),
     Elsewhere(".ci/run", "it installs Debian packages as root, and then runs all tests"),
     Elsewhere("pip install", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("apt install", "it installs a package on this machine", "tests/install/test_bare_machine.py"),
+    Elsewhere("dnf install", "it installs a package on this machine", "tests/install/test_rpm.py"),
+    Elsewhere("ansible-playbook", "it changes the hosts that it is given", "tests/install/test_ansible.py"),
     Elsewhere("systemctl enable --now segtail-agent", "it needs systemd and the package", "tests/install/test_bare_machine.py"),
     Elsewhere("uvx", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("pipx", "it asks an index for packages", "tests/install/test_base_install.py"),

@@ -7,6 +7,7 @@ from tests.docs.documented import DOCUMENTS
 from tests.tables import each_row
 
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+_DEFINITION = re.compile(r"^\[[^\]]+\]: (?!https?:)([^#\s]*)(?:#(\S*))?$", re.MULTILINE)
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
@@ -20,7 +21,8 @@ def headings(document: Path) -> set[str]:
 @each_row("document", [path for path in DOCUMENTS if path.is_file()])
 def test_every_link_leads_somewhere(document: Path) -> None:
     wrong = []
-    for path, heading in _LINK.findall(_CODE.sub("", document.read_text(encoding="utf-8"))):
+    text = _CODE.sub("", document.read_text(encoding="utf-8"))
+    for path, heading in _LINK.findall(text) + _DEFINITION.findall(text):
         target = (document.parent / path).resolve() if path else document
         if not target.exists() or (heading and target.suffix == ".md" and heading not in headings(target)):
             wrong.append(f"{path}#{heading}")

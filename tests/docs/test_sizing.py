@@ -1,11 +1,11 @@
-"""docs/sizing.md holds measured figures alone: each stands in the section of its bench in docs/benchmarks.md."""
+"""docs/sizing.md holds measured figures alone: each stands in the section of its bench in docs/internals/benchmarks.md."""
 
 import re
 
 from tests.docs.documented import ROOT
 from tests.tables import each_row
 
-BENCHMARKS = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "docs" / "internals" / "benchmarks.md").read_text(encoding="utf-8")
 SCRUB = (ROOT / "docs" / "scrub.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| (?P<what>[^|]+) \| (?P<measured>[^|]+) \| (?P<bench>[a-z]+) \|$", re.MULTILINE)
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")

@@ -13,7 +13,7 @@ TRIED = [BROKER_VERSION, KAFKA_VERSION, OLDER_VERSION]
 
 @each_row(
     ("document", "sentence"),
-    [("README.md", r"Tried on brokers of Kafka (.*?) with"), ("docs/architecture.md", r"against brokers of (.*?), and")],
+    [("README.md", r"Tried on brokers of Kafka (.*?) with"), ("docs/internals/architecture.md", r"against brokers of (.*?), and")],
 )
 def test_documents_name_the_versions_that_are_tried(document: str, sentence: str) -> None:
     (named,) = re.findall(sentence, (ROOT / document).read_text())

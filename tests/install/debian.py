@@ -9,6 +9,7 @@ from tests.tools import missing, require_tool
 
 BARE = "localhost/segtail-python:latest"
 BUILT = ROOT / "build" / "deb"
+WHEELS = ROOT / "build" / "payload" / "wheels"
 
 
 def require_package() -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import streaming
-from tests.install.debian import BUILT, extracted, in_bare_debian, require_package
+from tests.install.debian import WHEELS, extracted, in_bare_debian, require_package
 from tests.install.offline_commands import DATA, USES
 from tests.tools import require_tool
 
@@ -53,7 +53,7 @@ def test_the_wheel_works_in_a_new_environment_without_a_java() -> None:
         "/v/bin/pip install --quiet --no-index --find-links /wheels kafka-segment-tail\n"
         f"PATH=/v/bin:$PATH\n{OFFLINE}"
     )
-    done = in_bare_debian(script, f"{BUILT / 'wheels'}:/wheels", f"{DATA}:/kafka")
+    done = in_bare_debian(script, f"{WHEELS}:/wheels", f"{DATA}:/kafka")
 
     assert done.returncode == 0, done.stderr
     answers(done.stdout + done.stderr)

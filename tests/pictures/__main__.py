@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,17 @@ from tests.pictures.page import page
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BUILD = ROOT / "build" / "pictures"
-SHOWN = ("overview", "transactions")
+SHOWN = ("clusters", "overview", "transactions")
+_QUIET = {"orders": 6, "inventory": 4, "sessions": 4}
+OTHERS = (
+    replace(SMALL, job="shop-us", seed=2, times_more=3, brokers=4, alerts=(("GroupStopped", "warning"),)),
+    replace(SMALL, job="payments-eu", seed=3, times_more=0.4, topics=_QUIET, alerts=()),
+    replace(SMALL, job="payments-us", seed=4, times_more=0.3, topics=_QUIET, alerts=()),
+    replace(SMALL, job="logs-eu", seed=5, times_more=9, brokers=5, topics=_QUIET, alerts=(("LogDirFillingUp", "warning"),)),
+    replace(SMALL, job="logs-us", seed=6, times_more=7, brokers=6, topics=_QUIET, alerts=()),
+)
+"""Clusters beside the one that the other dashboards show."""
+
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 _HTML = """<!doctype html><html><meta charset="utf-8"><title>{title}</title><link rel="stylesheet" href="page.css">
@@ -52,10 +63,11 @@ def main() -> int:
         return 2
     _bundle()
     values = {"topic": HANGING[0], "partition": str(HANGING[1])} | dict(each.split("=", 1) for each in given.set)
+    one = {"job": values["job"]} if "job" in values else {} if given.prometheus else {"job": SMALL.job}
     given.out.mkdir(parents=True, exist_ok=True)
     with _source(given.prometheus) as (prometheus, end):
         for dashboard in given.dashboard or SHOWN:
-            chosen = values if dashboard == "partition" else {}
+            chosen = one | values if dashboard == "partition" else {} if dashboard == "clusters" else one
             _draw(page(dashboard, prometheus, chosen, end=end, seconds=given.seconds), given.out / f"{dashboard}.png")
             sys.stdout.write(f"{given.out / dashboard}.png\n")
     return 0
@@ -73,7 +85,7 @@ def _source(url: str | None) -> Iterator[tuple[Prometheus, float]]:
         yield Prometheus(url.rstrip("/")), time.time() // 60 * 60
         return
     server, tool = (Path(str(shutil.which(name))) for name in ("prometheus", "promtool"))
-    with tempfile.TemporaryDirectory() as folder, serving((server, tool), SMALL, Path(folder)) as found:
+    with tempfile.TemporaryDirectory() as folder, serving((server, tool), (SMALL, *OTHERS), Path(folder)) as found:
         yield found, END
 
 

@@ -40,22 +40,21 @@ def _looks(panel: dict[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
         "width": at["w"] * COLUMN - GAP,
         "height": at["h"] * ROW - (GAP if panel["type"] != "row" else 0),
     }
-    title = re.sub(r"\$(\w+)", lambda found: values.get(found[1], found[0]), panel["title"])
+    title = re.sub(r"\$(\w+)", lambda found: values.get(found[1], "All" if found[1] == "job" else found[0]), panel["title"])
     kept = {name: panel.get(name, default) for name, default in (("description", ""), ("options", {}), ("fieldConfig", {}))}
     return {"type": panel["type"], "title": title, "box": box, "series": [], "columns": [], "rows": []} | kept
 
 
 def _data(panel: Panel, prometheus: Prometheus, values: dict[str, str], **span: float) -> dict[str, Any]:
     if panel.type == "table":
-        (target,) = panel.targets
-        return _table(panel, answer(prometheus, target, values, **span))
+        return _table(panel, [answer(prometheus, target, values, **span) for target in panel.targets])
     found = [(target, series) for target in panel.targets for series in answer(prometheus, target, values, **span)]
-    return {"series": [_line(target, series, **span) for target, series in found]}
+    return {"series": [_line(target, series, values.get("job", "All"), **span) for target, series in found]}
 
 
-def _line(target: Target, series: Series, *, end: float, seconds: float, step: float) -> dict[str, Any]:
-    """Points at every step, null where there is none: else a line would be drawn across a gap."""
-    name = re.sub(r"\{\{(\w+)}}", lambda found: series.labels.get(found[1], ""), target.legend)
+def _line(target: Target, series: Series, cluster: str, *, end: float, seconds: float, step: float) -> dict[str, Any]:
+    """Points at every step, null where there is none: else a line would be drawn across a gap. A chosen cluster stands behind no name."""
+    name = re.sub(r"\{\{(\w+)}}", lambda found: series.labels.get(found[1], ""), target.legend).removesuffix(f" ({cluster})")
     if target.instant:
         return {"name": name, "times": [at * 1000 for at, _ in series.points], "values": [value for _, value in series.points]}
     there = dict(series.points)
@@ -67,9 +66,17 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or value != value or value in (float("inf"), float("-inf")) else value
 
 
-def _table(panel: Panel, found: list[Series]) -> dict[str, Any]:
-    """Rows as Grafana makes them: the labels and the Value, chosen and named by the panel's transformations."""
-    (organize,) = (each["options"] for each in panel.json["transformations"] if each["id"] == "organize")
+def _table(panel: Panel, found: list[list[Series]]) -> dict[str, Any]:
+    """Rows as Grafana makes them: the labels and the values, joined, chosen, named and sorted by the panel's own settings."""
+    changes = {each["id"]: each["options"] for each in panel.json["transformations"]}
+    organize, joined = changes["organize"], changes.get("joinByField", {}).get("byField")
+    rows: dict[str, dict[str, Any]] = {}
+    for target, answered in zip(panel.targets, found, strict=True):
+        for series in answered:
+            row = rows.setdefault(series.labels[joined] if joined else str(len(rows)), {})
+            row |= series.labels | {f"Value #{target.ref}" if joined else "Value": series.points[0][1]}
     names = {of: organize["renameByName"][of] for of in sorted(organize["indexByName"], key=organize["indexByName"].__getitem__)}
-    rows = [{head: series.points[0][1] if of == "Value" else series.labels.get(of, "") for of, head in names.items()} for series in found]
-    return {"columns": list(names.values()), "rows": rows}
+    headed = [{head: row.get(of, "") for of, head in names.items()} for row in rows.values()]
+    for order in reversed(panel.json.get("options", {}).get("sortBy", ())):
+        headed.sort(key=lambda row, by=order["displayName"]: row[by] or 0, reverse=order["desc"])  # type: ignore[misc]
+    return {"columns": list(names.values()), "rows": headed}

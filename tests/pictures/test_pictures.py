@@ -18,6 +18,7 @@ from tests.tools import require_tool
 
 HERE = Path(__file__).parent
 SECONDS = 900
+CLUSTER = Cluster(topics=TOPICS, seconds=SECONDS, step=30)
 
 pytestmark = pytest.mark.xdist_group("pictures/test_pictures")  # one process starts Prometheus, not each
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("pictures/test_pictures")  # one process st
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     programs = require_tool("prometheus"), require_tool("promtool")
-    with serving(programs, Cluster(topics=TOPICS, seconds=SECONDS, step=30), tmp_path_factory.mktemp("prometheus")) as found:
+    with serving(programs, [CLUSTER], tmp_path_factory.mktemp("prometheus")) as found:
         yield found
 
 
@@ -47,7 +48,7 @@ def wrong(panel: dict[str, Any], width: int, height: int) -> list[str]:
 @pytest.mark.programs
 @pytest.mark.parametrize("dashboard", DASHBOARDS)
 def test_every_panel_has_its_data_and_lies_on_the_page(prometheus: Prometheus, dashboard: str) -> None:
-    values = {"topic": HANGING[0], "partition": str(HANGING[1])} if dashboard == "partition" else {}
+    values = {"job": CLUSTER.job, "topic": HANGING[0], "partition": str(HANGING[1])} if dashboard == "partition" else {}
     content = json.loads(json.dumps(page(dashboard, prometheus, values, end=END, seconds=SECONDS)))
     assert content["width"] == WIDTH
     assert {panel["title"]: found for panel in content["panels"] if (found := wrong(panel, WIDTH, content["height"]))} == {}

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.pages.site.page_site import PageSite
 
+_SITE = "http://page"
 VOID = {"meta", "link", "input", "path", "br", "wbr"}
 
 
@@ -20,9 +21,13 @@ class Element:
 
 @dataclass
 class Page(HTMLParser):
-    """The elements of a page, in their order; each with its own text and that of what it holds."""
+    """The elements of a page, in their order; each with its own text and that of what it holds.
+
+    ``address``: where it was asked for. Addresses in it are read as a browser does that asks there.
+    """
 
     html: str
+    address: str = "/"
     elements: list[Element] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -32,10 +37,17 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {name: value or "" for name, value in attrs})
+        given = {name: value or "" for name, value in attrs}
+        element = Element(
+            tag, {name: self._resolved(value) if name in ("href", "src", "action") else value for name, value in given.items()}
+        )
         self.elements.append(element)
         if tag not in VOID:
             self._open.append(element)
+
+    def _resolved(self, href: str) -> str:
+        """An address within the page begins with "/" again."""
+        return href if href.startswith(("#", "/")) else urljoin(f"{_SITE}{self.address}", href).removeprefix(_SITE)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
@@ -75,4 +87,4 @@ def ask(site: PageSite, address: str) -> Response:
 def read(site: PageSite, address: str, status: HTTPStatus = HTTPStatus.OK) -> Page:
     answer = ask(site, address)
     assert answer.status == status, f"{address}: {answer.body.decode()}"
-    return Page(answer.body.decode())
+    return Page(answer.body.decode(), address)

@@ -32,6 +32,7 @@ def job(clock: Clock) -> Iterator[Job]:
     observer = Observer(query="q", versions=Versions(segtail="1", spark="4", python="3"), thresholds=[], started=WALL - 60, monotonic=clock)
     wall_now = round(WALL * 1000)
     table.apply(states(log(agent="a1", appended_bytes=5, last_append_ms=wall_now - 5000)))
+    table.set_agents([])
     table.set_whole()
     exporter = Exporter(
         "127.0.0.1",

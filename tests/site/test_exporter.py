@@ -66,6 +66,13 @@ def job() -> Iterator[Job]:
     exporter.close()
 
 
+def ready(job: Job) -> None:
+    """Everything that was there when the job began is counted."""
+    job.table.set_agents([])
+    job.table.set_whole()
+    job.now += 3  # looks are shared for two seconds
+
+
 def test_who_takes_the_metrics_is_reported_and_that_a_person_looks(job: Job) -> None:
     ask(job, "/metrics", User_Agent="Prometheus/3.5")
     ask(job, "/-/healthy")
@@ -145,7 +152,10 @@ def test_is_ready_when_everything_is_recalled(job: Job) -> None:
 def test_the_root_is_a_page_for_people(job: Job) -> None:
     answer = ask(job, "/")
     assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert b"1 partition, 1 log watched." in answer.body
+    assert b"Starting: no agent has answered yet" in answer.body
+    assert b"watched." not in answer.body
+    ready(job)
+    assert b"1 partition, 1 log watched." in ask(job, "/").body
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/-/healthy", "/-/ready", "/nothing"])

@@ -8,8 +8,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.limits import SECONDS
+from tests.ports import free_ports
+from tests.serving import answering
 from tests.site.browser import Browser, browsing, served
-from tests.site.page_world import ABORT, MadeUpJob, site_of
+from tests.site.page_process import page_process, stripping_proxy
+from tests.site.page_world import ABORT, MadeUpJob, site_of, starting
 from tests.site.simulated_page import simulated_site
 
 pytestmark = [pytest.mark.programs, pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -267,19 +270,137 @@ def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: B
     assert browser.console() == []
 
 
-def test_a_job_that_does_not_answer_is_stated(chromium: Browser) -> None:
-    with served(site_of(MadeUpJob())) as chromium.base:
+ON = "document.getElementById('band').classList.contains('on')"
+GREYED = "getComputedStyle(document.querySelector('.badge')).color == getComputedStyle(document.querySelector('.fresh')).color"
+
+
+def band(browser: Browser) -> str:
+    return str(browser.run("return document.getElementById('band').innerText"))
+
+
+def not_current(browser: Browser, why: str, *, asks: bool = True) -> None:
+    """Waits until the view says that it is not current, and sees that nothing of it looks alive.
+
+    ``asks``: it is told to ask now, and does not wait for the end of its interval.
+    """
+    if asks:
+        browser.run(REFRESH)
+    browser.wait_for(ON)
+    assert band(browser).startswith(f"Not current: {why} since 02:13:20Z, ")
+    assert "What is below was so then." in band(browser)
+    assert browser.run(f"return {GREYED}")
+    assert browser.find("#band-words").get_attribute("role") == "status"
+    browser.run(
+        "window.aged = document.getElementById('band-age').textContent; window.words = document.getElementById('band-words').firstChild"
+    )
+    browser.wait_for("window.aged != document.getElementById('band-age').textContent")  # the age goes on
+    assert browser.run("return window.words == document.getElementById('band-words').firstChild")  # and is read aloud once
+
+
+def current(browser: Browser) -> None:
+    browser.run(REFRESH)
+    browser.wait_for(f"!{ON}")
+    assert not browser.run(f"return {GREYED}")
+    assert band(browser) == ""
+
+
+def test_a_page_of_a_job_that_is_frozen_ended_or_in_error_never_looks_alive(chromium: Browser) -> None:
+    (port,) = free_ports(1)
+    chromium.resize(1280)
+    chromium.media(prefers_color_scheme="light")
+    wrong_clock = chromium.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WRONG_CLOCK})
+    try:
+        with page_process(port) as page:
+            chromium.base = page.url
+            chromium.open("/")
+            assert chromium.run("return Date.now() - NOW()") > 200_000_000
+            assert band(chromium) == ""
+            page.freeze()
+            not_current(chromium, "the job does not answer", asks=False)
+            assert chromium.accessibility_faults() == []
+            page.thaw()
+            current(chromium)
+        not_current(chromium, "the job does not answer")
+        chromium.media(prefers_color_scheme="dark")
+        assert chromium.accessibility_faults() == []
+        with answering(lambda _: (503, b"busy"), port):
+            not_current(chromium, "the answer is an error, 503,")
+        with answering(lambda _: (200, b"<p>Please sign in</p>"), port):
+            not_current(chromium, "something else answers in place of the job")
+        with page_process(port):
+            current(chromium)
+    finally:
+        chromium.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", wrong_clock)
+        chromium.console()
+
+
+WRONG_CLOCK = """
+const Real = Date, NOW = Real.now.bind(Real), ahead = 3 * 86_400_000;
+Date = class extends Real {
+  constructor(...given) { if (given.length) super(...given); else super(NOW() + ahead); }
+  static now() { return NOW() + ahead; }
+};
+"""
+
+
+def test_a_job_that_starts_is_in_no_severity_s_colour_and_its_view_follows_when_it_is_ready(chromium: Browser) -> None:
+    world = MadeUpJob()
+    before, world.state = world.state, starting(world.state)
+    with served(site_of(world)) as chromium.base:
+        for path in ("/", "/groups"):
+            for scheme in ("light", "dark"):
+                chromium.media(prefers_color_scheme=scheme)
+                chromium.open(path)
+                assert "Reading the disks: 41 %, 82.0 MiB of 197.0 MiB, 12s left" in chromium.find("#verdict").text
+                assert chromium.accessibility_faults() == []
         chromium.open("/")
-        chromium.run("window.fetch = async () => { throw new Error('no answer') }; refresh(); refresh()")
-        chromium.wait_for("document.getElementById('as-of').textContent.includes('Not updated since: no answer.')")
-        assert chromium.find("#as-of").text.count("Not updated") == 1
+        assert chromium.find("#verdict-box").get_attribute("class") == "verdict starting"
+        world.state = before
+        chromium.run(REFRESH)
+        chromium.wait_for("document.getElementById('watched')")
+        assert chromium.find("#verdict-badge").text == "critical"
+        world.state = replace(before, not_current="No agent answers: a1")
+        chromium.run(REFRESH)
+        chromium.wait_for(ON)
+        assert band(chromium) == "Not current: no agent answers: a1."
+        assert chromium.run(f"return {GREYED}")
+        assert chromium.accessibility_faults() == []
+        world.state, world.group_rows = before, None
+        chromium.open("/groups/billing")
+        world.group_rows = MadeUpJob().group_rows
+        chromium.run(REFRESH)
+        chromium.wait_for("document.querySelector('h1').textContent == 'billing'")  # what was not known yet is in the place of that
 
 
-def test_updates_can_be_paused(browser: Browser) -> None:
+def test_behind_a_proxy_that_takes_a_prefix_away_everything_is_reached(chromium: Browser, address: str) -> None:
+    chromium.console()
+    with stripping_proxy(address, "/ops/segtail") as chromium.base:
+        chromium.open("/")
+        assert chromium.run("return getComputedStyle(document.querySelector('.verdict')).borderLeftWidth") == "6px"
+        chromium.find(".problem").find_element("link text", "partition payments-3").click()
+        chromium.wait_for("location.pathname == '/ops/segtail/partitions/payments/3'")
+        chromium.run(REFRESH)
+        chromium.driver.find_element("link text", "Groups").click()
+        chromium.wait_for("location.pathname == '/ops/segtail/groups'")
+        chromium.find("input[type=search]").send_keys("billing", Keys.ENTER)
+        chromium.wait_for("location.search.includes('filter=billing')")
+        assert chromium.run("return location.pathname") == "/ops/segtail/groups"
+        chromium.driver.find_element("link text", "This as JSON")
+        links = chromium.run("return [...document.querySelectorAll('[href], [src], [action]')].map((e) => e.href || e.src || e.action)")
+        assert [each for each in links if not each.startswith(f"{chromium.base}/")] == []
+    assert chromium.console() == []
+
+
+def test_updates_can_be_paused_and_the_view_says_how_old_it_is(browser: Browser) -> None:
     browser.open("/")
     browser.find(".pause").click()
     assert browser.find(".pause").get_attribute("aria-pressed") == "true"
     assert browser.find(".pause").text == "Updates are paused"
+    assert band(browser).startswith("Updates are paused: this was so at 02:13:20Z, ")
+    browser.wait_for("document.getElementById('band-age').textContent.includes('2s')")
+    assert browser.accessibility_faults() == []
+    browser.find(".pause").click()
+    browser.wait_for(f"!{ON}")
 
 
 def test_without_a_script_it_works_the_same(browser: Browser) -> None:

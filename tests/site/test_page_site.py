@@ -17,7 +17,7 @@ from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_assets import ASSETS, static_path
 from streaming.pages.site.page_site import PageSite
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of
+from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
 from tests.tables import each_row
 
 VIEWS = [
@@ -50,7 +50,7 @@ def site() -> PageSite:
 
 
 def view(site: PageSite, address: str) -> Page:
-    return Page(ask(site, address).body.decode())
+    return Page(ask(site, address).body.decode(), address)
 
 
 def rows(page: Page) -> list[str]:
@@ -155,7 +155,7 @@ def test_the_search_finds_topics_groups_transactional_ids_and_brokers(site: Page
 )
 def test_the_search_goes_straight_to_the_only_match(text: str, address: str) -> None:
     answer = ask(site_of(MadeUpJob()), f"/search?{urlencode({'q': text})}")
-    assert (answer.status, answer.headers["Location"]) == (HTTPStatus.SEE_OTHER, address)
+    assert (answer.status, answer.headers["Location"]) == (HTTPStatus.SEE_OTHER, f".{address}")
 
 
 def test_a_topic_has_its_groups_and_partitions_and_leads_to_them(site: PageSite) -> None:
@@ -208,8 +208,17 @@ def test_without_problems_that_is_what_is_stated() -> None:
 def test_a_job_that_is_still_reading_says_so() -> None:
     world = MadeUpJob()
     assert "starting" not in {each.attributes.get("id") for each in read(site_of(world), "/partitions").elements}
-    world.state = replace(world.state, ready=False)
-    assert "still being read" in read(site_of(world), "/partitions").one("starting").text
+    world.state = starting(world.state)
+    for path in ("/partitions", "/groups/nobody"):
+        page = view(site_of(world), path)
+        assert page.one("verdict").text == "starting Reading the disks: 41 %, 82.0 MiB of 197.0 MiB, 12s left"
+        assert "not complete yet" in page.one("starting").text
+    page = read(site_of(world), "/")
+    assert page.one("verdict-box").attributes["class"] == "verdict starting"
+    assert page.one("verdict-badge").text == "starting"
+    assert "watched" not in page.html
+    world.problem_rows = ()
+    assert read(site_of(world), "/").one("problems").text == "Nothing is known to be wrong so far."
 
 
 def test_problems_are_chosen_by_severity_through_links(site: PageSite) -> None:

@@ -43,6 +43,7 @@ def run(url: str, *options: str) -> Result:
         ({"severity": "critical", "critical": 1}, 3),
         ({"doubts": ["the log dir /b cannot be read"]}, 4),
         ({"ready": False}, 4),
+        ({"not_current": "No agent answers: a1"}, 4),
         ({"severity": "critical", "critical": 1, "doubts": ["the log dir /b cannot be read"]}, 3),
     ],
 )

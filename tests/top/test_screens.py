@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from streaming.broker.protocol.listing_json import TransactionRow
+from streaming.broker.protocol.status_json import JobStart
 from streaming.terminal.top.arriving import ticked
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.pressing import pressed
@@ -23,6 +24,21 @@ def test_the_first_line_is_the_verdict_and_the_second_how_old_its_data_is() -> N
     verdict, freshness, *_ = lines(shown(troubled()))
     assert verdict == "1 transaction hangs: orders-7 is held for 3 h 12 min"
     assert freshness == "the newest is 0.8 s old; 3 of 3 brokers"
+
+
+def test_a_job_that_starts_says_how_far_it_is_in_no_severity_s_colour() -> None:
+    start = JobStart(step="reading", what="Reading the disks: 41 %")
+    verdict, freshness, *_ = drawn(shown(FakeJob(status(start=start, verdict="Reading the disks: 41 %", severity="critical")))).lines
+    assert (verdict.plain.rstrip(), str(verdict.style), freshness.plain.rstrip()) == (
+        "Reading the disks: 41 %",
+        "bold",
+        "the newest is 0.8 s old; 3 of 3 brokers",
+    )
+
+
+def test_a_job_that_answers_and_knows_nothing_current_says_so() -> None:
+    verdict, freshness, *_ = lines(shown(FakeJob(status(not_current="No agent answers: a1", verdict="Nothing is wrong"))))
+    assert (verdict, freshness) == ("not current: No agent answers: a1", "last known: Nothing is wrong")
 
 
 def test_a_long_verdict_is_wrapped_where_there_is_room_and_cut_where_there_is_none() -> None:

@@ -15,11 +15,12 @@ from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus,
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.commands import Commands
-from streaming.cluster.verdicts.first_lines import freshness, unknown, verdict
+from streaming.cluster.verdicts.first_lines import freshness, not_current, unknown, verdict
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.start_progress import StartProgress, StartStep
 from streaming.cluster.view.table import Replica, Table
 from streaming.cluster.view.view import view
 from streaming.kafka.formats.metadata_brokers import Phase
@@ -358,9 +359,50 @@ def test_partitions_led_by_a_broker_without_an_agent_are_not_seen() -> None:
 
 def test_freshness_names_the_agents_that_are_missing() -> None:
     of = around(agent(well()), agent(name="a2", up=False))
-    assert freshness(of, -1) == "It is not known yet up to when everything of 1 of 2 agents is counted; nothing new from a2"
+    assert freshness(of, -1) == "How old the numbers of 1 of 2 agents are is not known yet; nothing new from a2"
     assert freshness(around(agent(up=False)), -1) == "No agent answers: a1"
     assert freshness(around(), -1) == "No agent answers: none is known"
+
+
+def test_the_future_is_not_counted() -> None:
+    assert freshness(around(agent(well())), NOW_MS + 1000) == "Everything up to 2023-11-14T22:13:20Z (0s ago) is counted, of 1 agent"
+
+
+READING = StartProgress(step=StartStep.READING, done_bytes=82, all_bytes=197, left_s=12.0)
+
+
+def test_while_a_job_starts_what_is_not_known_yet_is_no_problem_and_nothing_is_claimed() -> None:
+    unread = well(transaction_partitions=4, readable=False)
+    known = {"table": new_table(), "lags": {"a1": (5, 90.0)}}
+    assert {"metadata_unreadable", "behind"} <= set(kinds_of(around(agent(unread), **known)))
+    of = around(agent(unread), start=READING, **known)
+    assert kinds_of(of) == []
+    assert verdict(of, ()) == "Reading the disks: 41 %, 82 B of 197 B, 12s left"
+    assert freshness(of, NOW_MS) == "What 1 agent can tell of brokers and disks is here; partitions, transactions and groups follow"
+    assert not_current(of, -1) == ""
+    assert freshness(around(start=READING), -1) == "Nothing is known yet"
+
+
+def test_what_agents_report_while_a_job_starts_is_a_problem_at_once() -> None:
+    of = around(agent(well()), agent(name="a2", up=False), start=READING)
+    assert kinds_of(of) == ["agent_down"]
+    assert verdict(of, problems(of)).startswith(
+        "Reading the disks: 41 %, 82 B of 197 B, 12s left. So far: 1 critical problem. segtail's agent a2"
+    )
+    assert freshness(of, -1).startswith("What 1 of 2 agents can tell of brokers and disks is here; nothing new from a2;")
+
+
+def test_why_nothing_is_current() -> None:
+    up = agent(well())
+    assert not_current(around(up, lags={"a1": (0, 0.0)}), NOW_MS) == ""
+    assert not_current(around(up, stale=True), NOW_MS) == "No agent has been asked for half a minute"
+    assert not_current(around(agent(up=False)), -1) == "No agent answers: a1"
+    behind = {"a1": (5, 90.0), "a2": (5, 31.0)}
+    assert not_current(around(up, agent(name="a2"), lags=behind), NOW_MS - 90_000) == (
+        "What was appended since 2023-11-14T22:11:50Z is not counted yet: the oldest of it has waited for 1m 30s"
+    )
+    assert not_current(around(up, agent(name="a2"), lags=behind | {"a2": (5, 30.0)}), NOW_MS - 90_000) == ""
+    assert not_current(around(live=False), -1) == ""
 
 
 def test_every_kind_has_a_case_here_or_on_the_disks_of_real_clusters() -> None:

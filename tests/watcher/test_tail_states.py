@@ -1,4 +1,4 @@
-"""The table of a tail's states: every state can be reached and left, and docs/watcher.md has the same table."""
+"""The table of a tail's states: every state can be reached and left, and docs/internals/watcher.md has the same table."""
 
 import re
 from itertools import chain
@@ -9,7 +9,7 @@ import pytest
 from streaming.broker.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, TailState, TransitionError, step
 from tests.tables import each_row
 
-PAGE = Path(__file__).parents[2] / "docs" / "watcher.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "watcher.md"
 FIRST = {TailState.REMEMBERED, TailState.WATCHED, TailState.AVAILABLE, TailState.READING, TailState.BACKLOG}
 
 

@@ -152,7 +152,15 @@ class Service:
             scrubs=self.scrubs(),
             pending=list(answer(request.pending, self.watcher.tails(), self.redact)) if request.pending else [],
             catalog=catalog,
+            unread=self._unread(caught_up=caught_up),
         )
+
+    def _unread(self, *, caught_up: bool) -> int:
+        """Bytes of logs that are not read yet, by the sizes at the last poll; -1 as long as no log is watched."""
+        if caught_up:
+            return 0
+        tails = self.watcher.tails()
+        return sum(each.unread_bytes(exact=False) for each in tails if each.may_be_read) if tails else -1
 
     def _catalog(self, request: StatusRequest) -> list[CatalogPart]:
         if not request.catalog:

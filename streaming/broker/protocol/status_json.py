@@ -28,14 +28,29 @@ class AgentState(PublicMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobStart(PublicMessage):
+    """How far a job that starts is. ``step``: one of `streaming.cluster.view.start_progress.StartStep`; ``what``: a sentence.
+
+    ``done_bytes`` of ``all_bytes`` of logs are read, or counted, in this step, and it takes ``left_ms`` more at the rate so far.
+    """
+
+    step: str
+    what: str
+    done_bytes: int = -1
+    all_bytes: int = -1
+    left_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status(PublicMessage):
     """The status.
 
     ``verdict`` and ``freshness`` are sentences: the first two lines of ``segtail top`` and of the page. ``severity``: of the most severe
-    problem, "" if there is none. ``ready``: everything that was on the disks at the start is in the numbers. ``newest_ms``: everything up
-    to then is in them, of all agents that are up. ``partitions`` have a replica that is shown; ``logs`` are all replicas that are watched.
-    ``doubts``: what cannot be told, in sentences. ``redacted``: names are not the ones that Kafka knows. ``omitted_agents``: so many
-    agents are left out of ``agents``. ``url``: where people reach the page, "" if nobody can.
+    problem, "" if there is none. ``ready``: everything that was on the disks at the start is in the numbers; else ``start`` says how far
+    that is. ``not_current``: a sentence about why nothing here is current, "" if something is. ``newest_ms``: everything up to then is in
+    them, of all agents that are up. ``partitions`` have a replica that is shown; ``logs`` are all replicas that are watched. ``doubts``:
+    what cannot be told, in sentences. ``redacted``: names are not the ones that Kafka knows. ``omitted_agents``: so many agents are left
+    out of ``agents``. ``url``: where people reach the page, "" if nobody can.
     """
 
     at_ms: int
@@ -57,3 +72,5 @@ class Status(PublicMessage):
     redacted: bool = False
     doubts: list[str] = field(default_factory=list)
     url: str = ""
+    start: JobStart | None = None
+    not_current: str = ""

@@ -211,7 +211,8 @@ class Status(Message):
     """An agent's identity and progress.
 
     ``brokers``: node ids; ``unreadable_metadata``: those with a metadata log that the agent cannot read; ``caught_up``: everything that was
-    there when the last consumer registered has been published, and the lists of segments of all logs; ``logs``: how many there are, also
+    there when the last consumer registered has been published, and the lists of segments of all logs; ``unread``: bytes of logs that it
+    has not read yet, -1 not known, as before the first consumer registers; ``logs``: how many there are, also
     before they are read; ``seq``, ``total``: the end of the journal; ``now_ms``: its clock; ``directories``: names for its log dirs, the
     same from every agent; ``doubts``: by `streaming.broker.watcher.watcher.Doubt`, how many values could not be believed so far.
     ``log_dirs`` and ``broker_statuses`` are some seconds old. ``blocked``: the files that do not answer; ``silent_seconds``: since the
@@ -247,3 +248,4 @@ class Status(Message):
     scrubs: list[ScrubStatus] = field(default_factory=list)
     pending: list[PendingCommits] = field(default_factory=list)
     catalog: list[CatalogPart] = field(default_factory=list)
+    unread: int = -1

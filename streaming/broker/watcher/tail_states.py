@@ -1,7 +1,7 @@
 """The states of a log's tail and every transition between them: what is not in the table does not happen.
 
 A tail answers four questions, and is in one state for each of them. Each cause belongs to one question. `streaming.broker.watcher.tail`
-holds the states and is the only module that changes them; docs/watcher.md has the same table in prose.
+holds the states and is the only module that changes them; docs/internals/watcher.md has the same table in prose.
 """
 
 from enum import StrEnum

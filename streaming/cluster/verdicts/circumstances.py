@@ -19,6 +19,7 @@ from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
 from streaming.cluster.view.process_reports import broker_processes
 from streaming.cluster.view.reported_once import each_broker, each_log_dir
+from streaming.cluster.view.start_progress import StartProgress
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
@@ -68,7 +69,8 @@ class Circumstances:
     ``topics``: the names of topics, by their numbers in the view. ``lags``: as `streaming.cluster.view.observer.Observer.lags` has them.
     ``groups``: what consumer groups suffer from, None if nothing is known of any. ``live``: false if log dirs were read once, maybe of
     brokers that are stopped; then nothing is expected to be written. ``stale``: the agents were asked so long ago that what they reported
-    counts no more. ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
+    counts no more. ``start``: how far a job is that starts, None once everything that was on the disks is in the numbers.
+    ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
     """
 
     view: View
@@ -82,6 +84,7 @@ class Circumstances:
     export: Export = EVERYTHING
     live: bool = True
     stale: bool = False
+    start: StartProgress | None = None
     full: ByDir = field(default_factory=dict)
     min_isr: Callable[[int], int] = lambda _: 1
 

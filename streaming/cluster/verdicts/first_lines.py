@@ -1,11 +1,13 @@
-"""The two sentences that everything begins with: what is wrong, all in all, and how fresh what is known is."""
+"""The sentences that everything begins with: what is wrong, all in all, how fresh what is known is, and why it is not current."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import count
 from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.starting import start_sentence
+from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_time
 from streaming.rules.broker_process import AWAY
 
@@ -23,15 +25,14 @@ OF_SIGHT = frozenset(
 """Kinds because of which something may be wrong that is not seen."""
 
 _MOST_NAMED = 3
+_NOT_ASKED = "No agent has been asked for half a minute"
 
 
-def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, ready: bool = True) -> str:
-    """The first line: what is wrong, all in all. A sentence without a period.
-
-    Args:
-        ready: everything that was on the disks at the start is in the numbers.
-    """
+def verdict(circumstances: Circumstances, all_problems: Sequence[Problem]) -> str:
+    """The first line: what is wrong, all in all; of a job that starts, how far it is. A sentence without a period."""
     counts = count(all_problems)
+    if circumstances.start is not None:
+        return f"{start_sentence(circumstances.start)}{_so_far(all_problems)}"
     seen = f"{format_count(len(circumstances.view.logs.columns), 'partition')} of {format_count(_brokers(circumstances), 'broker')}"
     first = all_problems[0] if all_problems else None
     if first is None or first.gravity == INFO:
@@ -39,10 +40,22 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem], *, re
         blind = any(True for _ in unknown(circumstances, all_problems))
         sentence = f"Nothing is wrong{', as far as is known' if blind else ''}: {seen}{notes}"
     else:
-        of_each = [format_count(counts[CRITICAL], "critical problem")] if counts[CRITICAL] else []
-        of_each += [format_count(counts[WARNING], "warning")] if counts[WARNING] else []
-        sentence = f"{' and '.join(of_each)} in {seen}. {first.summary or first.what}"
-    return sentence if ready else f"What was on the disks is still being read. {sentence}"
+        sentence = f"{_numbers(counts)} in {seen}. {first.summary or first.what}"
+    return sentence
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    of_each = [format_count(counts[CRITICAL], "critical problem")] if counts[CRITICAL] else []
+    of_each += [format_count(counts[WARNING], "warning")] if counts[WARNING] else []
+    return " and ".join(of_each)
+
+
+def _so_far(all_problems: Sequence[Problem]) -> str:
+    """What a job that starts has found already; nothing if that is not worth a word: it does not mean that all is well."""
+    first = all_problems[0] if all_problems else None
+    if first is None or first.gravity == INFO:
+        return ""
+    return f". So far: {_numbers(count(all_problems))}. {first.summary or first.what}"
 
 
 def _idle(circumstances: Circumstances) -> str:
@@ -64,22 +77,50 @@ def freshness(circumstances: Circumstances, newest_ms: int) -> str:
     down = [format_name(each.name) for each in circumstances.agents if not each.up]
     if not circumstances.live:
         return f"Read from log dirs as of {format_time(circumstances.now_ms)}{_idle(circumstances)}"
+    if circumstances.start is not None and not circumstances.agents:
+        return "Nothing is known yet"
     if circumstances.stale:
-        return "No agent has been asked for half a minute"
+        return _NOT_ASKED
     if not circumstances.up:
-        return "No agent answers" + (f": {format_list(down, _MOST_NAMED)}" if down else ": none is known")
+        return _no_answer(down)
     agents = (
         f"{len(circumstances.up):,} of {format_count(len(circumstances.agents), 'agent')}"
         if down
         else format_count(len(circumstances.up), "agent")
     )
     without = f"; nothing new from {format_list(down, _MOST_NAMED)}" if down else ""
+    if circumstances.start is not None:
+        return f"What {agents} can tell of brokers and disks is here{without}; partitions, transactions and groups follow"
     reading = [format_name(each.name) for each in circumstances.up if each.catching_up]
     late = f"; still reading: {format_list(reading, _MOST_NAMED)}" if reading else ""
     if newest_ms < 0:
-        return f"It is not known yet up to when everything of {agents} is counted{without}{late}"
+        return f"How old the numbers of {agents} are is not known yet{without}{late}"
+    newest_ms = min(newest_ms, circumstances.now_ms)  # nobody can count what has not been written
     age = format_age((circumstances.now_ms - newest_ms) / 1000)
     return f"Everything up to {format_time(newest_ms)} ({age}) is counted, of {agents}{without}{late}"
+
+
+def not_current(circumstances: Circumstances, newest_ms: int) -> str:
+    """Why nothing of what a job shows is current, in a sentence without a period; "" if some of it is, or it only starts.
+
+    Args:
+        newest_ms: as for `freshness`.
+    """
+    if not circumstances.live or circumstances.start is not None:
+        return ""
+    if circumstances.stale:
+        return _NOT_ASKED
+    if not circumstances.up:
+        return _no_answer([format_name(each.name) for each in circumstances.agents])
+    waits = [circumstances.lags.get(each.name, (None, 0.0))[1] for each in circumstances.up]
+    if min(waits) <= FAR_LAG_S:
+        return ""
+    upto = f"since {format_time(newest_ms)} " if 0 <= newest_ms <= circumstances.now_ms else ""
+    return f"What was appended {upto}is not counted yet: the oldest of it has waited for {format_duration(max(waits))}"
+
+
+def _no_answer(down: Sequence[str]) -> str:
+    return f"No agent answers: {format_list(down, _MOST_NAMED) if down else 'none is known'}"
 
 
 def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> Iterator[str]:

@@ -44,6 +44,8 @@ def observer_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for agent in circumstances.agents:
         yield from _agent(circumstances, agent, CRITICAL if many else WARNING)
     yield from _unreadable(circumstances)
+    if circumstances.start is not None:
+        return  # what is not known yet is no problem: the first sentence says how far the start is
     if circumstances.live:
         yield from _lagging(circumstances)
     yield from _metadata(circumstances)

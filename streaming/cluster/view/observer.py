@@ -18,6 +18,7 @@ from streaming.cluster.view.host_families import Watched
 from streaming.cluster.view.host_families import families as health_families
 from streaming.cluster.view.reported_once import each_broker, each_log_dir, each_scrub
 from streaming.cluster.view.scrubs import families as scrub_families
+from streaming.cluster.view.start_progress import ReadAgent, StartMeter, StartProgress
 from streaming.cluster.view.taillag import TailLag
 from streaming.cluster.view.thresholds import Threshold
 from streaming.common.definitions import broker_metrics, observer_metrics
@@ -48,7 +49,7 @@ class AgentStatus:
     ``clock_ahead_seconds`` is how far its clock is ahead of the job's. ``blocked`` are the files in which calls wait. ``logs`` is how many
     logs it watches. ``unreadable`` counts the logs that it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names
     its log dirs as "broker:directory.id", which is the same name from every agent. ``scrubs`` are the scrubs of its log dirs.
-    ``explanation`` is a sentence about what keeps it away, "" if there is none.
+    ``explanation`` is a sentence about what keeps it away, "" if there is none. ``unread_bytes`` of logs it has not read, -1 not known.
     """
 
     name: str
@@ -70,15 +71,7 @@ class AgentStatus:
     directories: tuple[str, ...] = ()
     scrubs: tuple[ScrubStatus, ...] = ()
     explanation: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteTotals:
-    """Bytes of log that are in the metrics, and that agents have published. ``growing``: some agent still reads what was there before."""
-
-    processed: int
-    published: int
-    growing: bool
+    unread_bytes: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,13 +116,15 @@ class Observer:
         self._server_counts: Callable[[], ServerCounts] | None = None
         self.page_url = ""
         """Where people reach the job's page, "" if nobody can."""
-        self._lock = Lock()  # protects the six below
+        self._lock = Lock()  # protects the eight below
         self._shards = 0
         self._leaves_out = False
         self._unlabelled: tuple[str, ...] = ()
         self._agents: dict[str, AgentStatus] = {}
         self._known_at: float | None = None
         self._lags: dict[str, TailLag] = {}
+        self._start = StartMeter()
+        self._querying = False
         self.started = started
         """When the process began, Unix seconds; None if that does not matter."""
         self._query = query
@@ -168,6 +163,7 @@ class Observer:
         """An agent reported at ``at`` (seconds of the clock ``monotonic``) how many bytes of log its journal holds from its beginning."""
         with self._lock:
             self._lags.setdefault(agent, TailLag()).published(journal, total, at)
+            self._start.met(agent, total)
 
     def begins(self, agent: str) -> None:
         """None of the agent's bytes are in the metrics, because the job is new."""
@@ -179,12 +175,18 @@ class Observer:
         with self._lock:
             self._lags.setdefault(agent, TailLag()).processed(journal, total)
 
-    def totals(self) -> ByteTotals:
-        """How far the metrics are in what all agents have published."""
+    def queries(self) -> None:
+        """Spark is there, and its query runs."""
         with self._lock:
-            each = [lag.totals for lag in self._lags.values()]
-            growing = not self._agents or any(status.catching_up for status in self._agents.values())
-        return ByteTotals(processed=sum(done for done, _ in each), published=sum(whole for _, whole in each), growing=growing)
+            self._querying = True
+
+    def start_progress(self, now: float) -> StartProgress:
+        """How far a job that starts is, at ``now`` in Unix seconds."""
+        with self._lock:
+            up = [ReadAgent(unread_bytes=each.unread_bytes, catching_up=each.catching_up) for each in self._agents.values() if each.up]
+            totals = {name: lag.totals for name, lag in self._lags.items()}
+            self._start.note(up, totals, self._steady(now), querying=self._querying)
+            return self._start.progress
 
     @property
     def server(self) -> str:

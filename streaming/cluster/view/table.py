@@ -287,8 +287,8 @@ class Table:
 
     def snapshot(self, now: float) -> Snapshot:
         """Copy the table as it is ``now``, in Unix seconds."""
-        steady = now if self._monotonic is None else self._monotonic()
         with self._lock:
+            steady = now if self._monotonic is None else self._monotonic()  # here: no answer that counts is later
             if self._recalls:  # an agent may be known only from an earlier run, and be down since
                 self._seen = [steady if np.isnan(seen) else seen for seen in self._seen]
             return Snapshot(

@@ -29,7 +29,7 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
 class JudgedLook:
-    """A look, with everything that its messages are made from. ``ready`` to ``started_ms``: as in `streaming.pages.api.status_message`.
+    """A look, with everything that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`.
 
     ``url``: where people reach the page, "" if nobody can. ``unknown``: sentences about what else is not known. ``whole``: it is about a
     whole cluster, and not about some of its logs.
@@ -39,7 +39,6 @@ class JudgedLook:
     circumstances: Circumstances
     groups: ListedGroups | None = None
     rates: RateColumns = NO_RATES
-    ready: bool = True
     newest_ms: int = -1
     started_ms: int = -1
     url: str = ""
@@ -51,6 +50,11 @@ class JudgedLook:
         """As of when the problems are: the older time of the table and of the groups, which are judged in rounds."""
         groups = self.circumstances.groups
         return self.look.now_ms if groups is None else min(self.look.now_ms, groups.now_ms)
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything that was on the disks at the start is in the numbers."""
+        return self.circumstances.start is None
 
     @cached_property
     def cases(self) -> tuple[Cases, ...]:

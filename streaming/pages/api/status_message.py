@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import streaming
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
-from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.broker.protocol.status_json import AgentState, JobStart, Status
 from streaming.cluster.verdicts.all_problems import count, roots
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.verdicts.first_lines import freshness, verdict
+from streaming.cluster.verdicts.first_lines import freshness, not_current, verdict
+from streaming.cluster.verdicts.starting import start_sentence
 from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.start_progress import StartProgress
 from streaming.errors import UsageError
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
@@ -23,7 +25,6 @@ def status_message(
     every: Sequence[Problem],
     *,
     at_ms: int,
-    ready: bool,
     newest_ms: int = -1,
     started_ms: int = -1,
     doubts: Sequence[str] = (),
@@ -34,19 +35,22 @@ def status_message(
     Args:
         every: all problems, the most severe first.
         at_ms: as of when they are.
-        ready: everything that was on the disks at the start is in the numbers.
         newest_ms: everything up to then is in them, of all agents that are up.
         started_ms: when the process began.
         doubts: sentences about what is not known.
         url: where people reach the page, "" if nobody can.
     """
+    start = circumstances.start
+    newest_ms = min(newest_ms, at_ms) if start is None else -1
     agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
     return Status(
         at_ms=at_ms,
         version=streaming.__version__,
-        ready=ready,
-        verdict=verdict(circumstances, every, ready=ready),
+        ready=start is None,
+        start=None if start is None else _start(start),
+        verdict=verdict(circumstances, every),
         freshness=freshness(circumstances, newest_ms),
+        not_current=not_current(circumstances, newest_ms),
         severity=every[0].gravity if every else "",
         **count(every),
         newest_ms=newest_ms,
@@ -68,12 +72,16 @@ def status_of(judged: JudgedLook) -> Status:
         judged.circumstances,
         judged.problems,
         at_ms=judged.at_ms,
-        ready=judged.ready,
         newest_ms=judged.newest_ms,
         started_ms=judged.started_ms,
         doubts=judged.doubts,
         url=judged.url,
     )
+
+
+def _start(start: StartProgress) -> JobStart:
+    left_ms = -1 if start.left_s < 0 else round(start.left_s * 1000)
+    return JobStart(step=start.step, what=start_sentence(start), done_bytes=start.done_bytes, all_bytes=start.all_bytes, left_ms=left_ms)
 
 
 def _agent(circumstances: Circumstances, agent: AgentStatus) -> AgentState:

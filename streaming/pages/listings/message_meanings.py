@@ -24,7 +24,7 @@ from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
 from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
 from streaming.broker.protocol.problem_json import Consequence, ProblemPage
-from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.broker.protocol.status_json import AgentState, JobStart, Status
 from streaming.broker.protocol.topic_json import TopicDetail, TopicPage, TopicReader
 
 Meanings = Sequence[tuple[Sequence[str], str]]
@@ -47,8 +47,10 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("at_ms",), "as in `ProblemPage`"),
         *_ANSWER[1:],
         (("ready",), "everything that was on the disks at the start is in the numbers"),
-        (("verdict",), "a sentence: what is wrong, all in all"),
+        (("start",), "a `JobStart` until then, `null` afterwards"),
+        (("verdict",), "a sentence: what is wrong, all in all; until the job is ready, how far its start is"),
         (("freshness",), "a sentence: up to when what is known is whole"),
+        (("not_current",), "a sentence: why nothing of all this is current, `null` if something is"),
         (("severity",), "of the most severe incident, `null` for none"),
         (("critical", "warning", "info"), "numbers of incidents, as in `ProblemPage`"),
         (("newest_ms",), "everything up to then is in the numbers, of all agents that are up"),
@@ -59,6 +61,15 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("cluster_id",), "of the Kafka cluster"),
         (("url",), "where people reach the page, `null` if that is not known"),
         (("redacted",), "names of groups and transactional ids are not the ones that Kafka knows"),
+    ),
+    JobStart: (
+        (
+            ("step",),
+            "`agents`: none has answered; `spark`: Spark starts; `reading`: agents read their disks; `counting`: that becomes numbers",
+        ),
+        (("what",), "a sentence: the step, and how far it is"),
+        (("done_bytes", "all_bytes"), "bytes of logs in this step that are done, and that there are"),
+        (("left_ms",), "for so long it goes on, at the rate so far"),
     ),
     AgentState: (
         (("name", "up", "brokers"), "whether it answers, and the brokers whose log dirs it watches"),

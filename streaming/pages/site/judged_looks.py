@@ -87,6 +87,7 @@ class JudgedLooks:
         url = self._observer.page_url
         commands = Commands(server=self._observer.server, asked=option("--job", url) if url else "", redacted=self._redacted)
         groups = self._judged_groups(snapshot)
+        start = None if self._table.ready else self._observer.start_progress(now)
         read_ms = dict(zip(look.snapshot.agents, look.snapshot.read_ms.tolist(), strict=True))
         return JudgedLook(
             look=look,
@@ -101,16 +102,16 @@ class JudgedLooks:
                 commands=commands,
                 export=self._table.export,
                 stale=self._observer.is_stale(now),
+                start=start,
                 full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms), look.now_ms),
                 min_isr=self._table.min_isr,
             ),
             groups=self._answers(groups, look, commands),
             rates=self._looks.history,
-            ready=self._table.ready,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             url=url,
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
-            unknown=_NO_GROUPS if snapshot is None and self._groups is not None else (),
+            unknown=_NO_GROUPS if snapshot is None and self._groups is not None and start is None else (),
         )
 
     def _judged_groups(self, snapshot: GroupSnapshot | None) -> JudgedGroups | None:

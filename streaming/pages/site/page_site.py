@@ -46,6 +46,7 @@ from streaming.pages.site.page_links import (
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
+from streaming.pages.site.relative_links import relative
 from streaming.pages.site.runbook_view import runbook_view
 from streaming.pages.site.search_view import SearchView, search_view
 from streaming.pages.site.topic_view import topic_view
@@ -56,6 +57,9 @@ _WORD_ENDS = re.compile(r"(?<=[._/:])|(?<=-)(?=[^0-9])")
 
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
+
+STARTING_REFRESH_SECONDS = 2
+"""So often while the job starts."""
 
 _FEW_EVENTS = 8
 """So many changes are below the problems."""
@@ -101,24 +105,28 @@ class PageSite:
         return _packed(self._html(request, segments), request)
 
     def _html(self, request: HttpRequest, segments: list[str]) -> Response:
-        status = self._state.status()
+        status, code = self._state.status(), HTTPStatus.OK
+        view: PageView
         try:
             query = parse_query(request.query)
-            if request.path == HOME and "at" in query.values:
-                return _html(self._past(query))
-            view = self._view(request.path, segments, query, status)
-            return _moved(view.only) if isinstance(view, SearchView) and view.only else _html(view)
+            is_past = request.path == HOME and "at" in query.values
+            view = self._past(query) if is_past else self._view(request.path, segments, query, status)
+            if isinstance(view, SearchView) and view.only:
+                return _moved(view.only)
         except NotYetError as error:
-            return _error(status, HTTPStatus.SERVICE_UNAVAILABLE, "Not known yet", f"{error}.")
+            view, code = _error(status, "Not known yet", f"{error}."), HTTPStatus.SERVICE_UNAVAILABLE
         except UsageError as error:
-            return _error(status, HTTPStatus.BAD_REQUEST, "That cannot be asked", f"{error}.")
+            view, code = _error(status, "That cannot be asked", f"{error}."), HTTPStatus.BAD_REQUEST
         except NotThereError as error:
-            return _error(status, HTTPStatus.NOT_FOUND, "Not there", error.words)
+            view, code = _error(status, "Not there", error.words), HTTPStatus.NOT_FOUND
+        body = relative(_rendered(view), request.path).encode()
+        return Response(status=code, content_type=HTML_TYPE, body=body, headers=PAGE_SECURED)
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
             problems = self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"}))
-            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, self._state.numbers())
+            numbers = self._state.numbers() if status.start is None else None  # of a start nothing is whole
+            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, numbers)
         if path == COST:
             return cost_view(self._cost(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:
@@ -190,17 +198,13 @@ def _decoded(segment: str) -> str:
         raise NotThereError(words="There is no such page: its address is not UTF-8.") from error
 
 
-def _html(view: PageView, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    return Response(status=status, content_type=HTML_TYPE, body=_rendered(view), headers=PAGE_SECURED)
-
-
 def _moved(address: str) -> Response:
-    """Straight to the only match: the search stays out of the way back."""
-    return Response(status=HTTPStatus.SEE_OTHER, body=b"", headers={**PAGE_SECURED, "Location": address})
+    """From the search straight to the only match, relative as all addresses that leave; the search stays out of the way back."""
+    return Response(status=HTTPStatus.SEE_OTHER, body=b"", headers={**PAGE_SECURED, "Location": f".{address}"})
 
 
-def _error(status: Status, code: HTTPStatus, title: str, words: str) -> Response:
-    return _html(ErrorView(title=title, here="", status=status, words=words), code)
+def _error(status: Status, title: str, words: str) -> ErrorView:
+    return ErrorView(title=title, here="", status=status, words=words)
 
 
 def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
@@ -209,10 +213,12 @@ def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
     return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)
 
 
-def _rendered(view: PageView) -> bytes:
-    """A view as HTML in UTF-8."""
+def _rendered(view: PageView) -> str:
+    """A view as HTML."""
     name = type(view).__name__.removesuffix("View").lower()
-    return _environment().get_template(f"{name}.html").render(view=view, refresh=REFRESH_SECONDS).encode()
+    kind = f"{name} starting" if view.status.start is not None else name  # a script replaces a view of another kind as a whole
+    refresh = REFRESH_SECONDS if view.status.start is None else STARTING_REFRESH_SECONDS
+    return _environment().get_template(f"{name}.html").render(view=view, kind=kind, refresh=refresh)
 
 
 @cache

@@ -31,14 +31,26 @@ class PageView:
         return PageCell(text=format_time(self.status.at_ms), time=format_time(self.status.at_ms))
 
     @property
+    def tone(self) -> str:
+        """The class of the verdict: a severity, or none of them while the job starts."""
+        return "starting" if self.status.start is not None else self.status.severity or "fine"
+
+    @property
     def badge(self) -> str:
         """One word for how it is."""
-        return badge(self.status.severity)
+        return "starting" if self.status.start is not None else badge(self.status.severity)
+
+    @property
+    def not_current(self) -> str:
+        """The band above everything, "" if what is below is current."""
+        return f"Not current: {lower_first(self.status.not_current)}." if self.status.not_current and not self.frozen else ""
 
     @property
     def counts(self) -> str:
-        """How many problems there are, in words."""
+        """How many problems there are, in words; while the job starts, how far it is."""
         status = self.status
+        if status.start is not None:
+            return status.start.what
         numbers = ((status.critical, "critical"), (status.warning, "warning"), (status.info, "info"))
         return ", ".join(counted(count, word) for count, word in numbers if count) or "no problems"
 
@@ -91,6 +103,11 @@ def listed_facts(listing: Listing, row: PublicMessage, now_ms: int, *, without: 
         Fact(name=column.head, value=column.cell(row, now_ms))
         for column in columns_of([each for each in listing.columns if each.name not in without])
     )
+
+
+def lower_first(sentence: str) -> str:
+    """A sentence behind a colon."""
+    return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
 def counted(count: int, word: str) -> str:

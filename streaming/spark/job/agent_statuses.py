@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
 from streaming.cluster.view import waiting_groups
@@ -115,6 +116,14 @@ class AgentWatch:
         self._take(found, list(welcome.values()))
         return list(welcome.values())
 
+    def announce(self, start_from: str) -> None:
+        """Register a job that has never planned anything, before its query does: its agents read their disks while Spark starts.
+
+        An agent that does not take it now is registered by the query, which registers with all of them once more.
+        """
+        request = Register(self.consumer, start_from, resumed=False)
+        agent_connections.ask_all(self._options.addresses(), lambda client: client.register(request), self._options.files)
+
     def _with_counts(self, status: Status) -> Status:
         """The answer with the counts of partitions that are known already and were not sent again."""
         brokers = [replace(each, counts=each.counts or self._counts.get(each.counts_name, "")) for each in status.broker_statuses]
@@ -211,6 +220,7 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
         broker_statuses=tuple(status.broker_statuses),
         directories=tuple(status.directories),
         scrubs=tuple(status.scrubs),
+        unread_bytes=status.unread,
     )
     return by_our_clock(found)
 

@@ -23,6 +23,7 @@ from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_rounds import GroupRounds
 from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.cluster.verdicts.starting import start_sentence
 from streaming.common import java
 from streaming.common.formatting import format_list
 from streaming.common.pace.pacer import Pacer
@@ -74,9 +75,17 @@ class Job:
     Args:
         clock: the present time for the metrics, Unix seconds.
         serve: answer scrapes on ``settings.listen``.
+        listening: called with the address of the page as soon as that answers, which is long before Spark is there.
     """
 
-    def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time, serve: bool = True) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        serve: bool = True,
+        listening: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.settings = settings
         self._clock = clock
         self.table = table_of(settings, once=not serve)
@@ -85,6 +94,7 @@ class Job:
         self.observer = observer_of(settings, self.pacer, once=not serve)
         self.exporter: Exporter | None = None
         self._serve = serve
+        self._listening = listening
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
         self._progress = QueryProgress(self.observer, clock, self._wellness.checked, self.pacer.took)
         self._group_rounds: GroupRounds | None = None
@@ -106,7 +116,10 @@ class Job:
         self._resources.close()
 
     def _start(self) -> None:
-        """Start everything. Steps that may be refused come first; Spark comes last, because it takes seconds."""
+        """Start everything. Steps that may be refused come first; Spark comes last, because it takes seconds.
+
+        The page answers before that, and agents are asked meanwhile: what they know of brokers and disks needs no Spark.
+        """
         settings, resources = self.settings, self._resources
         log_dirs = open_answering(settings.log_dirs)[0] if not settings.agents else None
         if settings.agents:
@@ -132,26 +145,29 @@ class Job:
             resources.callback(self.exporter.close)
         refuse_inside(settings.checkpoint, log_dirs or (), "--checkpoint")
         java_home = java.find(os.environ, settings.checkpoint / "java")
-        checkpoint = self._start_own(log_dirs) if log_dirs else self._find_others()
-        self._agents.consumer = checkpoint.identity.job_id
-        self._poll()
+        checkpoint = self._open_own(log_dirs) if log_dirs else self._find_others()
         if not is_local(settings.master) and not settings.spark_checkpoint:
             log.warning(
                 "every executor has to see this directory: name one for all by spark_checkpoint", extra={"path": str(checkpoint.spark)}
             )
-        if self.exporter is not None and log_dirs:
-            self.exporter.start()
-        with repeated(self._poll, POLL_SECONDS):  # else the page's values of agents and brokers would be old when Spark is up
-            self._spark = Spark(
-                master=settings.master,
-                options=settings.spark,
-                java_home=java_home,
-                directory=checkpoint.directory,
-                debug=settings.log_level is LogLevel.DEBUG,
-                lock_fd=checkpoint.spark_lock_fd,
-                data_source=JobDataSource,
-            )
+        self._spark = Spark(
+            master=settings.master,
+            options=settings.spark,
+            java_home=java_home,
+            directory=checkpoint.directory,
+            debug=settings.log_level is LogLevel.DEBUG,
+            lock_fd=checkpoint.spark_lock_fd,
+            data_source=JobDataSource,
+        )
         resources.callback(self._spark.stop)
+        if log_dirs:
+            self._start_own(log_dirs)  # beside the JVM: each of the two takes seconds
+        self._agents.consumer = checkpoint.identity.job_id
+        if log_dirs and not (checkpoint.resumed or settings.spark_checkpoint):
+            self._agents.announce(settings.start_from.value)
+        self._poll()
+        with repeated(self._poll, POLL_SECONDS):
+            self._spark.connect()
         self._hadoop = self._spark.hadoop
         self._wellness.checked()
         self._replayed = self._planned
@@ -163,22 +179,32 @@ class Job:
         if self._replayed >= 0:
             self.table.recalls(checkpoint.identity.state_shards)
 
-    def _start_own(self, log_dirs: LogDirs) -> Checkpoint:
-        """Start the agent for the log dirs of this host."""
-        settings, resources, cluster_id = self.settings, self._resources, log_dirs.cluster_id
-        checkpoint = self._open_checkpoint(cluster_id, lambda: logs_in(log_dirs.available))
+    def _open_own(self, log_dirs: LogDirs) -> Checkpoint:
+        """The checkpoint of a job with an agent of its own."""
+        checkpoint = self._open_checkpoint(log_dirs.cluster_id, lambda: logs_in(log_dirs.available))
         if checkpoint.resumed and not checkpoint.journal.exists():
             log.warning(
                 "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
             )
+        self._answer()
+        return checkpoint
+
+    def _start_own(self, log_dirs: LogDirs) -> None:
+        """Start the agent for the log dirs of this host."""
+        settings, checkpoint = self.settings, self._checkpoint
         self._child = child = ChildAgent(
             settings.log_dirs, checkpoint.agent, checkpoint.address_file, checkpoint.agent_token_file, environment(settings)
         )
-        resources.callback(child.stop)
+        self._resources.callback(child.stop)
         child.start()
         self._where = {"address_file": str(checkpoint.address_file), "agent_token_file": str(checkpoint.agent_token_file)}
-        self._watch([NAME], cluster_id)
-        return checkpoint
+        self._watch([NAME], log_dirs.cluster_id)
+
+    def _answer(self) -> None:
+        """Answer on the page from now on."""
+        if self.exporter is not None:
+            self.exporter.start()
+            self._listening(self.exporter.url.removesuffix("metrics"))
 
     def _find_others(self) -> Checkpoint:
         """Find the agents elsewhere. A new checkpoint is for the cluster that they watch, so the first start waits for one of them.
@@ -190,8 +216,8 @@ class Job:
         self._where = {"agents": ",".join(map(str, settings.agents)), **file_options(settings)}
         cluster_id = cluster_of_checkpoint(settings.checkpoint)
         self._watch([], cluster_id)
+        self._answer()
         if self.exporter is not None:
-            self.exporter.start()
             log.info("metrics are served", extra={"url": self.exporter.url})  # which show the reason if no agent can be found
         if cluster_id and not self._agents.poll() and self._agents.strangers:
             raise CheckpointError(
@@ -283,6 +309,10 @@ class Job:
     def _details(self, messages: GroupPartitions) -> GroupDetails:
         """What only agents know of groups. From any thread."""
         return GroupDetails(messages, clients_of(self.observer, self._files), ask_agents)
+
+    def start_sentence(self) -> str:
+        """How far the start is, without a period; "" once everything that was on the disks is counted. From any thread."""
+        return "" if self.table.ready else start_sentence(self.observer.start_progress(self._clock()))
 
     def scraped(self, who: str) -> None:
         """The scraper ``who`` requests the metrics. From any thread."""

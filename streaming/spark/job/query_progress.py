@@ -74,6 +74,7 @@ class QueryProgress:
         Args:
             looks: the file in which its source stores its checks for work (`streaming.spark.source.source_options.SourceOptions`).
         """
+        self._observer.queries()
         self._arrived = self._counted = -1
         self._planned = _NOTHING
         if self._freshness is None:

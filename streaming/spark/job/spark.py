@@ -82,7 +82,7 @@ _JVM_GONE = "Unable to cleanly shutdown Spark JVM"
 
 
 class Spark:
-    """One JVM and its session; a process has only one in its lifetime."""
+    """One JVM, and from `connect` on its session; a process has only one in its lifetime."""
 
     def __init__(
         self,
@@ -95,16 +95,13 @@ class Spark:
         lock_fd: int,
         data_source: type[DataSource],
     ) -> None:
-        """Start Spark.
+        """Start the JVM, and do not wait for it.
 
         Args:
             options: more options, by Spark's own names; they win over `DEFAULTS`, not over `FIXED`.
             directory: for Spark's scratch files, which are removed at the next start, and for the configuration of its log.
             debug: log warnings and stack traces too.
             lock_fd: is held open until the JVM is gone, which may be after the end of this process.
-
-        Raises:
-            SparkError: the JVM did not start, or ended while the session was made.
         """
         os.environ["PYSPARK_PYTHON"] = options.get("spark.pyspark.python", sys.executable)
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -119,21 +116,33 @@ class Spark:
             **FIXED,
         }.items():
             conf.set(name, value)
-        self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd, private=is_local(master))
+        self._conf, self._scratch, self._data_source = conf, scratch, data_source
+        self._local = is_local(master)
+        self._compiles = self._local and local_files.OPTION not in options
+        self._session: SparkSession | None = None
+        self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd, private=self._local)
+
+    def connect(self) -> None:
+        """Wait for the JVM, and make the session.
+
+        Raises:
+            SparkError: the JVM did not start, or ended while the session was made.
+        """
+        conf = self._conf
         try:
             gateway = self._jvm.connect(conf)
-            if is_local(master) and local_files.OPTION not in options:
-                conf.set(local_files.OPTION, local_files.compile_into(gateway.jvm, scratch / _CLASSES))
+            if self._compiles:
+                conf.set(local_files.OPTION, local_files.compile_into(gateway.jvm, self._scratch / _CLASSES))
             guard_callbacks(gateway)
             context = SparkContext(conf=conf, gateway=gateway)
             # it would print a stack trace if the JVM ends first, for example when a supervisor ends all processes of a service at once
             setattr(context._accumulatorServer, "handle_error", _broken)  # noqa: B010 - mypy takes the plain assignment for a slip
             self._context: Any = context
             self._gateway: Any = context._jvm
-            if not is_local(master):
-                context.addPyFile(str(zip_package(scratch)))
-            self.session = SparkSession(context)
-            self.session.dataSource.register(data_source)
+            if not self._local:
+                context.addPyFile(str(zip_package(self._scratch)))
+            self._session = SparkSession(context)
+            self._session.dataSource.register(self._data_source)
         except (Py4JError, OSError) as error:
             why = reason(error)  # as long as the JVM is there to be asked
             self._jvm.kill()
@@ -141,6 +150,12 @@ class Spark:
         except BaseException:
             self._jvm.kill()
             raise
+
+    @property
+    def session(self) -> SparkSession:
+        """Spark's session, once it is connected."""
+        assert self._session is not None
+        return self._session
 
     @property
     def status(self) -> int | None:
@@ -172,7 +187,10 @@ class Spark:
 
     def stop(self) -> None:
         """End the session and the JVM."""
-        within(_STOP_SECONDS, self.session.stop)
+        if self._session is None:
+            self._jvm.kill()
+            return
+        within(_STOP_SECONDS, self._session.stop)
         self._jvm.stop()
 
 

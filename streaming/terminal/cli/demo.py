@@ -33,15 +33,25 @@ _JOB_SECONDS = 10.0
 
 
 @click.command("demo")
-@with_settings("log_dirs", "from", "checkpoint", "listen")
+@with_settings(
+    "log_dirs",
+    "from",
+    "checkpoint",
+    "listen",
+    defaults={
+        "log_dirs": "those of a simulated broker",
+        "from": str(StartFrom.EARLIEST),
+        "checkpoint": "a temporary one, removed at the end",
+        "listen": f"{Settings().listen}, or a free port",
+    },
+)
 @click.option(
     "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="End by itself, N seconds after the start of Spark."
 )
 def command(settings: Settings, seconds: float | None) -> None:
     """Run the job on a simulated broker, or on log dirs, and open `segtail top` on it.
 
-    By default, the checkpoint is temporary and removed at the end, logs are read from the earliest byte on, and if port 9712 is in use,
-    another one is taken. On the simulated broker some things are wrong: transactions that nobody ends, groups that they hold up, retention
+    On the simulated broker some things are wrong: transactions that nobody ends, groups that they hold up, retention
     that is blocked. q or Ctrl-C ends it. Where there is no terminal it prints some lines from time to time.
     """
     require_spark_extra("demo")

@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
@@ -37,12 +38,15 @@ _METAVARS = {
 }
 
 
-def with_settings(*names: str) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
+def with_settings(
+    *names: str, defaults: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
     """Pass the settings to a command as its first argument, and configure its logs before it begins.
 
     Args:
         names: settings that are options of the command themselves (``log_dirs`` as ``--log-dirs``). ``--config`` and ``--set``, which can
             set every setting, are always available.
+        defaults: what a command takes instead of a setting's default, as its help has it.
     """
 
     def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
@@ -55,7 +59,7 @@ def with_settings(*names: str) -> Callable[[Callable[Concatenate[Settings, P], R
 
         decorated: Callable[P, R] = _set_option(_config_option(run))
         for name in reversed(names):
-            decorated = _own_option(name)(decorated)
+            decorated = _own_option(name, defaults.get(name))(decorated)
         return decorated
 
     return decorate
@@ -77,9 +81,9 @@ def keep_setting(context: click.Context, name: str, value: object) -> None:
     context.meta.setdefault(_OVERRIDES, {})[name] = value
 
 
-def _own_option(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _own_option(name: str, own_default: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
     option = OPTIONS[name]
-    default = option.form.show(getattr(_DEFAULTS, option.attribute))
+    default = option.form.show(getattr(_DEFAULTS, option.attribute)) if own_default is None else own_default
 
     def keep(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
         if value is not None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from streaming.common.formatting import format_size
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
 from streaming.pages.exposition.textfile import require_place, write_textfile
-from streaming.terminal.cli.catch_up_line import shown_until
 from streaming.terminal.cli.options import keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
+from streaming.terminal.cli.start_lines import start_shown
 from streaming.terminal.cli.stopping import Signals, Stopped
 from streaming.terminal.cli.times import Moment
 
@@ -86,34 +87,35 @@ def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None
     from streaming.pages.exposition.render import render
     from streaming.spark.job.job import Job
 
-    with Job(settings, clock=clock, serve=not once) as job:
-        signals.started()
+    job = Job(settings, clock=clock, serve=not once, listening=lambda url: click.echo(f"segtail: page at {url}", err=True))
 
-        def write() -> None:
-            page = render(job.table, job.observer, clock(), groups=job.groups)
-            if textfile is not None:
-                write_textfile(textfile, page)
-            else:
-                sys.stdout.buffer.write(page)
-
-        if once:
-            with shown_until(lambda: False, job.observer.totals):
-                done = job.run_once(signals.stop)
-            if done:
-                write()
-                job.refuse_unread()
-            else:
-                log.warning("stopped before everything was processed: no metrics are written")
-            return
-        assert job.exporter is not None
-        click.echo(f"segtail: metrics at {job.exporter.url}", err=True)
+    def write() -> int:
+        page = render(job.table, job.observer, clock(), groups=job.groups)
         if textfile is not None:
-            threading.Thread(target=_write_on, args=(job, write, signals.stop), daemon=True, name="textfile").start()
-        with shown_until(lambda: job.table.ready, job.observer.totals):
+            write_textfile(textfile, page)
+        else:
+            sys.stdout.buffer.write(page)
+        return len(page)
+
+    with start_shown(job.start_sentence), job:
+        signals.started()
+        if not once:
+            assert job.exporter is not None
+            click.echo(f"segtail: metrics at {job.exporter.url}", err=True)
+            if textfile is not None:
+                threading.Thread(target=_write_on, args=(job, write, signals.stop), daemon=True, name="textfile").start()
             job.run(signals.stop)
+            return
+        if not job.run_once(signals.stop):
+            log.warning("stopped before everything was processed: no metrics are written")
+            return
+        size = write()
+    where = "standard output" if textfile is None else textfile
+    click.echo(f"segtail: {format_size(size)} of metrics are written to {where}", err=True)
+    job.refuse_unread()
 
 
-def _write_on(job: "Job", write: Callable[[], None], stop: threading.Event) -> None:
+def _write_on(job: "Job", write: Callable[[], object], stop: threading.Event) -> None:
     """Write periodically, once the table is complete."""
     while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
         if job.table.ready:

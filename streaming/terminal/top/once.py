@@ -13,7 +13,7 @@ from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
 from streaming.terminal.top.cells import plain
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
-from streaming.terminal.top.screen_parts import severity_style
+from streaming.terminal.top.screen_parts import verdict_style
 from streaming.terminal.top.table_lines import table_lines
 from streaming.terminal.top.top_state import Place, ScreenState
 from streaming.terminal.top.view_columns import COLUMNS
@@ -26,13 +26,13 @@ def exit_status(status: Status) -> int:
     """0 if nothing is wrong, 3 if a problem is critical or a warning, 4 if nothing is found and not everything can be told."""
     if status.severity in (CRITICAL, WARNING) or status.critical > 0 or status.warning > 0:
         return FOUND
-    return NOT_KNOWN if status.doubts or not status.ready else FINE
+    return NOT_KNOWN if status.doubts or not status.ready or status.not_current else FINE
 
 
 def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     """The verdict, how fresh it is, and the rows, as wide as the state."""
     status = answer.status
-    yield Text(plain(status.verdict), severity_style(status.severity))
+    yield Text(plain(status.verdict), verdict_style(status))
     yield Text(plain(status.freshness))
     yield from (Text(f"not known: {plain(text)}") for text in status.doubts)
     yield Text("")

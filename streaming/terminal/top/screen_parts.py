@@ -3,6 +3,7 @@
 from rich.cells import chop_cells
 from rich.text import Text
 
+from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_duration, format_time
 from streaming.terminal.top.cells import MORE, cut, plain, wrapped
 from streaming.terminal.top.questions import VIEWS
@@ -52,6 +53,11 @@ def severity_style(severity: str) -> str:
     return _STYLES.get(severity, "bold")
 
 
+def verdict_style(status: Status) -> str:
+    """The style of a job's verdict: that of no severity while it starts."""
+    return "bold" if status.start is not None else severity_style(status.severity)
+
+
 def _first_lines(state: ScreenState) -> tuple[str, str, str]:
     """The verdict, how fresh it is, and the verdict's style."""
     status = state.status
@@ -64,7 +70,9 @@ def _first_lines(state: ScreenState) -> tuple[str, str, str]:
         return f"not current: {why}", f"old, of {format_time(status.at_ms)} ({age} ago): {verdict}", "bold magenta"
     if state.paused:
         return f"paused: {verdict}", f"as of {format_time(status.at_ms)} ({age} ago): {freshness}", "bold"
-    return verdict, freshness, severity_style(status.severity)
+    if status.not_current:
+        return f"not current: {plain(status.not_current)}", f"last known: {verdict}", "bold magenta"
+    return verdict, freshness, verdict_style(status)
 
 
 def _limited(text: str, state: ScreenState) -> list[str]:

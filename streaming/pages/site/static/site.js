@@ -1,5 +1,5 @@
-// Conveniences, none of them needed: commands are copied by a button, "/" leads to the search, and the view is asked for again while
-// somebody looks at it.
+// Conveniences, none of them needed: commands are copied by a button, "/" leads to the search, the view is asked for again while somebody
+// looks at it, and what is no longer current says so.
 "use strict";
 document.documentElement.classList.add("js");
 
@@ -29,35 +29,103 @@ document.addEventListener("keydown", (event) => {
   document.getElementById("search").focus();
 });
 
+const LIMIT_MS = 5000;
+const interval = () => 1000 * Number(document.body.dataset.refresh);  // shorter while the job starts
+
+// The age is counted from the job's own time, by a clock that nobody sets: the time of day in the browser may be wrong.
+const here = { at: Number(document.body.dataset.at), since: performance.getEntriesByType("navigation")[0]?.responseStart ?? 0 };
+let failed = "", asking = false;  // why the last attempt failed, "" if it did not
+
 const pause = document.querySelector(".pause");
 let paused = false;
-pause.hidden = false;
+pause.hidden = interval() === 0;  // how it was at a past moment stays so
 pause.addEventListener("click", () => {
   paused = !paused;
   pause.setAttribute("aria-pressed", String(paused));
   pause.textContent = paused ? "Updates are paused" : "Pause updates";
+  if (paused) tell(); else refresh();
 });
 
-const seconds = Number(document.body.dataset.refresh);
-if (seconds > 0) setInterval(() => {
-  const selecting = getSelection().type === "Range";
-  if (!paused && !selecting && !document.hidden) refresh();
-}, 1000 * seconds);
+const selecting = () => getSelection().type === "Range";
+
+function goOn() {
+  if (!paused && !selecting() && !document.hidden) refresh();
+  setTimeout(goOn, interval());
+}
+function lookNow() {
+  if (document.hidden) return;
+  tell();
+  if (!paused && !selecting()) refresh();
+}
+if (interval() > 0) {
+  setTimeout(goOn, interval());
+  setInterval(tell, 1000);
+  document.addEventListener("visibilitychange", lookNow);
+  addEventListener("pageshow", (event) => { if (event.persisted) lookNow(); });
+}
 
 async function refresh() {
+  if (asking) return;
+  asking = true;
+  let found = null, why = "the job does not answer";
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, redirect: "error" });
-    if (!answer.ok) throw new Error(`the job answers ${answer.status}`);
-    show(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    document.body.classList.remove("stale");
-  } catch (error) {
-    const asOf = document.getElementById("as-of");
-    if (!document.body.classList.contains("stale")) asOf.append(` Not updated since: ${error.message}.`);
-    document.body.classList.add("stale");
+    const asked = { headers: { Accept: "text/html" }, redirect: "error", cache: "no-store", signal: AbortSignal.timeout?.(LIMIT_MS) };
+    const answer = await fetch(location.href, asked);
+    found = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!found.body.dataset.at) {
+      why = answer.ok ? "something else answers in place of the job" : `the answer is an error, ${answer.status},`;
+      found = null;
+    }
+  } catch {
+    found = null;
   }
+  asking = false;
+  failed = found ? "" : why;
+  if (found) {
+    here.at = Number(found.body.dataset.at);
+    here.since = performance.now();
+    show(found);
+  }
+  tell();
+}
+
+// What is not current has a band above everything. Its words are read aloud once; only the age beside them goes on.
+function tell() {
+  const age = performance.now() - here.since, late = age > interval() + LIMIT_MS, held = paused || selecting();
+  const at = `${new Date(here.at).toISOString().slice(11, 19)}Z`;
+  const why = failed || (late && !held ? "nothing was heard of the job" : "");
+  let words = document.body.dataset.notCurrent, aged = true, rest = "";
+  if (why) [words, rest] = [`Not current: ${why} since ${at}`, "What is below was so then."];
+  else if (paused) words = `Updates are paused: this was so at ${at}`;
+  else if (late) words = `Not updated while text is selected: this was so at ${at}`;
+  else aged = false;
+  write("band-words", words);
+  write("band-age", aged ? `, ${duration(age / 1000)} ago. ` : "");
+  write("band-rest", rest);
+  document.getElementById("band").classList.toggle("on", words !== "");
+  document.body.classList.toggle("old", Boolean(why || document.body.dataset.notCurrent));
+}
+
+function write(id, text) {
+  const element = document.getElementById(id);
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// As format_duration writes it.
+function duration(seconds) {
+  const counts = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+  let rest = Math.round(seconds);
+  const all = counts.map(([unit, length]) => { const count = Math.floor(rest / length); rest -= count * length; return [count, unit]; });
+  const first = all.findIndex(([count]) => count);
+  return first < 0 ? "0s" : all.slice(first, first + 2).filter(([count]) => count).map(([count, unit]) => count + unit).join(" ");
 }
 
 function show(found) {
+  const { view, notCurrent, refresh } = found.body.dataset;
+  if (view !== document.body.dataset.view) {  // what was here is gone, or is known by now
+    document.querySelector("main").replaceWith(document.importNode(found.querySelector("main"), true));
+  }
+  Object.assign(document.body.dataset, { view, notCurrent, refresh });
   const focus = place(document.activeElement);
   const unfolded = [...document.querySelectorAll("details[open]")].map((each) => each.id);
   for (const id of ["verdict", "verdict-box"]) same(id, found);
