@@ -217,6 +217,7 @@ def test_a_job_that_is_still_reading_says_so() -> None:
     assert page.one("verdict-box").attributes["class"] == "verdict starting"
     assert page.one("verdict-badge").text == "starting"
     assert "watched" not in page.html
+    assert "figures" not in {each.attributes.get("id") for each in page.elements}
     world.problem_rows = ()
     assert read(site_of(world), "/").one("problems").text == "Nothing is known to be wrong so far."
 
