@@ -147,7 +147,7 @@ def test_no_agent_can_write_what_is_kafkas(values: Path) -> None:
             kafka = [mount for mount in container["volumeMounts"] if mount["name"].startswith("kafka-")]
             assert kafka
             assert all(mount["readOnly"] for mount in kafka)
-            for volume in pod["volumes"]:
+            for volume in (each for each in pod["volumes"] if each["name"] != "journal"):
                 # so that kubelet gives nothing of Kafka's to the pod's group either
                 assert volume.get("persistentVolumeClaim", {"readOnly": True})["readOnly"]
 
@@ -241,7 +241,7 @@ def test_the_longest_names_still_fit() -> None:
     values = {"fullnameOverride": long, "agents": {"mode": "volumes", "volumes": {"brokers": [broker]}}}
 
     for manifest in render(values):
-        room = {"StatefulSet": 52, "DaemonSet": 52}.get(manifest["kind"], 63)
+        room = {"StatefulSet": 52, "DaemonSet": 52, "Job": 57}.get(manifest["kind"], 63)
         assert len(manifest["metadata"]["name"]) <= room, manifest["metadata"]["name"]
 
 
@@ -252,9 +252,24 @@ def test_two_brokers_of_long_names_get_two_agents() -> None:
         "agents": {"mode": "volumes", "volumes": {"brokers": brokers}},
     }
 
-    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] == "StatefulSet"]
+    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] in ("Job", "PersistentVolumeClaim")]
 
-    assert len(set(names)) == len(names) == 3
+    assert len(set(names)) == len(names) == 5, "two Jobs, two journals, a checkpoint"
+
+
+def test_an_agent_of_another_kind_is_another_job_and_its_journal_stays() -> None:
+    """What pods of a Job are made from cannot be changed: an upgrade that tried would fail."""
+    broker = {"pod": "kafka-0", "claims": [{"name": "data"}]}
+
+    def objects(**agents: object) -> tuple[Manifest, Manifest]:
+        made = render({"agents": {"mode": "volumes", "volumes": {"brokers": [broker]}, **agents}})
+        (job,) = [each for each in made if each["kind"] == "Job"]
+        return job, named(made, "PersistentVolumeClaim", "rel-segtail-agent-kafka-0-journal")
+
+    (same, journal), (again, _), (other, kept) = objects(), objects(journal={"size": "2Gi"}), objects(port=8816)
+    assert same == again
+    assert same["metadata"]["name"] != other["metadata"]["name"]
+    assert journal == kept
 
 
 def test_the_chart_can_be_packed(tmp_path: Path) -> None:
