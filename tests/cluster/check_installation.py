@@ -3,26 +3,30 @@
 Pods are pretended: that containers start, that probes answer and that policies of the network hold is not seen here.
 """
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from click import Context
 from pyspark.find_spark_home import _find_spark_home
 
 from helm.entrypoint import SEGTAIL, command
 from streaming.kafka.formats.properties import parse_properties
+from streaming.terminal.cli.app import segtail
 from tests.builders import batch, log_dir, partition
 from tests.cluster.control_plane import NODES, Cluster, cluster
 from tests.cluster.executors import container, driver
 from tests.cluster.letting_go import agent_of, attach, disk, end, leave_attaching_to_the_controller
 from tests.disk.test_process_lock import holder
-from tests.helm.charts import CASES, CHART, SHARE, Manifest
+from tests.helm.charts import CASES, CHART, ROOT, SHARE, Manifest
 from tests.image.containers import require_image
 from tests.processes import until
 
 SECONDS = "600s"
+EXAMPLES = ROOT / "helm" / "examples"
 AGENTS = "app.kubernetes.io/component=agent"
 EXECUTOR = "app.kubernetes.io/component=executor"
 STRIMZI = CHART / "ci" / "strimzi-values.yaml"
@@ -191,6 +195,63 @@ def test_an_agent_that_fails_is_made_anew_after_a_pause(kubernetes: Cluster, nam
     assert other["metadata"]["uid"] in {each["metadata"]["uid"] for each in now}
     failed = [job["status"]["failed"] for job in kubernetes.get("jobs", namespace) if "failed" in job["status"]]
     assert failed == [1]
+
+
+def test_an_agent_is_put_into_strimzis_pods_at_admission(kubernetes: Cluster) -> None:
+    """The example, as it is shipped. The pod keeps to Pod Security, the container has the broker's mounts, read-only, and no probes."""
+    policy = EXAMPLES / "strimzi-sidecar.yaml"
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+    kubernetes.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kafka", "labels": restricted}})
+    until("the namespace has its account", lambda: kubernetes.get("serviceaccount", "kafka"))
+    kubernetes.kubectl("apply", "--validate=strict", "--filename", policy)
+    made = broker("kafka", "my-cluster-broker-7", NODES[0], ["data-0", "data-1"])
+    made["metadata"]["labels"] |= {"strimzi.io/cluster": "my-cluster", "strimzi.io/broker-role": "true"}
+
+    def admitted() -> list[Manifest]:
+        done = kubernetes.run("kubectl", "create", "--dry-run=server", "--output=json", "--filename", "-", given=yaml.safe_dump(made))
+        assert done.returncode == 0, done.stderr
+        return [each for each in json.loads(done.stdout)["spec"]["containers"] if each["name"] == "segtail"]
+
+    (agent,) = until("the policy is known to the API server", admitted)
+
+    kubernetes.apply(made)
+    (pod,) = kubernetes.get("pods", "kafka")
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["kafka", "segtail"]
+    assert not {"livenessProbe", "readinessProbe", "startupProbe"} & agent.keys()
+    assert {"memory"} <= agent["resources"]["limits"].keys()
+    assert agent["args"][0] == "sidecar"
+    assert "--name=my-cluster-broker-7" in agent["args"]
+    assert "--log-dirs=/var/lib/kafka/data-0/kafka-log7,/var/lib/kafka/data-1/kafka-log7" in agent["args"]
+    known = segtail.get_command(Context(segtail), "agent")
+    assert known is not None
+    assert {each.partition("=")[0] for each in agent["args"][1:]} <= {option for parameter in known.params for option in parameter.opts}
+    mounts = {each["mountPath"]: each.get("readOnly", False) for each in agent["volumeMounts"] if "serviceaccount" not in each["mountPath"]}
+    writable = {path for path, only_read in mounts.items() if not only_read}
+    assert writable == {"/var/lib/segtail", "/tmp"}
+    (secret,) = [each["secret"] for each in pod["spec"]["volumes"] if each["name"] == "segtail-tls"]
+    assert secret["optional"], "a broker starts without it"
+    other = broker("kafka", "other-broker-0", NODES[0], ["data-0"])
+    kubernetes.apply(other)
+    (alone,) = [each for each in kubernetes.get("pods", "kafka") if each["metadata"]["name"] == "other-broker-0"]
+    assert [each["name"] for each in alone["spec"]["containers"]] == ["kafka"], "of another cluster"
+    kubernetes.kubectl("delete", "--filename", policy)
+
+
+def test_a_look_into_a_brokers_pod_needs_no_installation(kubernetes: Cluster, namespace: str) -> None:
+    """kubectl debug with the file that is shipped: the API server takes the container, with the pod's volumes, under Pod Security."""
+    brokers(kubernetes, namespace)
+
+    kubernetes.kubectl(
+        *("debug", BROKERS[0], "-n", namespace, "--image=localhost/segtail:0.1.0", "--container=look", "--profile=restricted"),
+        *(f"--custom={EXAMPLES / 'debug-mount.yaml'}", "--", "segtail", "why", "--log-dirs", "/var/lib/kafka/data-0/kafka-log0"),
+    )
+
+    (pod,) = [each for each in kubernetes.get("pods", namespace) if each["metadata"]["name"] == BROKERS[0]]
+    (look,) = pod["spec"]["ephemeralContainers"]
+    assert look["command"] == ["segtail", "why", "--log-dirs", "/var/lib/kafka/data-0/kafka-log0"]
+    assert look["securityContext"]["runAsUser"] == 1001
+    assert {"name": "data-0", "mountPath": "/var/lib/kafka/data-0", "readOnly": True} in look["volumeMounts"]
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["kafka"]
 
 
 def running(kubernetes: Cluster, namespace: str, selector: str) -> list[Manifest]:

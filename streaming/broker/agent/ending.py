@@ -30,12 +30,12 @@ class Ending:
         A handler runs in the middle of whatever the main thread does, another handler included, and would wait for ever for a lock that
         this holds. So the signal wakes a thread.
         """
-        told, tell = os.pipe()
-        os.set_blocking(tell, False)
-        signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _do_nothing)
-        threading.Thread(target=_wait_for_signal, args=(told, self.end), daemon=True, name="signals").start()
+        threading.Thread(target=_wait_for_signal, args=(reader, self.end), daemon=True, name="signals").start()
 
     def end_with_parent(self) -> None:
         """End at the end of standard input."""
@@ -46,8 +46,8 @@ def _do_nothing(*_: object) -> None:
     """The thread has been told already."""
 
 
-def _wait_for_signal(told: int, end: Callable[[], None]) -> None:
-    os.read(told, 1)
+def _wait_for_signal(reader: int, end: Callable[[], None]) -> None:
+    os.read(reader, 1)
     end()
 
 
