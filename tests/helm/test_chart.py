@@ -152,6 +152,24 @@ def test_no_agent_can_write_what_is_kafkas(values: Path) -> None:
                 assert volume.get("persistentVolumeClaim", {"readOnly": True})["readOnly"]
 
 
+def test_a_sidecars_container_cannot_harm_its_pod() -> None:
+    """The example for operators and charts that take containers by values."""
+    found = yaml.safe_load((ROOT / "helm" / "examples" / "sidecar-container.yaml").read_text())
+    (container,) = found["containers"]
+    assert not {"livenessProbe", "readinessProbe", "startupProbe"} & container.keys()
+    assert container["resources"]["limits"]
+    word, *arguments = container["args"]
+    agent = segtail.get_command(Context(segtail), "agent")
+    assert word == "sidecar"
+    assert agent is not None
+    assert {each.partition("=")[0] for each in arguments} <= {option for parameter in agent.params for option in parameter.opts}
+    mounts = {mount["name"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}
+    assert [name for name, only_read in mounts.items() if not only_read] == ["segtail-journal", "segtail-tmp"]
+    volumes = {volume["name"]: volume for volume in found["volumes"]}
+    assert mounts.keys() - volumes.keys() == {"data"}, "that is the broker's"
+    assert volumes["segtail-tls"]["secret"]["optional"]
+
+
 def test_agents_and_job_find_what_the_chart_gives_them() -> None:
     manifests = render({"token": {"secretName": "secret"}})
 
