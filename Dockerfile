@@ -28,6 +28,7 @@ RUN python3 -m venv /opt/build \
  && /opt/segtail/bin/pip check \
  && /opt/segtail/bin/pip uninstall --yes --quiet pip setuptools
 COPY --chmod=755 helm/entrypoint.py /opt/segtail/bin/entrypoint
+COPY --chmod=755 helm/sidecar.py /opt/segtail/bin/sidecar
 
 # hadolint ignore=DL3006
 FROM ${BASE}

@@ -1,6 +1,8 @@
 #!/opt/segtail/bin/python
 """What the image runs: segtail with the arguments it is given, or what Spark on Kubernetes asks for by ``executor`` or ``driver``.
 
+``sidecar`` and the arguments of an agent run one in a broker's pod, where a container has to go on whatever becomes of the agent.
+
 Spark's images answer the same two words. An executor is told who it is by variables of the environment
 (org.apache.spark.deploy.k8s.features.BasicExecutorFeatureStep). A driver, as spark-submit makes one in cluster mode, is told
 Spark's options by a file and segtail's by arguments (DriverCommandFeatureStep): segtail starts its JVM itself, so it is run
@@ -16,6 +18,7 @@ from pathlib import Path
 
 SEGTAIL = "/opt/segtail/bin/segtail"
 PYTHON = "/opt/segtail/bin/python"
+SIDECAR = "/opt/segtail/bin/sidecar"
 _EXECUTOR = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 _EXECUTOR_OPTIONS = {
     "--driver-url": "SPARK_DRIVER_URL",
@@ -34,6 +37,8 @@ def command(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
         return _executor(environ)
     if arguments[:1] == ["driver"]:
         return _driver(arguments[1:], environ)
+    if arguments[:1] == ["sidecar"]:
+        return [SIDECAR, SEGTAIL, "agent", *arguments[1:]]
     return [SEGTAIL, *arguments]
 
 
@@ -82,6 +87,6 @@ def _spark_home() -> str:
 
 if __name__ == "__main__":
     wanted = command(sys.argv[1:], os.environ)
-    if wanted[0] != SEGTAIL:
+    if wanted[0] == "java":
         os.environ |= {"SPARK_HOME": _spark_home(), "PYSPARK_PYTHON": PYTHON, "PYSPARK_DRIVER_PYTHON": PYTHON}
     os.execvp(wanted[0], wanted)

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from base64 import b64encode
 from pathlib import Path
 
 import yaml
@@ -20,6 +21,7 @@ from streaming.shipped.shipped_files import ShippedKind, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "helm" / "segtail"
+ICON = ROOT / "streaming" / "pages" / "site" / "static" / "icon.svg"
 GENERATED = ("files", "values.schema.json", "Chart.yaml", "README.md")
 """What is written, relative to the chart."""
 
@@ -46,7 +48,8 @@ def write(chart: Path) -> None:
     (files / "links.yaml").write_text(yaml.safe_dump(links(), width=1000))
     (chart / "values.schema.json").write_text(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")
     text = (CHART / "Chart.yaml").read_text()
-    (chart / "Chart.yaml").write_text(re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{streaming.__version__}"', text))
+    text = re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{streaming.__version__}"', text)
+    (chart / "Chart.yaml").write_text(re.sub(r"(?m)^icon: .*$", f"icon: {icon()}", text))
     beside = Path(sys.executable).parent  # where `make tools` puts it
     if helm_docs := shutil.which("helm-docs", path=f"{beside}{os.pathsep}{os.environ['PATH']}"):
         template, output = CHART / "README.md.gotmpl", chart / "README.md"
@@ -54,6 +57,11 @@ def write(chart: Path) -> None:
         output.write_text(subprocess.run([helm_docs, *values], check=True, capture_output=True, text=True).stdout.strip() + "\n")
     else:
         print("helm-docs is not on the PATH: the chart's README stays as it is", file=sys.stderr)
+
+
+def icon() -> str:
+    """The page's icon, as an address that holds it."""
+    return f"data:image/svg+xml;base64,{b64encode(ICON.read_bytes()).decode()}"
 
 
 def sources() -> list[Path]:

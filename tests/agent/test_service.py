@@ -96,6 +96,16 @@ def test_a_start_that_does_not_exist_is_an_error_in_words(agent: Agent) -> None:
         agent.service.register(Register("job", "noon", resumed=False))
 
 
+def test_status_shows_how_much_is_not_read_yet(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3))
+    assert agent.service.status().unread == -1  # nobody has registered: which logs are read from where is not decided
+    agent.service.register(Register("job", "earliest", resumed=False))
+    agent.watcher.poll(set(), budget=0)
+    assert agent.service.status().unread == log.active.size
+    agent.look()
+    assert agent.service.status().unread == 0
+
+
 def test_status_shows_who_it_is_and_how_far_it_has_come(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     before = agent.service.status()

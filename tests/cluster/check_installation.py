@@ -3,23 +3,30 @@
 Pods are pretended: that containers start, that probes answer and that policies of the network hold is not seen here.
 """
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from click import Context
 from pyspark.find_spark_home import _find_spark_home
 
 from helm.entrypoint import SEGTAIL, command
 from streaming.kafka.formats.properties import parse_properties
+from streaming.terminal.cli.app import segtail
+from tests.builders import batch, log_dir, partition
 from tests.cluster.control_plane import NODES, Cluster, cluster
 from tests.cluster.executors import container, driver
-from tests.helm.charts import CASES, CHART, SHARE, Manifest
+from tests.cluster.letting_go import agent_of, attach, disk, end, leave_attaching_to_the_controller
+from tests.disk.test_process_lock import holder
+from tests.helm.charts import CASES, CHART, ROOT, SHARE, Manifest
 from tests.image.containers import require_image
 from tests.processes import until
 
 SECONDS = "600s"
+EXAMPLES = ROOT / "helm" / "examples"
 AGENTS = "app.kubernetes.io/component=agent"
 EXECUTOR = "app.kubernetes.io/component=executor"
 STRIMZI = CHART / "ci" / "strimzi-values.yaml"
@@ -78,21 +85,25 @@ def brokers(kubernetes: Cluster, namespace: str) -> None:
     for pod, node in zip(BROKERS, NODES, strict=True):
         claims = [f"data-{number}-{pod}" for number in (0, 1)]
         kubernetes.apply(*(claim(namespace, name) for name in claims))
-        context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-        kubernetes.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": pod, "namespace": namespace, "labels": {"strimzi.io/pod-name": pod}},
-                "spec": {
-                    "nodeSelector": {"kubernetes.io/hostname": node},
-                    "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-                    "containers": [{"name": "kafka", "image": "kafka", "securityContext": context}],
-                    "volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims],
-                },
-            }
-        )
+        kubernetes.apply(broker(namespace, pod, node, claims))
     kubernetes.kubectl("wait", "pod", "--all", "-n", namespace, "--for=condition=Ready", f"--timeout={SECONDS}")
+
+
+def broker(namespace: str, pod: str, node: str, claims: list[str]) -> Manifest:
+    context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    volumes = [(f"data-{number}", name) for number, name in enumerate(claims)]
+    mounts = [{"name": volume, "mountPath": f"/var/lib/kafka/{volume}"} for volume, _ in volumes]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": pod, "namespace": namespace, "labels": {"strimzi.io/pod-name": pod}},
+        "spec": {
+            "nodeSelector": {"kubernetes.io/hostname": node},
+            "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{"name": "kafka", "image": "kafka", "securityContext": context, "volumeMounts": mounts}],
+            "volumes": [{"name": volume, "persistentVolumeClaim": {"claimName": name}} for volume, name in volumes],
+        },
+    }
 
 
 def claim(namespace: str, name: str) -> Manifest:
@@ -133,7 +144,124 @@ def test_agents_run_beside_their_brokers_under_pod_security(kubernetes: Cluster,
     assert agents == dict(zip(BROKERS, NODES, strict=True))
     (job,) = ready(kubernetes, namespace, "app.kubernetes.io/component=job")
     assert job["metadata"]["name"] == "rel-segtail-job-0"
-    until("one agent at a time may be evicted", lambda: allowed(kubernetes, namespace) == {"rel-segtail-agent": 1})
+    assert kubernetes.get("pdb", namespace) == [], "nothing keeps an agent from being evicted"
+
+
+def test_a_broker_gets_its_volume_on_another_node_from_the_agent_that_has_it(kubernetes: Cluster, namespace: str, tmp_path: Path) -> None:
+    """The controllers of Jobs and of attachments, an agent and a lock are real. That the volume moves is the driver's part."""
+    pod, data, volume = BROKERS[0], f"data-0-{BROKERS[0]}", f"{namespace}-data-0-{BROKERS[0]}"
+    leave_attaching_to_the_controller(kubernetes)
+    kubernetes.apply(*disk(namespace, data))
+    kubernetes.apply(broker(namespace, pod, NODES[0], [data]))
+    until("the volume is attached", lambda: attach(kubernetes, volume) == [NODES[0]])
+    values = {
+        "agents": {"mode": "volumes", "volumes": {"brokers": [{"pod": pod, "claims": [{"name": data}]}]}, "journal": {"type": "emptyDir"}},
+        "tls": {"source": "secrets", "agentSecret": "segtail-agent", "jobSecret": "segtail-job"},
+    }
+    install(kubernetes, namespace, values=values)
+    (beside,) = until("the agent's pod runs", lambda: ready(kubernetes, namespace, AGENTS))
+    assert beside["spec"]["nodeName"] == NODES[0]
+    made = log_dir(tmp_path)
+    partition(made, "orders").append(batch(3))
+    made.release()
+    with agent_of(beside, made.path, tmp_path) as agent, holder(made.path / ".lock") as process:
+        until("the agent runs", lambda: "agent listens" in agent.stated, saw=lambda: agent.stated)
+
+        process.kill()
+        kubernetes.kubectl("delete", "pod", pod, "-n", namespace)
+        kubernetes.apply(broker(namespace, pod, NODES[1], [data]))
+
+        (held,) = until("the broker is refused its volume", lambda: events(kubernetes, namespace, pod, "FailedAttachVolume"))
+        assert "Multi-Attach error" in held
+        assert attach(kubernetes, volume) == [NODES[0]]
+        status = agent.wait()
+    assert status == 0
+    end(kubernetes, beside, status)
+
+    until("the volume is attached where the broker is", lambda: attach(kubernetes, volume) == [NODES[1]])
+    until("the broker has it", lambda: events(kubernetes, namespace, pod, "SuccessfulAttachVolume")[1:])
+    (after,) = until("the next agent's pod runs", lambda: running(kubernetes, namespace, AGENTS))
+    assert after["spec"]["nodeName"] == NODES[1]
+
+
+def test_an_agent_that_fails_is_made_anew_after_a_pause(kubernetes: Cluster, namespace: str) -> None:
+    brokers(kubernetes, namespace)
+    install(kubernetes, namespace, "--values", STRIMZI)
+    first, other = ready(kubernetes, namespace, AGENTS)
+
+    end(kubernetes, first, 2)
+
+    now = until("its successor runs", lambda: two(running(kubernetes, namespace, AGENTS)))
+    assert other["metadata"]["uid"] in {each["metadata"]["uid"] for each in now}
+    failed = [job["status"]["failed"] for job in kubernetes.get("jobs", namespace) if "failed" in job["status"]]
+    assert failed == [1]
+
+
+def test_an_agent_is_put_into_strimzis_pods_at_admission(kubernetes: Cluster) -> None:
+    """The example, as it is shipped. The pod keeps to Pod Security, the container has the broker's mounts, read-only, and no probes."""
+    policy = EXAMPLES / "strimzi-sidecar.yaml"
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+    kubernetes.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kafka", "labels": restricted}})
+    until("the namespace has its account", lambda: kubernetes.get("serviceaccount", "kafka"))
+    kubernetes.kubectl("apply", "--validate=strict", "--filename", policy)
+    made = broker("kafka", "my-cluster-broker-7", NODES[0], ["data-0", "data-1"])
+    made["metadata"]["labels"] |= {"strimzi.io/cluster": "my-cluster", "strimzi.io/broker-role": "true"}
+
+    def admitted() -> list[Manifest]:
+        done = kubernetes.run("kubectl", "create", "--dry-run=server", "--output=json", "--filename", "-", given=yaml.safe_dump(made))
+        assert done.returncode == 0, done.stderr
+        return [each for each in json.loads(done.stdout)["spec"]["containers"] if each["name"] == "segtail"]
+
+    (agent,) = until("the policy is known to the API server", admitted)
+
+    kubernetes.apply(made)
+    (pod,) = kubernetes.get("pods", "kafka")
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["kafka", "segtail"]
+    assert not {"livenessProbe", "readinessProbe", "startupProbe"} & agent.keys()
+    assert {"memory"} <= agent["resources"]["limits"].keys()
+    assert agent["args"][0] == "sidecar"
+    assert "--name=my-cluster-broker-7" in agent["args"]
+    assert "--log-dirs=/var/lib/kafka/data-0/kafka-log7,/var/lib/kafka/data-1/kafka-log7" in agent["args"]
+    known = segtail.get_command(Context(segtail), "agent")
+    assert known is not None
+    assert {each.partition("=")[0] for each in agent["args"][1:]} <= {option for parameter in known.params for option in parameter.opts}
+    mounts = {each["mountPath"]: each.get("readOnly", False) for each in agent["volumeMounts"] if "serviceaccount" not in each["mountPath"]}
+    writable = {path for path, only_read in mounts.items() if not only_read}
+    assert writable == {"/var/lib/segtail", "/tmp"}
+    (secret,) = [each["secret"] for each in pod["spec"]["volumes"] if each["name"] == "segtail-tls"]
+    assert secret["optional"], "a broker starts without it"
+    other = broker("kafka", "other-broker-0", NODES[0], ["data-0"])
+    kubernetes.apply(other)
+    (alone,) = [each for each in kubernetes.get("pods", "kafka") if each["metadata"]["name"] == "other-broker-0"]
+    assert [each["name"] for each in alone["spec"]["containers"]] == ["kafka"], "of another cluster"
+    kubernetes.kubectl("delete", "--filename", policy)
+
+
+def test_a_look_into_a_brokers_pod_needs_no_installation(kubernetes: Cluster, namespace: str) -> None:
+    """kubectl debug with the file that is shipped: the API server takes the container, with the pod's volumes, under Pod Security."""
+    brokers(kubernetes, namespace)
+
+    kubernetes.kubectl(
+        *("debug", BROKERS[0], "-n", namespace, "--image=localhost/segtail:0.1.0", "--container=look", "--profile=restricted"),
+        *(f"--custom={EXAMPLES / 'debug-mount.yaml'}", "--", "segtail", "why", "--log-dirs", "/var/lib/kafka/data-0/kafka-log0"),
+    )
+
+    (pod,) = [each for each in kubernetes.get("pods", namespace) if each["metadata"]["name"] == BROKERS[0]]
+    (look,) = pod["spec"]["ephemeralContainers"]
+    assert look["command"] == ["segtail", "why", "--log-dirs", "/var/lib/kafka/data-0/kafka-log0"]
+    assert look["securityContext"]["runAsUser"] == 1001
+    assert {"name": "data-0", "mountPath": "/var/lib/kafka/data-0", "readOnly": True} in look["volumeMounts"]
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["kafka"]
+
+
+def running(kubernetes: Cluster, namespace: str, selector: str) -> list[Manifest]:
+    return [pod for pod in kubernetes.get("pods", namespace, selector) if pod["status"]["phase"] == "Running"]
+
+
+def events(kubernetes: Cluster, namespace: str, pod: str, reason: str) -> list[str]:
+    """What was reported of a pod of that name, in messages; one that came again counts again."""
+    found = [each for each in kubernetes.get("events", namespace) if each["involvedObject"]["name"] == pod and each["reason"] == reason]
+    return [each["message"] for each in found for _ in range(each.get("count") or 1)]
 
 
 def test_an_upgrade_replaces_pods_and_an_uninstall_leaves_the_checkpoint(kubernetes: Cluster, namespace: str) -> None:

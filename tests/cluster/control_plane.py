@@ -19,6 +19,26 @@ from tests.tools import require_tool
 NODES = ("node-1", "node-2")
 
 
+_DELETED: Manifest = {
+    "apiVersion": "kwok.x-k8s.io/v1alpha1",
+    "kind": "Stage",
+    "metadata": {"name": "pod-ends"},
+    "spec": {
+        "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+        "selector": {
+            "matchExpressions": [
+                {"key": ".metadata.deletionTimestamp", "operator": "Exists"},
+                {"key": ".metadata.ownerReferences.[].kind", "operator": "In", "values": ["Job"]},
+                {"key": ".status.phase", "operator": "NotIn", "values": ["Succeeded", "Failed"]},
+            ]
+        },
+        "weight": 1,  # before it is gone
+        "next": {"statusTemplate": "phase: Succeeded"},
+    },
+}
+"""As a kubelet does it, for a program that ends well when it is told to: the controller of Jobs waits for that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A running one.
@@ -115,7 +135,9 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             ],
         )
         start("kube-scheduler", [*loopback, f"--secure-port={scheduler}", f"--cert-dir={folder / 'certs-scheduler'}"])
-        start("kwok", [kubeconfig, "--manage-all-nodes=true", "--node-ip=127.0.0.1", f"--config={SHARE / 'stages.yaml'}"])
+        (folder / "deleted.yaml").write_text(yaml.safe_dump(_DELETED))
+        stages = [f"--config={path}" for path in (SHARE / "stages.yaml", folder / "deleted.yaml")]
+        start("kwok", [kubeconfig, "--manage-all-nodes=true", "--node-ip=127.0.0.1", *stages])
         made.apply(*map(_node, NODES))
         made.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={SECONDS}s")
         yield made

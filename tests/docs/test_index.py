@@ -23,3 +23,13 @@ def test_the_reference_names_every_section_in_its_contents() -> None:
 
 def test_how_it_works_is_read_in_ten_minutes() -> None:
     assert len((DOCS / "how-it-works.md").read_bytes()) <= 10_000
+
+
+def test_the_alert_that_the_readme_shows_is_worded_as_the_rule() -> None:
+    (shown,) = re.findall(r"^FIRING (\w+): .*\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    rule = (ROOT / "conf" / "alerts" / f"{shown[0]}.yaml").read_text()
+    sentences = [
+        part for part in re.split(r"[.:,] +|\n +|: \d+|topic payments", shown[1]) if len(part.split()) > 4 and "kafka-" not in part
+    ]
+    assert len(sentences) > 4
+    assert [part for part in sentences if part.strip(" .") not in rule] == []

@@ -147,9 +147,27 @@ def test_no_agent_can_write_what_is_kafkas(values: Path) -> None:
             kafka = [mount for mount in container["volumeMounts"] if mount["name"].startswith("kafka-")]
             assert kafka
             assert all(mount["readOnly"] for mount in kafka)
-            for volume in pod["volumes"]:
+            for volume in (each for each in pod["volumes"] if each["name"] != "journal"):
                 # so that kubelet gives nothing of Kafka's to the pod's group either
                 assert volume.get("persistentVolumeClaim", {"readOnly": True})["readOnly"]
+
+
+def test_a_sidecars_container_cannot_harm_its_pod() -> None:
+    """The example for operators and charts that take containers by values."""
+    found = yaml.safe_load((ROOT / "helm" / "examples" / "sidecar-container.yaml").read_text())
+    (container,) = found["containers"]
+    assert not {"livenessProbe", "readinessProbe", "startupProbe"} & container.keys()
+    assert container["resources"]["limits"]
+    word, *arguments = container["args"]
+    agent = segtail.get_command(Context(segtail), "agent")
+    assert word == "sidecar"
+    assert agent is not None
+    assert {each.partition("=")[0] for each in arguments} <= {option for parameter in agent.params for option in parameter.opts}
+    mounts = {mount["name"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}
+    assert [name for name, only_read in mounts.items() if not only_read] == ["segtail-journal", "segtail-tmp"]
+    volumes = {volume["name"]: volume for volume in found["volumes"]}
+    assert mounts.keys() - volumes.keys() == {"data"}, "that is the broker's"
+    assert volumes["segtail-tls"]["secret"]["optional"]
 
 
 def test_agents_and_job_find_what_the_chart_gives_them() -> None:
@@ -241,7 +259,7 @@ def test_the_longest_names_still_fit() -> None:
     values = {"fullnameOverride": long, "agents": {"mode": "volumes", "volumes": {"brokers": [broker]}}}
 
     for manifest in render(values):
-        room = {"StatefulSet": 52, "DaemonSet": 52}.get(manifest["kind"], 63)
+        room = {"StatefulSet": 52, "DaemonSet": 52, "Job": 57}.get(manifest["kind"], 63)
         assert len(manifest["metadata"]["name"]) <= room, manifest["metadata"]["name"]
 
 
@@ -252,9 +270,24 @@ def test_two_brokers_of_long_names_get_two_agents() -> None:
         "agents": {"mode": "volumes", "volumes": {"brokers": brokers}},
     }
 
-    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] == "StatefulSet"]
+    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] in ("Job", "PersistentVolumeClaim")]
 
-    assert len(set(names)) == len(names) == 3
+    assert len(set(names)) == len(names) == 5, "two Jobs, two journals, a checkpoint"
+
+
+def test_an_agent_of_another_kind_is_another_job_and_its_journal_stays() -> None:
+    """What pods of a Job are made from cannot be changed: an upgrade that tried would fail."""
+    broker = {"pod": "kafka-0", "claims": [{"name": "data"}]}
+
+    def objects(**agents: object) -> tuple[Manifest, Manifest]:
+        made = render({"agents": {"mode": "volumes", "volumes": {"brokers": [broker]}, **agents}})
+        (job,) = [each for each in made if each["kind"] == "Job"]
+        return job, named(made, "PersistentVolumeClaim", "rel-segtail-agent-kafka-0-journal")
+
+    (same, journal), (again, _), (other, kept) = objects(), objects(journal={"size": "2Gi"}), objects(port=8816)
+    assert same == again
+    assert same["metadata"]["name"] != other["metadata"]["name"]
+    assert journal == kept
 
 
 def test_the_chart_can_be_packed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm.entrypoint import SEGTAIL, command, read_properties
+from helm.entrypoint import SEGTAIL, SIDECAR, command, read_properties
 from tests.tables import each_row
 
 EXECUTOR = {
@@ -75,6 +75,10 @@ def test_a_driver_is_segtail_with_the_options_that_spark_submit_wrote(tmp_path: 
 def test_a_driver_that_is_given_something_else_says_so(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="expected --properties-file FILE"):
         command(["driver", *arguments], {})
+
+
+def test_a_sidecar_keeps_an_agent_running() -> None:
+    assert command(["sidecar", "--log-dirs", "/d"], {}) == [SIDECAR, SEGTAIL, "agent", "--log-dirs", "/d"]
 
 
 def stored(text: str, *, key: bool) -> str:

@@ -143,6 +143,42 @@ def test_systemd_takes_the_unit_and_finds_it_well_shut(files: Path, tmp_path: Pa
     assert subprocess.run([*shut[:3], "--threshold=10", *shut[4:]], capture_output=True, check=False).returncode != 0
 
 
+@pytest.mark.parametrize("unit", ["conf/segtail-agent.service", "install/deb/segtail-agent.service"])
+@pytest.mark.parametrize("choice", ["as it is", "reads every file"])
+def test_systemd_finds_each_choice_of_the_units_well_shut(unit: str, choice: str, tmp_path: Path) -> None:
+    """Also with the right to read every file, which lets the agent read the snapshots of the metadata log."""
+    text = (
+        (Path(__file__).parents[2] / unit)
+        .read_text()
+        .replace("/opt/segtail/bin/segtail", "/usr/bin/true")
+        .replace("/usr/bin/segtail", "/usr/bin/true")
+    )
+    if choice == "reads every file":
+        for name in ("CapabilityBoundingSet", "AmbientCapabilities"):
+            assert f"\n#{name}=CAP_DAC_READ_SEARCH\n" in text
+            text = text.replace(f"\n{name}=\n", "\n").replace(f"#{name}=CAP", f"{name}=CAP")
+    changed = tmp_path / "segtail-agent.service"
+    changed.write_text(text)
+    analyze = require_tool("systemd-analyze")
+
+    verified = subprocess.run([analyze, "verify", "--man=no", changed], capture_output=True, text=True, check=False)
+    assert [line for line in verified.stderr.splitlines() if changed.name in line] == []
+    done = subprocess.run([analyze, "security", "--offline=true", "--threshold=22", "--no-pager", changed], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout.splitlines()[-1]
+
+
+def test_the_group_of_confluents_packages_is_taken_where_there_is_one(package: Path) -> None:
+    script = (
+        "addgroup --system --quiet confluent\n"
+        "dpkg --install /package.deb >/dev/null; id -nG segtail; getent group kafka || echo no other is made\n"
+        "dpkg --purge segtail >/dev/null; getent group confluent | cut -d: -f1\n"
+    )
+    done = in_bare_debian(script, f"{package}:/package.deb")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["segtail confluent", "no other is made", "confluent"]
+
+
 def test_the_unit_is_as_shut_as_the_one_to_copy(files: Path) -> None:
     """Both units differ in whom they run as and with which options; what they may do is the same."""
     own, copied = (

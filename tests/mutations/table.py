@@ -1041,6 +1041,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/rules/test_broker_process.py",),
     ),
     Mutation(
+        name="volume-of-a-broker-not-seen",
+        file="streaming/rules/letting_go.py",
+        before="return now_ms - max(began_ms, process.last_ms) >= PATIENCE * after_ms",
+        after="return False",
+        why="An agent that never saw its broker's process would keep the volume for ever from a broker that has moved.",
+        tests=("tests/rules/test_letting_go.py",),
+    ),
+    Mutation(
         name="phase-of-a-copy",
         file="streaming/cluster/view/broker_status.py",
         before="return process.state == ProcessState.ENDED or (process.state == ProcessState.FREE and phase is not Phase.RUNNING)",

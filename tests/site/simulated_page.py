@@ -11,6 +11,8 @@ from streaming.terminal.offline.everything import read_everything
 
 START = 1_795_000_000_000
 BUSY_MS = 15_000
+NAMED = (Path("/var/lib/kafka/data-1"), Path("/var/lib/kafka/data-2"))
+"""What commands on the page call the log dirs, wherever they were made."""
 
 
 def simulated_broker(directory: Path) -> tuple[Path, ...]:
@@ -24,6 +26,6 @@ def simulated_broker(directory: Path) -> tuple[Path, ...]:
 def simulated_site(directory: Path) -> PageSite:
     """Makes the broker's log dirs below a directory, and reads them."""
     log_dirs = simulated_broker(directory)
-    settings = Settings(server_properties=(directory / "server.properties",))
+    settings = Settings(log_dirs=NAMED, server_properties=(directory / "server.properties",))
     read = read_everything(open_log_dirs(log_dirs), settings, START + BUSY_MS)
     return PageSite(read, lambda: Cost(at_ms=-1))

@@ -25,7 +25,7 @@ def texts(pieces: tuple[DocumentPiece, ...]) -> str:
 
 def plain(markdown: str) -> str:
     """The words of a document, without marks, links and spaces."""
-    without = re.sub(r"\]\([^)]*\)", "", markdown)
+    without = re.sub(r"\]\([^)]*\)|^\[[^\]]+\]: \S+$", "", markdown, flags=re.MULTILINE)
     return re.sub(r"^ *```\w*|^\d+\. |^\|[-| ]+\|$|[\s`*#|\[\]\\-]|\d+\.(?= )", "", without, flags=re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-{{/* The pod of an agent. Takes (dict "root" . "name" NAME-OF-THE-AGENT "dirs" LOG-DIRS "volumes" VOLUMES "mounts" MOUNTS "affinity" AFFINITY "labels" LABELS). */}}
+{{/* The pod of an agent. Takes (dict "root" . "name" NAME-OF-THE-AGENT "dirs" LOG-DIRS "volumes" VOLUMES "mounts" MOUNTS "affinity" AFFINITY "labels" LABELS "letsGo" WHETHER IT ENDS WITH ITS BROKER). */}}
 {{- define "segtail.agentPod" -}}
 {{- $root := .root -}}
 {{- $agents := .root.Values.agents -}}
@@ -23,6 +23,9 @@ spec:
   {{- with include "segtail.pullSecrets" $root }}
   {{- . | nindent 2 }}
   {{- end }}
+  {{- if .letsGo }}
+  restartPolicy: Never
+  {{- end }}
   terminationGracePeriodSeconds: {{ $agents.terminationGracePeriodSeconds }}
   {{- with $agents.priorityClassName }}
   priorityClassName: {{ . }}
@@ -41,6 +44,9 @@ spec:
         - --listen=0.0.0.0:{{ $agents.port }}
         - --metrics-listen=0.0.0.0:{{ $agents.metricsPort }}
         - --journal=/var/lib/segtail
+        {{- if .letsGo }}
+        - --let-go-after=30s
+        {{- end }}
         - --tls-cert=/etc/segtail/tls/tls.crt
         - --tls-key=/etc/segtail/tls/tls.key
         - --tls-client-ca=/etc/segtail/tls/ca.crt
@@ -85,11 +91,11 @@ spec:
         {{- end }}
   volumes:
     {{- toYaml .volumes | nindent 4 }}
-    {{- if eq $agents.journal.type "emptyDir" }}
+    {{- if eq (include "segtail.journalType" $root) "emptyDir" }}
     - name: journal
       emptyDir:
         sizeLimit: {{ $agents.journal.size }}
-    {{- else if eq $agents.journal.type "hostPath" }}
+    {{- else if eq (include "segtail.journalType" $root) "hostPath" }}
     - name: journal
       hostPath:
         path: {{ $agents.journal.hostPath }}

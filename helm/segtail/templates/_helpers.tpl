@@ -87,6 +87,22 @@ imagePullSecrets:
 {{- if eq .Values.tls.source "certManager" -}}{{ include "segtail.fullname" . }}-job-tls{{- else -}}{{ .Values.tls.jobSecret }}{{- end -}}
 {{- end -}}
 
+{{/* What the names of an agent's objects begin with in mode volumes. Its Job adds a hash, that one's pods six characters more, of 63 in all.
+Takes (dict "root" . "pod" NAME-OF-THE-BROKER'S-POD). */}}
+{{- define "segtail.agentName" -}}
+{{- $name := printf "%s-agent-%s" (include "segtail.fullname" .root) .pod -}}
+{{- if gt (len $name) 43 -}}
+{{- printf "%s-%s" ($name | trunc 34) (sha256sum .pod | trunc 8) -}}
+{{- else -}}
+{{- $name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The volume of a journal: pods of mode volumes are replaced whenever their broker was away, those of a DaemonSet seldom. */}}
+{{- define "segtail.journalType" -}}
+{{- .Values.agents.journal.type | default (ternary "persistentVolumeClaim" "emptyDir" (eq .Values.agents.mode "volumes")) -}}
+{{- end -}}
+
 {{/* Where the agents are, as a list of addresses. */}}
 {{- define "segtail.agentAddresses" -}}
 {{- if .Values.job.agents -}}

@@ -19,19 +19,36 @@ class Ending:
         self.event = threading.Event()
         self._polls = polls
 
-    def end(self, *_: object) -> None:
+    def end(self) -> None:
         """End the agent."""
         self.event.set()
         self._polls.want()
 
     def end_at_signals(self) -> None:
-        """End at SIGTERM and SIGINT. Only the main thread may call it."""
-        signal.signal(signal.SIGTERM, self.end)
-        signal.signal(signal.SIGINT, self.end)
+        """End at SIGTERM and SIGINT, however often they come. Only the main thread may call it.
+
+        A handler runs in the middle of whatever the main thread does, another handler included, and would wait for ever for a lock that
+        this holds. So the signal wakes a thread.
+        """
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _do_nothing)
+        threading.Thread(target=_wait_for_signal, args=(reader, self.end), daemon=True, name="signals").start()
 
     def end_with_parent(self) -> None:
         """End at the end of standard input."""
         threading.Thread(target=_wait_for_parent, args=(self.end,), daemon=True, name="parent").start()
+
+
+def _do_nothing(*_: object) -> None:
+    """The thread has been told already."""
+
+
+def _wait_for_signal(reader: int, end: Callable[[], None]) -> None:
+    os.read(reader, 1)
+    end()
 
 
 def _wait_for_parent(end: Callable[[], None]) -> None:

@@ -16,6 +16,7 @@ from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.shortage import is_short, shortage
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.broker.watcher.tail import Tail
+from streaming.rules.broker_process import ProcessLook
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,10 @@ class HostStatus:
         self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
         self._incomplete = _listed(tails) < self.logs
+
+    def process_looks(self) -> list[ProcessLook]:
+        """The last look at the process of each broker."""
+        return self._processes.last_looks()
 
     def _status_of(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)

@@ -36,6 +36,7 @@ from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.watcher import Watcher
 from streaming.common.short_names import redacted
 from streaming.common.units import Address
+from streaming.rules.letting_go import lets_go
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,8 @@ class AgentOptions:
     ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
     backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
     counted in a second, 0 for none; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the
-    agent's own metrics, None for none; ``web_config``: how they are secured.
+    agent's own metrics, None for none; ``web_config``: how they are secured; ``let_go_after_ms``: how long the processes of all brokers
+    have to be away until the agent ends by itself, 0 for never.
     """
 
     name: str
@@ -76,6 +78,7 @@ class AgentOptions:
     bounds: JournalBounds
     scrub: ScrubOptions
     child: bool
+    let_go_after_ms: int = 0
 
 
 def now_ms() -> int:
@@ -97,7 +100,7 @@ class Parts:
         ending: Ending,
     ) -> None:
         self._options, self._log_dirs, self._journal = options, log_dirs, journal
-        self._pulse, self._polls, self._ending = pulse, polls, ending
+        self._pulse, self._polls, self._ending, self._began_ms = pulse, polls, ending, now_ms()
         self._consumers, self._arrivals = Consumers(journal, journal.now_ms), ConsumerArrivals()
         self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
         self.ladders = self._new_ladders() if options.ladder_rate else None
@@ -180,10 +183,21 @@ class Parts:
         while not stop.is_set():
             self.blocking.poll()
             server.end_overdue()
+            self._let_go()
             if time.monotonic() >= next_trim and not self._trim():
                 self._journal.database.check_files()
                 next_trim = time.monotonic() + TRIM_EVERY_SECONDS
             stop.wait(POLL_SECONDS)
+
+    def _let_go(self) -> None:
+        """End the agent, if it is to, once no process of its brokers is there."""
+        after_ms, looks = self._options.let_go_after_ms, self.blocking.current.host_watch.host_status.process_looks()
+        if after_ms and not self._ending.event.is_set() and lets_go(looks, began_ms=self._began_ms, after_ms=after_ms, now_ms=now_ms()):
+            log.info(
+                "no broker has had these log dirs for so long that the agent ends, so that their volumes may go to another node",
+                extra={"agent": self._options.name, "let_go_after_ms": after_ms, "states": ",".join(each.state for each in looks)},
+            )
+            self._ending.end()
 
     def end(self) -> None:
         """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""

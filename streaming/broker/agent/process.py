@@ -42,7 +42,8 @@ RIGHTS_EVERY_SECONDS = 600.0
 """How often the rights to read are checked: a broker may have got another umask."""
 
 JOURNAL_WAIT_SECONDS = 10.0
-"""How long a child waits for a journal that is in use: after a job was killed, its agent needs a moment to notice and end."""
+"""How long an agent waits for a journal that is in use, if its predecessor may need a moment to end: a child whose job was killed and
+started anew, and one that lets go, whose pod is replaced."""
 
 CLOSE_SECONDS = 2.0
 """How long running calls have to end."""
@@ -198,8 +199,9 @@ def _followed(following: GroupFollowing, how: Following) -> int:
 
 
 def _open_journal(options: AgentOptions, cluster_id: str, stop: threading.Event) -> Journal | None:
-    """Open the journal; a child waits if it is in use. None if the agent was stopped meanwhile."""
-    deadline = time.monotonic() + (JOURNAL_WAIT_SECONDS if options.child else 0.0)
+    """Open the journal; some agents wait if it is in use. None if the agent was stopped meanwhile."""
+    waits = options.child or options.let_go_after_ms > 0
+    deadline = time.monotonic() + (JOURNAL_WAIT_SECONDS if waits else 0.0)
     while not stop.is_set():
         try:
             return Journal(options.journal, cluster_id, _running_ms)

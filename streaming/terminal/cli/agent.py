@@ -1,13 +1,15 @@
 """``segtail agent``: watch the log dirs of this host and serve what is appended."""
 
 import platform
+from datetime import timedelta
 from pathlib import Path
 
 import click
 
 from streaming.common.settings import Settings
-from streaming.common.units import Address
+from streaming.common.units import Address, parse_duration
 from streaming.errors import UsageError, quoted
+from streaming.rules.letting_go import PATIENCE
 from streaming.terminal.cli.options import with_settings
 
 DEFAULT_LISTEN = Address("127.0.0.1", 8815)
@@ -39,8 +41,14 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 @click.option(
     "--name", default=platform.node(), show_default="the host's", metavar="NAME", help="Its name in the metrics and in checkpoints."
 )
+@click.option(
+    "--let-go-after",
+    metavar="DURATION",
+    help=f"End, with exit status 0, once no broker has held .lock of its log dirs for so long, or {PATIENCE} times as long where "
+    "none was seen to let go of it: a volume of ReadWriteOnce can follow its broker to another node then.  [default: off]",
+)
 @click.option("--child", is_flag=True, hidden=True, help="Print the address, and end when standard input does.")
-def command(settings: Settings, journal: Path, listen: str, name: str, child: bool) -> None:
+def command(settings: Settings, journal: Path, listen: str, name: str, let_go_after: str | None, child: bool) -> None:
     """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
 
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
@@ -78,6 +86,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, child: bo
                 int(settings.consumer_expiry.total_seconds() * 1000),
             ),
             child=child,
+            let_go_after_ms=0 if let_go_after is None else _milliseconds(let_go_after),
         )
     )
 
@@ -89,6 +98,16 @@ def _checked(name: str) -> str:
     if not NAME.least <= len(name) <= NAME.most or not name.isprintable():
         raise UsageError(f"--name {quoted(name)}: write a name of {NAME.least} to {NAME.most} characters, none of them a control character")
     return name
+
+
+def _milliseconds(let_go_after: str) -> int:
+    try:
+        found = parse_duration(let_go_after)
+    except ValueError as error:
+        raise UsageError(f"--let-go-after {quoted(let_go_after)}: {error}") from error
+    if not found:
+        raise UsageError("--let-go-after 0s: leave the option out for an agent that does not end by itself, or write for example 30s")
+    return found // timedelta(milliseconds=1)
 
 
 def _address(listen: str) -> Address:

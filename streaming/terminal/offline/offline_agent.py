@@ -24,7 +24,7 @@ from streaming.common.start_from import StartFrom
 
 log = logging.getLogger(__name__)
 
-NAME = "log dirs"
+NAME = "log-dirs"
 
 _WAIT_SECONDS = 0.05
 """The time between two polls while a log has to be polled again, for example because half a batch is at its end."""

@@ -1,0 +1,49 @@
+"""An agent that lets go of the volume of a broker that has ended, and the one that takes its place."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import batch, log_dir, partition
+from tests.disk.test_process_lock import holder
+from tests.faults.consuming import Consumer
+from tests.faults.test_blocked import address
+from tests.processes import Segtail, segtail, until
+
+
+def _read(agent: Segtail, size: int) -> None:
+    consumer = Consumer(until("it listens", lambda: address(agent)))
+    until("each byte is there, once", lambda: consumer.bytes() == {("orders", 0): size}, saw=consumer.bytes)
+    consumer.close()
+
+
+@pytest.mark.slow
+def test_it_ends_after_its_broker_and_its_successor_goes_on_where_it_was(tmp_path: Path) -> None:
+    disk, journal = log_dir(tmp_path), tmp_path / "journal"
+    log = partition(disk, "orders")
+    log.append(batch(3))
+    disk.release()  # the simulator holds it; here it is another process that can be killed
+    arguments = ("agent", "--log-dirs", disk.path, "--journal", journal, "--listen", "127.0.0.1:0", "--let-go-after", "1s")
+    with segtail(*arguments, stated=tmp_path / "first") as agent, holder(disk.path / ".lock") as broker:
+        _read(agent, log.active.size)
+        broker.kill()
+        broker.wait()
+        assert agent.wait() == 0
+        assert "no broker has had these log dirs for so long" in agent.stated
+        assert "level=warning" not in agent.stated.partition("no broker has had")[2], agent.stated
+    log.append(batch(2))  # by the broker on its new node, before the next agent is there
+    with segtail(*arguments, stated=tmp_path / "second") as agent, holder(disk.path / ".lock"):
+        _read(agent, log.active.size)
+        assert agent.running()
+
+
+def test_an_agent_that_lets_go_waits_for_the_journal_of_the_one_that_ends(tmp_path: Path) -> None:
+    disk, journal = log_dir(tmp_path), tmp_path / "journal"
+    partition(disk, "orders").append(batch(3))
+    arguments = ("agent", "--log-dirs", disk.path, "--journal", journal, "--listen", "127.0.0.1:0", "--let-go-after", "30s")
+    with segtail(*arguments, stated=tmp_path / "first") as first:
+        until("it listens", lambda: address(first))
+        with segtail(*arguments, stated=tmp_path / "second") as second:
+            first.terminate()
+            assert first.wait() == 0
+            until("it listens", lambda: address(second))
