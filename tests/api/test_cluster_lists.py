@@ -15,6 +15,7 @@ from streaming.pages.api.history import MINUTES
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
 from streaming.pages.site.judged_looks import JudgedLooks
+from tests.api.test_row_verdicts import state as read_once
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.reported import Facts
 from tests.view.rows import log, new_observer, new_table, states
@@ -150,11 +151,12 @@ def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:
     why = (nothing.rates_why, nothing.lag_why, nothing.loss_why, nothing.full_why, nothing.sync_why)
     assert why == (
         "no partition is watched yet",
-        "no consumer groups are read",
-        "no consumer groups are read",
+        "nothing is known of consumer groups yet",
+        "nothing is known of consumer groups yet",
         "no agent has told of a log dir",
         "no partition is watched yet",
     )
+    assert read_once(new_table(log("orders", 0))).numbers().lag_why == "no consumer groups are read"
     early = Watched(new_table(log("orders", 0))).state.numbers()
     assert early.lag_why == "nothing is known of consumer groups yet"
     assert early.sync_why == "the metadata log does not show it yet"

@@ -50,7 +50,7 @@ def _known_sum(values: NDArray[np.float64]) -> float:
 def _of_groups(judged: JudgedLook) -> dict[str, Any]:
     """The worst lag and the next loss of groups that somebody uses."""
     if judged.groups is None:
-        why = "nothing is known of consumer groups yet" if judged.unknown else "no consumer groups are read"
+        why = "nothing is known of consumer groups yet" if judged.unknown or not judged.ready else "no consumer groups are read"
         return {"lag_why": why, "loss_why": why}
     totals, used = judged.groups.totals, _used(judged.groups)
     lag, loss_ms = np.where(used, totals.lag, ABSENT), np.where(used & (totals.columns["loss_ms"] >= 0), totals.columns["loss_ms"], _FAR)

@@ -16,6 +16,9 @@ from streaming.pages.site.page_views import Fact, Filter, PageView, badge, count
 from streaming.pages.site.page_words import NOTHING, PageCell, size, span
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
+MOST_PROBLEMS = 40
+"""So many incidents are on one page, which is small with all of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeView(PageView):
@@ -69,7 +72,9 @@ def home(
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", parameters=tuple(query.given("severity").items()))
         if page.total > len(page.rows) or query.filter
         else None,
-        paging=paging(HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total),
+        paging=paging(
+            HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total, limit=MOST_PROBLEMS
+        ),
         moment=moment_link(status.at_ms) if events.since_ms >= 0 else "",
         changes=event_table("changes", events.rows, events.at_ms, empty=_unchanged(events)),
         more_changes=events.total - len(events.rows),

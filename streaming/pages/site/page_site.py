@@ -26,7 +26,7 @@ from streaming.pages.site.cost_view import cost_view
 from streaming.pages.site.disk_view import PARAMETERS, disks_view
 from streaming.pages.site.event_view import event_view
 from streaming.pages.site.group_view import group_view
-from streaming.pages.site.home_view import home
+from streaming.pages.site.home_view import MOST_PROBLEMS, home
 from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
 from streaming.pages.site.page_links import (
     BROKERS,
@@ -124,7 +124,8 @@ class PageSite:
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
-            problems = self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"}))
+            asked = query.given("severity", "filter", "offset") | {"roots": "true", "limit": str(MOST_PROBLEMS)}
+            problems = self._state.problems(urlencode(asked))
             numbers = self._state.numbers() if status.start is None else None  # of a start nothing is whole
             return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, numbers)
         if path == COST:
