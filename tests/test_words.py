@@ -49,6 +49,8 @@ BEHIND = {
     "cluster/view/observer.py: behind",
     "broker/protocol/status_json.py: behind_bytes",
     "broker/protocol/status_json.py: behind_ms",
+    "broker/protocol/broker_json.py: behind_ms",
+    "pages/api/broker_rows.py: behind_ms",
     "rules/copying.py: bytes_behind",
     "broker/scrub/scrub_progress.py: behind",  # the key of a stored file
     "broker/scrub/passes.py: behind",

@@ -25,7 +25,7 @@ _VIEWS = (
     (re.compile("Transaction|LastStableOffset"), "/transactions"),
     (re.compile("Retention|ArrivesExpired|TimestampsInFuture|CompactionStalled"), "/retention"),
 )
-"""The view of the page that lists what an alert about a topic is about, by its name; the others are about partitions."""
+"""The view of the page that lists what an alert about a topic is about, by its name; of the others it is the view of the topic."""
 
 _WITHOUT_LABELS = {"GroupsAbandoned": "/groups"}
 """The view of an alert that is about nothing alone; of all others it is the page's first."""
@@ -39,12 +39,12 @@ _OF_SCOPE = {"group": "groups", "observer": "observer"}
 
 def page_link(alert: ShippedFile) -> str:
     """The path of the view on a job's page that shows what an alert is about."""
-    listing = next((path for names, path in _VIEWS if names.search(alert.stem)), "/partitions")
+    listing = next((f"{path}?filter" for names, path in _VIEWS if names.search(alert.stem)), "/topics?topic")
     return (
         "{{ if $labels.group }}/groups?group={{ urlquery $labels.group }}"
         "{{ else if and $labels.topic $labels.partition }}"
         "/partitions?topic={{ urlquery $labels.topic }}&partition={{ urlquery $labels.partition }}"
-        f"{{{{ else if $labels.topic }}}}{listing}?filter={{{{ urlquery $labels.topic }}}}"
+        f"{{{{ else if $labels.topic }}}}{listing}={{{{ urlquery $labels.topic }}}}"
         f"{{{{ else }}}}{_WITHOUT_LABELS.get(alert.stem, '/')}{{{{ end }}}}"
     )
 

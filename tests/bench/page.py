@@ -14,7 +14,12 @@ STEP_S = 5.0
 
 VIEWS = {
     "/": "what is wrong",
-    "/partitions": "50 of them, by bytes a second",
+    "/topics": "all 100 of them, the worst first",
+    "/topics/payments.settled.7": "one topic",
+    "/brokers": "one",
+    "/disks": "what fills them, by topic",
+    "/search?q=settled.7": "in all names",
+    "/partitions": "50 of them, the worst first",
     "/partitions?filter=settled.7&sort=size_bytes&offset=50": "filtered, sorted, the second page",
     "/transactions": "open transactions",
     "/retention": "what is kept",

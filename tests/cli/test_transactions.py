@@ -62,7 +62,7 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
         "total": 4,
         "matched": 4,
         "offset": 0,
-        "sort": "start_ms",
+        "sort": "verdict",
         "order": "asc",
         "omitted": 0,
     }

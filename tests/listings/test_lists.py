@@ -5,17 +5,25 @@ from typing import Any
 
 import pytest
 
+from streaming.broker.protocol.broker_json import BrokerRow
+from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem
+from streaming.broker.protocol.topic_json import TopicRow
+from streaming.pages.listings.broker_list import BROKERS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Cell, Times
 from streaming.pages.listings.listing import WIDE, Listing, severity_of
+from streaming.pages.listings.log_dir_list import LOG_DIRS
+from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.problem_list import PROBLEMS
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.topic_list import TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_tables import columns_of
 from tests.tables import each_row
@@ -23,7 +31,7 @@ from tests.tables import each_row
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
 TIMES = Times(NOW_MS)
-LISTS = (PROBLEMS, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, GROUP_PARTITIONS)
+LISTS = (PROBLEMS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, GROUP_PARTITIONS, BROKERS)
 
 PARTITION: dict[str, Any] = {
     "bytes_rate": 2048.0,
@@ -93,6 +101,7 @@ def texts(listing: Listing, row: PublicMessage) -> dict[str, str]:
 def test_each_column_of_partitions_shows_its_own_value() -> None:
     assert texts(PARTITIONS, partition()) == {
         "Partition": "t-0",
+        "Verdict": "-",
         "Bytes/s": "2.0 KiB",
         "Records/s": "3.5",
         "Held back": "5",
@@ -101,7 +110,7 @@ def test_each_column_of_partitions_shows_its_own_value() -> None:
         "Last hour": " ▁█",
         "Open": "6",
         "Broker": "1",
-        "Next deletion": "in 8h",
+        "Next deletion": "in 8h by time",
         "End offset": "15",
         "Hanging": "0",
         "Oldest record": "9h ago",
@@ -128,13 +137,14 @@ def test_each_column_of_transactions_shows_its_own_value() -> None:
 
 
 def test_each_column_of_retention_shows_its_own_value() -> None:
-    assert texts(RETENTION, kept(retention_blocked="remote_copy", retention_blocked_why="because")) == {
+    assert texts(RETENTION, kept(retention_blocked="remote_copy", retention_blocked_why="because", kind="retention_blocked")) == {
         "Partition": "t-0",
-        "Blocked": "remote_copy",
+        "Verdict": "retention blocked",
+        "Blocked": "remote copy",
         "Overdue": "7h",
         "Reclaimable": "8.0 MiB",
         "Size": "1.0 MiB",
-        "Next deletion": "in 9h",
+        "Next deletion": "in 9h by time",
         "Oldest record": "3h ago",
         "Time limit": "4h",
         "Size limit": "5.0 MiB",
@@ -215,17 +225,18 @@ def test_a_transaction_that_hangs_is_noted_beside_what_it_holds_back() -> None:
 
 
 def test_a_deletion_is_blocked_due_or_later() -> None:
-    assert cells(PARTITIONS, partition(retention_blocked="high_watermark"))["Next deletion"] == Cell(text="blocked", note="high_watermark")
+    assert cells(PARTITIONS, partition(retention_blocked="high_watermark"))["Next deletion"] == Cell(text="blocked", note="high watermark")
     for listing, row in ((PARTITIONS, partition), (RETENTION, kept)):
         found = [texts(listing, row(next_deletion_ms=NOW_MS + later))["Next deletion"] for later in (-1, 0, HOUR)]
-        assert found == ["due", "due", "in 1h"]
+        assert found == ["due by time", "due by time", "in 1h by time"]
+        assert texts(listing, row(next_deletion_ms=NOW_MS, next_deletion_by_size=True))["Next deletion"] == "due by size"
 
 
 @each_row(
     ("values", "text"),
     [
         ({"verdict": "hanging", "stuck": True}, "hanging, stuck"),
-        ({"verdict": "two_phase"}, "two_phase"),
+        ({"verdict": "two_phase"}, "two phase"),
         ({"verdict": ""}, "not known"),
     ],
 )
@@ -266,24 +277,76 @@ def test_a_row_looks_as_severe_as_it_was_judged_and_no_face_judges_it_again(list
         assert {head: tone for head, tone in tones.items() if tone} == ({toned: severity} if severity else {})
 
 
+def test_each_column_of_topics_brokers_and_log_dirs_shows_its_own_value() -> None:
+    sums = {"bytes_rate": 2048.0, "records_rate": 3.5, "size_bytes": 4 << 20, "unread_offsets": 5, "open_transactions": 6, "out_of_sync": 7}
+    times = {"last_append_ms": NOW_MS - HOUR, "oldest_record_ms": NOW_MS - 9 * HOUR, "next_deletion_ms": NOW_MS + 2 * HOUR}
+    limits = {"retention_limit_ms": 4 * HOUR, "retention_limit_bytes": 5 << 20, "cleanup_policy": "delete", "next_deletion_by_size": True}
+    row = TopicRow(topic="t", partitions=2, groups=8, rates=[-1.0, 1.0, 8.0], **sums, **times, **limits)  # type: ignore[arg-type]
+    assert list(texts(TOPICS, row).values()) == [
+        *("t", "-", "2", "2.0 KiB", "3.5", "4.0 MiB", "8", "7", "5", " ▁█", "1h ago", "6", "4h", "in 2h by size", "9h ago", "5.0 MiB"),
+        "delete",
+    ]
+    held = {"leaders": 2, "replicas": 4, "out_of_sync": 5, "size_bytes": 6 << 20, "log_dirs": 7}
+    broker = BrokerRow(broker=3, phase="down", phase_ms=NOW_MS - HOUR, agent="a", behind_ms=1000, bytes_rate=2048.0, **held)
+    assert list(texts(BROKERS, broker).values()) == ["3", "-", "down", "2", "5", "4", "a", "2.0 KiB", "6.0 MiB", "1s", "7"]
+    assert (cells(BROKERS, broker)["Phase"].note, cells(BROKERS, broker)["Agent"].note) == ("1h ago", "does not answer")
+    disk = LogDirUse(broker=1, log_dir="/d", taken=2 << 20, replicas=3, free=4 << 20, capacity=5 << 20, growth_day=6 << 20)
+    disk = dataclasses.replace(disk, growth_unknown=7, frees_now=8 << 20, checkpoint_ms=NOW_MS - HOUR)
+    assert list(texts(LOG_DIRS, disk).values()) == [
+        *("/d", "-", "1", "4.0 MiB", "6.0 MiB", "2.0 MiB", "5.0 MiB", "3", "8.0 MiB", "1h ago"),
+    ]
+    assert cells(LOG_DIRS, disk)["Growth a day"].note == "without 7 replicas"
+
+
 @pytest.mark.parametrize(
-    ("listing", "kind", "head"),
+    ("values", "cell"),
     [
-        (PARTITIONS, "retention_blocked", "Next deletion"),
-        (PARTITIONS, "last_stable_offset_stalled", "Held back"),
-        (PARTITIONS, "log_corrupt", "Partition"),
-        (RETENTION, "retention_blocked", "Blocked"),
-        (RETENTION, "retention_overdue", "Next deletion"),
-        (RETENTION, "limits_assumed", "Partition"),
+        ({"up": False, "problem": "agent a does not answer"}, Cell(text="cannot be read", note="agent a does not answer")),
+        ({"outlook": FULL, "full_ms": NOW_MS + HOUR}, Cell(text="in 1h", at_ms=NOW_MS + HOUR)),
+        ({"outlook": NEVER}, Cell(text="not within a year")),
+        ({}, Cell(text="-", note="its growth is not known")),
     ],
 )
-def test_a_cell_looks_as_severe_as_its_own_fact_alone(listing: Listing, kind: str, head: str) -> None:
-    values: dict[str, Any] = {"broker": 1, "topic": "t", "partition": 0, "kind": kind, "severity": WARNING}
-    row = listing.row(**values)
-    assert [column.head for column in columns_of(listing.columns) if column.cell(row, NOW_MS).tone] == [head]
+def test_when_a_log_dir_is_full_or_why_that_is_not_known(values: dict[str, Any], cell: Cell) -> None:
+    assert cells(LOG_DIRS, LogDirUse(broker=1, log_dir="/d", **values))["Full"] == cell
 
 
-@pytest.mark.parametrize("listing", LISTS, ids=lambda each: each.name)
+def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() -> None:
+    rates = {"bytes_rate": 2048.0, "records_rate": 3.5, "rates_missing": 1, "bytes_rates": [1.0, 2.0]}
+    others = {"full_ms": NOW_MS + HOUR, "full_broker": 1, "full_log_dir": "/d", "out_of_sync": 2, "hanging": 0}
+    groups = {"lag_records": 7000, "lag_group": "g", "loss_ms": NOW_MS - 1, "loss_group": "h"}
+    oldest = {"oldest_ms": NOW_MS - HOUR, "oldest_topic": "t", "oldest_partition": 0}
+    found = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, **rates, **groups, **others, **oldest))  # type: ignore[arg-type]
+    assert {head: (each.text, each.note) for head, each in found.items()} == {
+        "Appended": ("2.0 KiB/s", "1 partition not counted"),
+        "Records": ("3.5/s", "1 partition not counted"),
+        "Largest lag": ("7,000", "group g"),
+        "Next loss": ("next check", "group h"),
+        "First disk full": ("in 1h", "broker 1, /d"),
+        "Replicas out of sync": ("2", ""),
+        "Hanging transactions": ("none", ""),
+        "Oldest open transaction": ("1h ago", "t-0"),
+    }
+    assert (found["Appended"].curve, found["Largest lag"].group, found["First disk full"].log_dir) == ((1.0, 2.0), "g", "/d")
+    assumed = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_ms=NOW_MS + HOUR, loss_group="g", loss_assumed=True))
+    assert assumed["Next loss"].text == "in 1h?"
+    why = dict.fromkeys(("rates_why", "lag_why", "loss_why", "full_why", "sync_why"), "nobody knows")
+    unknown = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, hanging=0, unjudged=2, **why))  # type: ignore[arg-type]
+    assert {(each.text, each.note) for each in list(unknown.values())[:6]} == {("-", "nobody knows")}
+    assert unknown["Hanging transactions"] == Cell(text="-", note="it cannot be told of 2 open transactions")
+    assert unknown["Oldest open transaction"].text == "none is open"
+
+
+@pytest.mark.parametrize("listing", [TOPICS, PARTITIONS, RETENTION, BROKERS], ids=lambda each: each.name)
+def test_what_is_wrong_is_the_column_after_the_name_in_words_with_its_beginning(listing: Listing) -> None:
+    names = {each.name for each in dataclasses.fields(listing.row)}
+    where: dict[str, Any] = {name: value for name, value in (("broker", 1), ("topic", "t"), ("partition", 0)) if name in names}
+    row = listing.row(**where, kind="retention_blocked", severity=WARNING, since_ms=NOW_MS - HOUR)  # type: ignore[call-arg]
+    assert listing.columns[1].cell_in(row, TIMES) == Cell(text="retention blocked", note="1h ago", at_ms=NOW_MS - HOUR)
+    assert listing.default == listing.columns[1].name
+
+
+@pytest.mark.parametrize("listing", [*LISTS, LOG_DIRS, CLUSTER_NUMBERS], ids=lambda each: each.name)
 def test_a_declaration_is_whole(listing: Listing) -> None:
     keys = [each.key for each in listing.columns if each.key]
     assert len(set(keys)) == len(keys)

@@ -9,7 +9,7 @@ from streaming.common.web.messages import HttpRequest, Response
 from streaming.pages.site.page_site import PageSite
 
 _SITE = "http://page"
-VOID = {"meta", "link", "input", "path", "br"}
+VOID = {"meta", "link", "input", "path", "br", "wbr"}
 
 
 @dataclass

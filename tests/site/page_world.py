@@ -1,12 +1,14 @@
 """A made-up cluster as the messages that the page is made from: something of everything is wrong in it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from urllib.parse import parse_qs
 
+from streaming.broker.protocol.broker_json import BrokerPage, BrokerRow
 from streaming.broker.protocol.cost_json import Cost, Share
+from streaming.broker.protocol.disk_json import DiskAnswer, DiskRow, LogDirUse
 from streaming.broker.protocol.event_json import ClusterEvent, EventPage
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
 from streaming.broker.protocol.listing_json import (
@@ -17,24 +19,28 @@ from streaming.broker.protocol.listing_json import (
     TransactionPage,
     TransactionRow,
 )
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
 from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, JobStart, Status
+from streaming.broker.protocol.topic_json import TopicDetail, TopicPage, TopicReader, TopicRow
 from streaming.errors import NotYetError
 from streaming.pages.api.kept_moments import KeptMoment
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.state import State
 from streaming.pages.api.status_message import problem_page
+from streaming.pages.listings.broker_list import BROKERS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.listing import DESCENDING, Listing
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.topic_list import TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
 
 NOW = 1_763_000_000_000
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
 ABORT = "kafka-transactions.sh --bootstrap-server broker-1:9092 abort --topic payments --partition 3 --start-offset 8812344"
 
 PROBLEMS = (
@@ -117,6 +123,12 @@ EVENTS = (
 )
 
 
+def _judged(number: int) -> dict[str, Any]:
+    if number == 12:
+        return {"kind": "transaction_hanging", "severity": "critical", "since_ms": NOW - 3 * HOUR - 12 * MINUTE}
+    return {"kind": "retention_blocked", "severity": "warning", "since_ms": NOW - 2 * DAY} if number == 2 else {}
+
+
 def partition(number: int) -> PartitionRow:
     topic = ("payments", "orders", "audit", "clicks")[number % 4]
     rates = [max(0.0, (1 + number % 7) * 60_000 * (1 + math.sin((minute + number) / 9))) for minute in range(60)]
@@ -141,6 +153,7 @@ def partition(number: int) -> PartitionRow:
         retention_lag_ms=0,
         next_deletion_ms=NOW + HOUR * (1 + number % 40),
         retention_blocked="future_timestamp" if number == 2 else "",
+        **_judged(number),
         segments=12,
         records_data=9_000_000,
         records_aborted=1200,
@@ -161,6 +174,9 @@ def transaction(**values: object) -> TransactionRow:
         last_append_ms=NOW - 3 * HOUR - 11 * MINUTE,
         verdict="hanging",
         stuck=True,
+        kind="transaction_hanging",
+        severity="critical",
+        since_ms=NOW - 3 * HOUR - 12 * MINUTE,
         holds_offsets=1_204_311,
         groups=["billing"],
         command=ABORT,
@@ -186,7 +202,87 @@ def retained(row: PartitionRow) -> RetentionRow:
         next_deletion_ms=row.next_deletion_ms,
         retention_blocked=row.retention_blocked,
         retention_blocked_why="The largest time of the oldest segment is in the future, by 3 days" if blocked else "",
+        **(_judged(2) if blocked else {}),
     )
+
+
+def topic(name: str) -> TopicRow:
+    rates = [60_000 * (2 + math.sin(minute / 6)) for minute in range(60)]
+    return TopicRow(
+        topic=name,
+        partitions=30,
+        bytes_rate=rates[-1],
+        records_rate=rates[-1] / 512,
+        size_bytes=90 * GIB,
+        unread_offsets=1_204_311 if name == "payments" else 0,
+        open_transactions=1,
+        out_of_sync=0,
+        groups=2,
+        last_append_ms=NOW - 400,
+        oldest_record_ms=NOW - 6 * DAY,
+        next_deletion_ms=NOW + HOUR,
+        cleanup_policy="delete",
+        retention_limit_ms=7 * DAY,
+        rates=rates,
+        **(_judged(12) if name == "payments" else {}),
+    )
+
+
+BROKER_ROWS = tuple(
+    BrokerRow(
+        broker=number,
+        phase="running" if number < 3 else "down",
+        phase_ms=NOW - 9 * DAY,
+        agent=f"broker-{number}:8815",
+        agent_up=number < 3,
+        behind_ms=0 if number < 3 else -1,
+        leaders=40,
+        replicas=120,
+        out_of_sync=0,
+        bytes_rate=7_000_000.0,
+        size_bytes=90 * GIB,
+        log_dirs=2,
+        **({"kind": "broker_down", "severity": "critical", "since_ms": NOW - 5 * MINUTE} if number == 3 else {}),  # type: ignore[arg-type]
+    )
+    for number in (1, 2, 3)
+)
+LOG_DIR_ROWS = (
+    LogDirUse(
+        broker=1, log_dir="/var/lib/kafka/data-1", taken=80 * GIB, free=900 * GIB, capacity=1000 * GIB, outlook="never", growth_day=GIB
+    ),
+    LogDirUse(
+        broker=2,
+        log_dir="/var/lib/kafka/data-2",
+        taken=900 * GIB,
+        free=9 * GIB,
+        capacity=1000 * GIB,
+        outlook="full",
+        full_ms=NOW + 9 * HOUR,
+        growth_day=24 * GIB,
+        growth_unknown=2,
+    ),
+    LogDirUse(broker=3, log_dir="/var/lib/kafka/data-1", up=False, problem="agent broker-3:8815 does not answer"),
+)
+CLUSTER_NUMBERS = ClusterNumbers(
+    at_ms=NOW,
+    bytes_rate=7_400_000.0,
+    records_rate=14_400.0,
+    rates_missing=3,
+    bytes_rates=[-1.0] * 10 + [7_000_000.0 + 40_000 * minute for minute in range(50)],
+    records_rates=[14_000.0 + minute for minute in range(60)],
+    lag_records=88_120,
+    lag_group="billing",
+    loss_why="nothing unread is known to be deleted",
+    full_ms=NOW + 9 * HOUR,
+    full_broker=2,
+    full_log_dir="/var/lib/kafka/data-2",
+    out_of_sync=0,
+    out_of_sync_hour=[0.0] * 60,
+    hanging=1,
+    oldest_ms=NOW - 3 * HOUR,
+    oldest_topic="payments",
+    oldest_partition=3,
+)
 
 
 def minutes() -> list[Minute]:
@@ -248,6 +344,9 @@ class MadeUpJob:
                 producer_id=88,
                 transactional_id="orders-etl-1",
                 verdict="open",
+                kind="",
+                severity="",
+                since_ms=-1,
                 stuck=False,
                 command="",
                 no_command="its producer ends it, or its coordinator does",
@@ -257,6 +356,8 @@ class MadeUpJob:
             ),
         ]
     )
+    topic_rows: Sequence[TopicRow] = field(default_factory=lambda: [topic("payments"), topic("orders"), topic("clicks")])
+    figures: ClusterNumbers = CLUSTER_NUMBERS
     problem_rows: Sequence[Problem] = PROBLEMS
     event_rows: Sequence[ClusterEvent] = EVENTS
     group_rows: Sequence[GroupSummary] | None = field(
@@ -317,6 +418,27 @@ class MadeUpJob:
 
     def partitions(self, query: str) -> PartitionPage:
         return PartitionPage(**_page(self.partition_rows, query, PARTITIONS))
+
+    def topics(self, query: str) -> TopicPage:
+        return TopicPage(**_listed(self.topic_rows, query, TOPICS, lambda row: row.topic))
+
+    def topic(self, name: str) -> TopicDetail | None:
+        row = next((each for each in self.topic_rows if each.topic == name), None)
+        if row is None:
+            return None
+        reader = TopicReader(group="billing", partitions=8, lag_records=88_120, lag_offsets=1_204_400, verdict="held", severity="warning")
+        problems = [each for each in self.problem_rows if each.topic == name]
+        return TopicDetail(at_ms=NOW, row=row, problems=problems, readers=None if self.group_rows is None else [reader])
+
+    def brokers(self, query: str) -> BrokerPage:
+        return BrokerPage(**_listed(BROKER_ROWS, query, BROKERS, lambda row: f"broker {row.broker} {row.agent} {row.phase}"))
+
+    def disk(self, query: str) -> DiskAnswer:
+        rows = [DiskRow(topic=each.topic, replicas=3, taken=each.size_bytes, growth_day=GIB) for each in self.topic_rows]
+        return DiskAnswer(at_ms=NOW, by="topic", total=len(rows), matched=len(rows), log_dirs=list(LOG_DIR_ROWS), rows=rows)
+
+    def numbers(self) -> ClusterNumbers:
+        return self.figures
 
     def transactions(self, query: str) -> TransactionPage:
         page = _page(self.transaction_rows, query, TRANSACTIONS)
@@ -415,10 +537,33 @@ class MadeUpJob:
         )
 
 
+def _listed(rows: Sequence[Any], query: str, listing: Listing, text: Callable[[Any], str]) -> dict[str, Any]:
+    request = page_request(query, listing)
+    found = [each for each in rows if request.filter.casefold() in text(each).casefold()]
+    severities = [*SEVERITIES, ""]
+    ordered = sorted(
+        found,
+        key=lambda each: severities.index(each.severity) if request.sort == "kind" else getattr(each, request.sort),
+        reverse=request.order == DESCENDING,
+    )
+    return {
+        **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": request.offset, "sort": request.sort, "order": request.order},
+        "rows": ordered[request.offset : request.offset + request.limit],
+    }
+
+
 def _page(rows: Sequence[Any], query: str, listing: Listing) -> dict[str, Any]:
     request = page_request(query, listing)
-    found = [each for each in rows if request.filter.casefold() in f"{each.topic}-{each.partition}".casefold()]
-    ordered = sorted(found, key=lambda each: (getattr(each, request.sort), each.topic, each.partition), reverse=request.order == DESCENDING)
+    some = [each for each in rows if not request.topics or each.topic in request.topics]
+    text = request.filter.casefold()
+    found = [each for each in some if text in f"{each.topic}-{each.partition} {getattr(each, 'transactional_id', '')}".casefold()]
+    severities = [*SEVERITIES, ""]
+
+    def key(each: Any) -> tuple[Any, ...]:
+        by = severities.index(each.severity) if request.sort in ("kind", "verdict") else getattr(each, request.sort)
+        return by, each.topic, each.partition
+
+    ordered = sorted(found, key=key, reverse=request.order == DESCENDING)
     return {
         **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": request.offset, "sort": request.sort, "order": request.order},
         "rows": ordered[request.offset : request.offset + request.limit],

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.serving import answering
 from tests.site.browser import Browser, browsing, served
@@ -20,6 +22,11 @@ VIEWS = [
     "/partitions",
     "/transactions",
     "/retention",
+    "/topics",
+    "/topics/payments",
+    "/brokers",
+    "/disks",
+    "/search?q=a",
     "/groups",
     "/cost",
     "/partitions/payments/3",
@@ -99,13 +106,27 @@ def test_of_a_simulated_broker_the_hanging_transaction_is_seen_opened_and_copied
     chromium.open("/transactions")
     assert "stuck" in chromium.find("#rows").text
     chromium.open("/retention?filter=mobile")
-    assert "future_timestamp" in chromium.find("#rows").text
+    assert "future timestamp" in chromium.find("#rows").text
     chromium.open("/groups/invoice-mailer")
     assert "Held up by a transaction" in chromium.find("#problems").text
     assert chromium.console() == []
 
 
-@pytest.mark.parametrize("path", ["/", "/partitions", "/transactions", "/retention", "/groups", "/groups/ledger", "/partitions/invoices/0"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/topics/invoices",
+        "/brokers",
+        "/disks",
+        "/partitions",
+        "/transactions",
+        "/retention",
+        "/groups",
+        "/groups/ledger",
+        "/partitions/invoices/0",
+    ],
+)
 def test_of_a_simulated_broker_axe_finds_nothing(chromium: Browser, simulated: str, path: str) -> None:
     chromium.base = simulated
     chromium.resize(1280)
@@ -146,6 +167,33 @@ def test_nothing_has_to_be_scrolled_sideways_at_any_width(browser: Browser, path
     assert [each for each in browser.console() if "404" not in each] == []
 
 
+def test_where_it_gets_narrow_columns_go_first_and_rows_are_cards_only_below_640_pixels(browser: Browser) -> None:
+    heads = "return [...document.querySelectorAll('#rows thead th')].filter(each => each.checkVisibility()).map(each => each.innerText)"
+    browser.open("/partitions")
+    shown = {}
+    for width in (640, 768, 1180, 1920):
+        browser.resize(width)
+        shown[width] = browser.run(heads)
+        assert browser.run("return getComputedStyle(document.querySelector('#rows td')).display") == "table-cell"
+        lines = "return [...document.querySelectorAll('#rows tbody th bdi')].map(each => each.getClientRects().length)"
+        assert set(browser.run(lines)) == {1}, f"a name is broken at a width of {width}"
+    assert [each.split()[0] for each in shown[640]] == ["Partition", "Verdict", "Bytes/s", "Records/s"]
+    assert len(shown[640]) < len(shown[768]) < len(shown[1180]) < len(shown[1920])
+    assert all(shown[1920][: len(some)] == some for some in shown.values())
+    browser.resize(630)
+    assert browser.run("return getComputedStyle(document.querySelector('#rows tbody tr')).display") == "grid"
+    left = (
+        "return [...document.querySelector('#rows tbody tr').children].filter(each => each.checkVisibility()).map(each => each.offsetLeft)"
+    )
+    assert len(set(browser.run(left))) == 3
+    browser.open("/transactions")
+    for width in (320, 640, 1180):
+        browser.resize(width)
+        code, button = browser.find("#rows .command code"), browser.find("#rows .command button")
+        assert code.size["width"] > 180
+        assert (button.location["y"] > code.location["y"] + 20) == (width <= 640)
+
+
 def test_a_very_long_name_does_not_widen_the_page(chromium: Browser) -> None:
     world, name = MadeUpJob(), "a" * 249
     world.partition_rows = [replace(world.partition_rows[12], topic=name), *world.partition_rows]
@@ -175,6 +223,16 @@ def test_everything_is_reached_by_keyboard_and_the_focus_shows(browser: Browser)
     assert browser.focus_shows()
     browser.press(Keys.SPACE)
     browser.wait_for("['Copied', 'Selected'].includes(document.querySelector('.problem button').textContent)")
+
+
+def test_a_slash_leads_to_the_search_and_the_only_match_is_opened(browser: Browser) -> None:
+    browser.open("/partitions")
+    browser.press("/")
+    assert browser.run("return document.activeElement.id") == "search"
+    browser.press("a/", *["\ue003"] * 2, "clicks", Keys.ENTER)
+    browser.wait_for("location.pathname == '/topics/clicks'")
+    assert browser.find("h1").text == "clicks"
+    assert browser.console() == []
 
 
 def test_a_table_is_sorted_filtered_and_paged_by_keyboard(browser: Browser) -> None:
@@ -355,6 +413,9 @@ def test_without_a_script_it_works_the_same(browser: Browser) -> None:
         browser.open("/")
         assert "kafka-transactions.sh" in browser.driver.find_element("css selector", ".problem code").text
         assert not browser.driver.find_element("css selector", ".problem button").is_displayed()
+        browser.find("#search").send_keys("clicks", Keys.ENTER)
+        WebDriverWait(browser.driver, SECONDS).until(lambda driver: driver.current_url.endswith("/topics/clicks"))
+        browser.open("/")
         assert "30" in browser.driver.page_source.split('http-equiv="refresh" content="')[1][:2]
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.common.formatting import format_name
-from streaming.pages.site.page_links import group_link, partition_link
+from streaming.pages.site.page_links import group_link, partition_link, topic_link
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import MadeUpJob, group, partition, site_of, transaction
+from tests.site.page_world import MadeUpJob, group, partition, site_of, topic, transaction
 from tests.tables import each_row
 
-VIEWS = ["/", "/partitions", "/transactions", "/retention", "/groups", "/cost"]
+VIEWS = ["/", "/topics", "/brokers", "/disks", "/partitions", "/transactions", "/retention", "/groups", "/cost"]
 BIDI = "pay\u202egnp.exe"
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300) | st.text(
@@ -28,6 +28,8 @@ class Named(MadeUpJob):
         super().__init__()
         self.partition_rows = [replace(partition(12), topic=name, partition=3, retention_blocked=name)]
         self.transaction_rows = [transaction(topic=name, transactional_id=name, coordinator_state=name, groups=[name], no_command=name)]
+        self.topic_rows = [replace(topic(name), cleanup_policy=name)]
+        self.figures = replace(self.figures, lag_group=name, full_log_dir=name, oldest_topic=name, loss_why=name)
         self.group_rows = [group(name, state=name, type=name)]
         self.problem_rows = [replace(each, topic=name, group=name, log_dir=name, agent=name, what=name) for each in self.problem_rows]
         agents = [replace(each, name=name, explanation=name) for each in self.state.agents]
@@ -39,12 +41,12 @@ class Named(MadeUpJob):
 
 
 def views_of(name: str) -> list[str]:
-    return [*VIEWS, partition_link(name, 3), group_link(name)]
+    return [*VIEWS, topic_link(name), partition_link(name, 3), group_link(name)]
 
 
 def shape(page: Page) -> list[tuple[str, list[str]]]:
-    """Tags with their attributes' names."""
-    return [(each.tag, sorted(each.attributes)) for each in page.elements]
+    """Tags with their attributes' names, but for the places where a name may be broken."""
+    return [(each.tag, sorted(each.attributes)) for each in page.elements if each.tag != "wbr"]
 
 
 @cache
@@ -84,6 +86,8 @@ def test_every_link_to_a_name_leads_to_it(name: str) -> None:
     site = site_of(Named(name))
     (to_group,) = {each for each in read(site, "/groups").links() if each.startswith(("/groups/", "/groups?group="))}
     assert read(site, to_group).all("h1")[0].text == format_name(name, 255)
+    (to_topic,) = {each for each in read(site, "/topics").links() if each.startswith(("/topics/", "/topics?topic="))}
+    assert read(site, to_topic).all("h1")[0].text == format_name(name, 249)
     (to_partition,) = {each for each in read(site, "/retention").links() if each.endswith(("/3", "partition=3"))}
     assert read(site, to_partition).all("h1")[0].text == f"{format_name(name, 249)}-3"
 

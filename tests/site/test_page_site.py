@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -18,9 +18,15 @@ from streaming.pages.site.page_assets import ASSETS, static_path
 from streaming.pages.site.page_site import PageSite
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
+from tests.tables import each_row
 
 VIEWS = [
     "/",
+    "/topics",
+    "/topics/payments",
+    "/brokers",
+    "/disks",
+    "/search?q=a",
     "/partitions",
     "/transactions",
     "/retention",
@@ -34,7 +40,7 @@ VIEWS = [
     "/groups/nobody",
     "/partitions?sort=colour",
 ]
-LISTS = ["/partitions", "/transactions", "/retention", "/groups"]
+LISTS = ["/topics", "/partitions", "/transactions", "/retention", "/groups", "/brokers"]
 FIRST_LOAD_BYTES = 100_000
 
 
@@ -110,6 +116,81 @@ def test_while_no_change_is_known_that_is_stated() -> None:
     assert "once it has read everything that was on the disks" in read(site, "/events").html
 
 
+def test_a_good_day_has_its_numbers_with_their_last_hour_and_what_comes_next(site: PageSite) -> None:
+    page = read(site, "/")
+    figures = page.one("figures").text
+    for words in ("7.1 MiB/s", "3 partitions not counted", "14,400/s", "88,120", "group billing", "nothing unread is known to be deleted"):
+        assert words in figures
+    assert "broker 2, /var/lib/kafka/data-2" in figures
+    assert {"/groups/billing", "/disks?filter=%2Fvar%2Flib%2Fkafka%2Fdata-2", "/partitions/payments/3"} <= {*page.links()}
+    assert [each.text for each in page.all("title")[1:4]] == [
+        "At most 8.5 MiB/s in the last 50 minutes",
+        "At most 14,059/s in the last 60 minutes",
+        "At most 0 in the last 60 minutes",
+    ]
+    assert "Oldest open transaction3h ago" in page.one("coming").text.replace("\n", "")
+
+
+def test_the_search_finds_topics_groups_transactional_ids_and_brokers(site: PageSite) -> None:
+    page = read(site, "/search?q=orders")
+    assert page.all("h1")[0].text == "Found for orders"
+    assert {"/topics/orders", "/transactions?filter=orders-etl-1"} <= {*page.links()}
+    assert [each.text for each in page.all("h2")] == ["Topics", "Open transactions"]
+    assert "Nothing here has that in its name" in read(site, "/search?q=nosuch").html
+    assert "Write a part of a name" in read(site, "/search").html
+    assert "filter is longer" in read(site, f"/search?q={'a' * 301}", HTTPStatus.BAD_REQUEST).html
+    unread = read(site_of(MadeUpJob(group_rows=None)), "/search?q=o")
+    assert "Nothing is known of consumer groups yet." in unread.html
+
+
+@each_row(
+    ("text", "address"),
+    [
+        ("clic", "/topics/clicks"),
+        ("BILL", "/groups/billing"),
+        ("orders-etl", "/transactions?filter=orders-etl-1"),
+        ("2", "/brokers?filter=broker+2+"),
+        (" clicks ", "/topics/clicks"),
+    ],
+)
+def test_the_search_goes_straight_to_the_only_match(text: str, address: str) -> None:
+    answer = ask(site_of(MadeUpJob()), f"/search?{urlencode({'q': text})}")
+    assert (answer.status, answer.headers["Location"]) == (HTTPStatus.SEE_OTHER, f".{address}")
+
+
+def test_a_topic_has_its_groups_and_partitions_and_leads_to_them(site: PageSite) -> None:
+    page = read(site, "/topics/payments")
+    assert page.all("h1")[0].text == "payments"
+    assert "transaction hanging" in page.one("facts").text
+    assert "held" in page.one("readers").text
+    assert "/topics/payments?sort=size_bytes&order=desc" in page.links()
+    assert {"/groups/billing", "/partitions/payments/3"} <= {*page.links()}
+    assert all("payments" in each for each in rows(page)[1:])
+    assert "No groups are read." in read(site_of(MadeUpJob(group_rows=None)), "/topics/payments").html
+    assert "No partition of such a topic" in read(site, "/topics/nosuch", HTTPStatus.NOT_FOUND).html
+
+
+def test_disks_begin_with_what_cannot_be_read_and_is_full_first(site: PageSite) -> None:
+    page = read(site, "/disks")
+    assert rows(page)[:3] == ["/var/lib/kafka/data-1", "/var/lib/kafka/data-2", "/var/lib/kafka/data-1"]
+    text = page.one("dirs").text
+    assert text.index("cannot be read") < text.index("in 9h") < text.index("not within a year")
+    assert rows(read(site, "/disks?filter=data-2"))[:1] == ["/var/lib/kafka/data-2"]
+    assert "by partition" in page.one("by").text
+
+
+def test_what_a_problem_is_about_leads_to_its_view(site: PageSite) -> None:
+    links = {*read(site, "/").links()}
+    assert {"/brokers?filter=broker+1+", "/disks?filter=%2Fvar%2Flib%2Fkafka%2Fdata-2", "/brokers?filter=broker-3%3A8815"} <= links
+
+
+def test_where_no_group_is_known_that_is_stated_once(site: PageSite) -> None:
+    page = read(site_of(MadeUpJob(group_rows=None)), "/groups")
+    assert "Nothing is known of consumer groups yet." in page.one("rows").text
+    assert "No consumer group" not in page.html
+    assert "none of 0" not in page.html
+
+
 def test_how_old_the_data_of_each_agent_is(site: PageSite) -> None:
     text = read(site, "/").one("agents").text
     for word in ("broker-1:8815", "nothing", "broker-2:8815", "It reads a backlog.", "4s", "8.6 MiB", "down", "The connection is refused."):
@@ -136,6 +217,7 @@ def test_a_job_that_is_still_reading_says_so() -> None:
     assert page.one("verdict-box").attributes["class"] == "verdict starting"
     assert page.one("verdict-badge").text == "starting"
     assert "watched" not in page.html
+    assert "figures" not in {each.attributes.get("id") for each in page.elements}
     world.problem_rows = ()
     assert read(site_of(world), "/").one("problems").text == "Nothing is known to be wrong so far."
 
@@ -189,10 +271,11 @@ def _by_topic(name: str) -> tuple[str, int]:
 
 @pytest.mark.parametrize("path", LISTS)
 def test_a_form_filters_and_keeps_what_was_asked(site: PageSite, path: str) -> None:
-    page = read(site, f"{path}?filter=bill&sort={'group' if path == '/groups' else 'topic'}&order=asc")
-    form = next(each for each in page.all("form"))
+    sort = {"/groups": "group", "/brokers": "broker"}.get(path, "topic")
+    page = read(site, f"{path}?filter=bill&sort={sort}&order=asc")
+    form = next(each for each in page.all("form") if each.attributes["class"] == "filter")
     assert (form.attributes["method"], form.attributes["action"]) == ("get", path)
-    (field,) = [each for each in page.all("input") if each.attributes["type"] == "search"]
+    (field,) = [each for each in page.all("input") if each.attributes["type"] == "search" and each.attributes["name"] != "q"]
     assert (field.attributes["name"], field.attributes["value"]) == ("filter", "bill")
     assert {each.attributes["name"] for each in page.all("select")} == {"sort", "order"}
 
@@ -202,7 +285,7 @@ def test_who_uses_the_groups_that_were_chosen_is_kept_by_links_and_form(site: Pa
     heads = [each.attributes["href"] for each in page.all("a") if "sort=" in each.attributes.get("href", "")]
     assert heads
     assert all("use=in_use%2Cunknown" in each and "filter=b" in each for each in heads)
-    assert ("use", "in_use,unknown") in [(each.attributes["name"], each.attributes["value"]) for each in page.all("input")]
+    assert ("use", "in_use,unknown") in [(each.attributes["name"], each.attributes.get("value")) for each in page.all("input")]
 
 
 def test_a_page_beyond_the_end_says_that_it_holds_nothing(site: PageSite) -> None:

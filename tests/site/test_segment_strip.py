@@ -106,10 +106,14 @@ def test_what_lies_between_two_lines_is_filled_where_they_differ() -> None:
     assert area_path([5, -1], [4, 4], 0, 10) == ""
 
 
-def test_a_small_line_ends_at_the_right() -> None:
-    assert spark([0.0, 10.0], "").path == "M58 23l1-22"
-    assert spark([-1.0] * 58 + [4.0, -1.0], "").path == "M58 1h.1"
-    assert spark([], "").path == ""
+def test_a_small_line_is_stretched_over_what_is_known_and_ends_with_a_point() -> None:
+    whole = spark([-1.0] * 58 + [0.0, 10.0], "")
+    assert (whole.width, whole.path, whole.gap, whole.last) == (1, "M0 22l1-20", "", "M1 2h0")
+    parted = spark([10.0, -1.0, 5.0, 5.0], "")
+    assert (parted.width, parted.path, parted.gap, parted.last) == (3, "M0 2h.1M2 12l1 0", "M1 22h1", "M3 12h0")
+    ended = spark([4.0, -1.0], "")
+    assert (ended.path, ended.gap, ended.last) == ("M0 2h.1", "M1 22h1", "")
+    assert (spark([], "").path, spark([], "").width) == ("", 1)
 
 
 @given(values=st.lists(st.floats(-1, 1e18), max_size=70))

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 
+from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
 from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.group_json import GROUPS_PATH
@@ -22,9 +23,11 @@ from streaming.broker.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
+from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
 from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage, path_of_topic
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.observer import AgentStatus
 from streaming.common.web.messages import SECURED
@@ -46,6 +49,10 @@ PATHS: dict[str, type[Message]] = {
     COST_PATH: Cost,
     DISK_PATH: DiskAnswer,
     path_of_partition("orders", 3): PartitionDetail,
+    TOPICS_PATH: TopicPage,
+    path_of_topic("orders"): TopicDetail,
+    BROKERS_PATH: BrokerPage,
+    NUMBERS_PATH: ClusterNumbers,
 }
 ODD = 'a/b"<script>\n\u202e%2F'
 

@@ -59,7 +59,7 @@ def test_what_is_kept_of_a_partition() -> None:
     assert kept() == "no limit"
     assert kept(retention_limit_ms=HOUR, retention_limit_bytes=1 << 20, limits_assumed=True) == "1h or 1.0 MiB (assumed)"
     late = {"retention_overdue_ms": 2 * HOUR, "retention_reclaimable_bytes": 3 << 20, "next_deletion_ms": NOW_MS + 4 * HOUR}
-    assert kept(retention_limit_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion in 4h"
+    assert kept(retention_limit_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion in 4h by time"
     assert kept(next_deletion_ms=NOW_MS + 4 * HOUR, next_deletion_by_size=True) == "no limit, the next deletion in 4h by size"
     assert kept(retention_limit_ms=HOUR, retention_overdue_ms=0, retention_reclaimable_bytes=0, next_deletion_ms=-1) == "1h"
 

@@ -62,7 +62,7 @@ def test_every_view_and_every_detail_is_there(source: DirSource) -> None:
     assert "Hanging transactions in topic payments" in text(shown(source))
     assert "sensors-0" in text(shown(source, "2"))
     assert "transfers" in text(shown(source, "3"))
-    assert "head_of_line" in text(shown(source, "4"))
+    assert "head of line" in text(shown(source, "4"))
     assert "reports" in text(shown(source, "5"))
     assert "abort --topic payments --partition 0" in text(shown(source, "enter"))
     assert "in 1 segment, the oldest record" in text(shown(source, "enter", "enter"))

@@ -109,9 +109,9 @@ def test_each_letter_sorts_by_one_column_of_its_view_whose_heading_shows_it(view
 def test_a_narrow_screen_keeps_what_shows_that_something_is_wrong() -> None:
     job = troubled()
     job.transactions = [replace(job.transactions[0], verdict="two_phase_commit", stuck=True, topic="a-topic-with-a-long-name")]
-    job.retention = [replace(job.retention[0], topic="a-topic-with-a-long-name")]
+    job.retention = [replace(job.retention[0], topic="a-topic-with-a-long-name", kind="retention_blocked")]
     job.groups = [replace(job.groups[0], group="a-group-with-a-long-name")]
-    for key, heading, reported in (("3", "Verdict", "two_phase_co…"), ("4", "blocKed", "open_transac…"), ("5", "Verdict", "held")):
+    for key, heading, reported in (("3", "Verdict", "two phase co…"), ("4", "Verdict", "retention bl…"), ("5", "Verdict", "held")):
         screen = text(shown(job, key, width=40))
         assert heading in screen
         assert reported in screen
@@ -220,11 +220,11 @@ def _open(topic: str) -> TransactionRow:
 @each_row(
     ("width", "headings"),
     [
-        (100, ["Partition", "Bytes/s▼", "rEcords/s", "Held back", "Last append", "Size", "last hour", "Open", "bRoker"]),
-        (60, ["Partition", "Bytes/s▼", "rEcords/s", "Held back", "Last append"]),
-        (40, ["Partition", "Bytes/s▼", "rEcords/s"]),
-        (30, ["Partition", "Bytes/s▼"]),
-        (20, ["Partition"]),
+        (100, ["Partition", "Verdict", "Bytes/s▼", "rEcords/s", "Held back", "Last append", "Size", "last hour", "Open"]),
+        (60, ["Partition", "Verdict", "Bytes/s▼", "rEcords/s", "Held back"]),
+        (40, ["Partition", "Verdict", "Bytes/s▼"]),
+        (30, ["Partition", "Verdict"]),
+        (20, ["Partition", "Verdict"]),
     ],
 )
 def test_a_narrow_terminal_has_the_important_columns(width: int, headings: list[str]) -> None:

@@ -7,6 +7,7 @@ history begins anew.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs
 from streaming.pages.api.look import Look
-from streaming.pages.api.rates import RateColumns
+from streaming.pages.api.rates import HourOfAll, RateColumns
 
 MINUTES = 60
 """So many minutes are kept."""
@@ -55,6 +56,7 @@ class History(RateColumns):
         self._rates = np.full((len(_COUNTED), MINUTES, 0), np.nan, np.float32)
         self._ends: Longs = np.full((MINUTES, 0), -1)
         self._lags = np.full((MINUTES, 0), np.nan, np.float32)
+        self._all = np.full((len(_COUNTED) + 1, MINUTES), np.nan)  # of all logs together: the rates, and replicas out of sync
 
     def sample(self, snapshot: Snapshot) -> None:
         """Take the counters of a snapshot, if the last sample is old enough."""
@@ -85,6 +87,8 @@ class History(RateColumns):
             if before is not None and now.at_ms - before.at_ms < 2 * MINUTE_MS:  # else it is not known when in between it was
                 rates = _rates(before, now)
                 self._rates[:, place, slots] = np.where(rates[:, slots] < 0, np.nan, rates[:, slots])
+                self._all[:-1, place] = _sums(rates[:, look.view.logs.columns["slot"][look.one_of_each]])
+            self._all[-1:, place] = _sums(look.out_of_sync[look.one_of_each][None])
             self._ends[place, slots] = look.view.logs["log_end_offset"][shown]
             last_stable = look.view.logs["last_stable_offset"][shown]
             self._lags[place, slots] = np.where(last_stable < 0, np.nan, self._ends[place, slots] - last_stable)
@@ -111,7 +115,7 @@ class History(RateColumns):
         passed = minute - self._minute
         places = range(MINUTES) if not 0 < passed < MINUTES else [(minute - each) % MINUTES for each in range(passed)]
         for place in places:
-            self._rates[:, place], self._ends[place], self._lags[place] = np.nan, -1, np.nan
+            self._rates[:, place], self._ends[place], self._lags[place], self._all[:, place] = np.nan, -1, np.nan, np.nan
         self._minute = minute
 
     def bytes_rate(self, look: Look) -> NDArray[np.float64]:
@@ -143,6 +147,20 @@ class History(RateColumns):
             ]
         return [[] if each is None or np.isnan(each).all() else np.where(np.isnan(each), -1.0, each).tolist() for each in found]
 
+    def hour_sum(self, look: Look, items: Sequence[int]) -> list[float]:
+        """See `RateColumns`."""
+        slots = look.view.logs.columns["slot"][list(items)].tolist()
+        with self._lock:
+            own = [slot for item, slot in zip(items, slots, strict=True) if self._is_of(look, item, slot)]
+            rates = self._rates[0][self._order()][:, own]
+        return _listed(_sums(np.where(np.isnan(rates), -1.0, rates))) if own else []
+
+    def hour_of_all(self) -> HourOfAll:
+        """See `RateColumns`."""
+        with self._lock:
+            bytes_rates, records_rates, out_of_sync = (_listed(each) for each in self._all[:, self._order()])
+        return HourOfAll(bytes_rates=bytes_rates, records_rates=records_rates, out_of_sync=out_of_sync)
+
     def minutes(self, look: Look, item: int) -> list[Minute]:
         """See `RateColumns`."""
         slot = int(look.view.logs.columns["slot"][item])
@@ -172,6 +190,18 @@ class History(RateColumns):
     def _is_of(self, look: Look, item: int, slot: int) -> bool:
         owner = look.topics[item], look.view.logs.topic_ids[item], int(look.partitions[item])
         return slot < len(self._owners) and self._owners[slot] == owner
+
+
+def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
+    """The sum of each row's known values, which are not below zero; NaN if it has none."""
+    known = values >= 0
+    return np.where(known.any(axis=1), np.where(known, values, 0).sum(axis=1, dtype=np.float64), np.nan)
+
+
+def _listed(values: NDArray[np.float64]) -> list[float]:
+    """The values, -1 for one that is not known; an empty list if none is."""
+    known = ~np.isnan(values)
+    return np.where(known, values, -1.0).tolist() if known.any() else []
 
 
 def _sampled(snapshot: Snapshot) -> _Sample:

@@ -1,6 +1,6 @@
 """One look at a table, judged: what is wrong in it, and up to when it is whole."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -14,6 +14,7 @@ from streaming.cluster.verdicts.first_lines import unknown
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
 from streaming.pages.api.rates import NO_RATES, RateColumns
+from streaming.pages.api.topic_readers import groups_by_topic
 
 _MOST_DOUBTS = 100
 
@@ -65,6 +66,11 @@ class JudgedLook:
         """All problems, the most severe first."""
         return problems(self.circumstances, self.cases)
 
+    def with_roots(self, some: Sequence[Problem]) -> list[Problem]:
+        """Problems and the roots of those that follow from one, in the order of all."""
+        ids = {each.id for each in some} | {each.because for each in some}
+        return [each for each in self.problems if each.id in ids]
+
     def kinds_of(self, log: int) -> set[str]:
         """The kinds of everything that is wrong with an exported log."""
         item = self.look.view.logs.items[log]
@@ -79,6 +85,11 @@ class JudgedLook:
     def retention_verdicts(self) -> RowVerdicts:
         """The worst that is wrong with what is kept of each exported log."""
         return row_verdicts(self.look.view, self.cases, RETENTION_KINDS)
+
+    @cached_property
+    def groups_by_topic(self) -> Mapping[str, int] | None:
+        """How many groups have committed offsets in each topic that has any; None where no groups are read."""
+        return None if self.groups is None else groups_by_topic(self.groups)
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs
@@ -29,6 +31,23 @@ class Look:
     def texts(self) -> list[str]:
         """``topic-partition`` of each exported log."""
         return [f"{topic}-{partition}" for topic, partition in zip(self.topics, self.partitions.tolist(), strict=True)]
+
+    @cached_property
+    def one_of_each(self) -> Longs:
+        """One exported log of each partition: that of the leader, if all replicas are exported."""
+        logs = self.view.logs
+        order = np.lexsort((-logs["leader"], logs.columns["replicas_of"]))
+        first = np.ones(len(order), np.bool_)
+        first[1:] = np.diff(logs.columns["replicas_of"][order]) != 0
+        found: Longs = order[first]
+        return found
+
+    @cached_property
+    def out_of_sync(self) -> Longs:
+        """How many replicas of the partition of each exported log are not in sync; -1 where that is not known."""
+        logs = self.view.logs
+        found: Longs = np.where(logs["in_sync_replicas"] < 0, -1, np.maximum(logs["replicas"] - logs["in_sync_replicas"], 0))
+        return found
 
     @property
     def partitions(self) -> Longs:

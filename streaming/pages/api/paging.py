@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT, ListPage
 from streaming.common.arrays import Longs
+from streaming.common.formatting import format_list
 from streaming.errors import UsageError
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, Listing
 
@@ -23,6 +25,10 @@ LONGEST_FILTER = 300
 """The most characters of a filter."""
 
 _LARGEST_OFFSET = 10**9
+_MOST_NAMED = 5
+
+_LAST = 10**6
+"""After the place of every kind of problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +115,7 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
     given = parameters_of(query, ("sort", "order", "filter", *topic, *listing.chosen_by, "offset", "limit", *others))
     sort = given.get("sort", listing.default)
     if sort not in listing.sortable:
-        raise UsageError(f"sort is not one of {', '.join(listing.sortable)}")
+        raise no_such_word("sort", sort, listing.sortable)
     order = given.get("order", listing.order(sort))
     if order not in (ASCENDING, DESCENDING):
         raise UsageError("order is neither asc nor desc")
@@ -122,6 +128,13 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
         topics=topics_of(query),
         chosen=tuple((name, words_of(given, name, words)) for name, words in listing.chosen_by.items() if name in given),
     )
+
+
+def no_such_word(name: str, value: str, words: Collection[str]) -> UsageError:
+    """A parameter is none of these words, of which a few are named, and the one that may have been meant."""
+    near = get_close_matches(value, words, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return UsageError(f"{name} is not one of {format_list([*words], _MOST_NAMED)}{meant}")
 
 
 def words_of(given: Mapping[str, str], name: str, words: Sequence[str]) -> frozenset[str]:
@@ -187,6 +200,20 @@ def ranks(texts: Sequence[str]) -> Longs:
         return np.empty(0, np.int64)
     distinct = {text: place for place, text in enumerate(sorted(set(texts) - {""}))}
     return np.fromiter((distinct.get(text, -1) for text in texts), np.int64, len(texts))
+
+
+def worst_first(place: Longs, natural: Longs, then: NDArray[Any]) -> Longs:
+    """Numbers by which rows are sorted: those with the lowest place come first, and of one place those with the least of ``then``.
+
+    Args:
+        place: of the kind of what is wrong with each row, -1 for nothing.
+        natural: see `Sheet`.
+    """
+    key = np.where(place < 0, _LAST, place)[natural]
+    ordered = natural[np.lexsort((then[natural], key))]
+    ranked = np.empty(len(natural), np.int64)
+    ranked[ordered] = np.arange(len(natural))
+    return ranked
 
 
 def natural_order(topics: Sequence[str], partitions: Longs, brokers: Longs, last: Longs | None = None) -> Longs:

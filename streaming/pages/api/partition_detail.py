@@ -3,7 +3,6 @@
 import numpy as np
 
 from streaming.broker.protocol.partition_json import MOST_SEGMENTS, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.view.replica_health import role_of
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
@@ -32,26 +31,19 @@ def partition_detail(judged: JudgedLook, topic: str, partition: int) -> Partitio
         ],
         retention=with_verdicts(retention_rows(look, [item]), judged.retention_verdicts.of_rows([item]))[0],
         transactions=transaction_rows(look, judged.circumstances, sorted(late, key=lambda each: each.first_offset)),
-        problems=_with_roots(
+        problems=judged.with_roots(
             [
                 each
                 for each in judged.problems
                 if (each.topic == topic and each.partition in (partition, -1))
                 or (not each.topic and each.broker == broker and each.kind in own)
-            ],
-            judged,
+            ]
         ),
         segments=segments,
         omitted=omitted,
         minutes=rates.minutes(look, item),
         replicas=_replicas(look, item),
     )
-
-
-def _with_roots(some: list[Problem], judged: JudgedLook) -> list[Problem]:
-    """Problems and the roots of those that follow from one, in the order of all."""
-    ids = {each.id for each in some} | {each.because for each in some}
-    return [each for each in judged.problems if each.id in ids]
 
 
 def _item(look: Look, topic: str, partition: int) -> int | None:

@@ -10,7 +10,7 @@ from streaming.broker.protocol.listing_json import PartitionPage, PartitionRow
 from streaming.cluster.verdicts.cases import RowVerdicts
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
-from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
 from streaming.pages.api.rates import NO_RATES, RateColumns
 from streaming.rules.retention_rule import BLOCKED
 
@@ -25,7 +25,9 @@ _COPIED = (
 def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
     """A page of partitions."""
     columns = partition_columns(look, rates)
-    sheet = Sheet(columns=columns, texts=look.texts, natural=natural_order(look.topics, look.partitions, look.brokers), topics=look.topics)
+    natural = natural_order(look.topics, look.partitions, look.brokers)
+    worst = worst_first(verdicts.place, natural, -columns["bytes_rate"])
+    sheet = Sheet(columns=columns | {"kind": worst}, texts=look.texts, natural=natural, topics=look.topics)
     some = cut(sheet, request)
     rows = with_verdicts(partition_rows(look, columns, some.items, rates), verdicts.of_rows(some.items))
     return some.page(PartitionPage, look.now_ms, rows)

@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.cases import RowVerdicts
 from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
-from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
@@ -31,7 +31,9 @@ def retention_page(look: Look, request: PageRequest, verdicts: RowVerdicts) -> R
     logs = look.view.logs
     columns: dict[str, NDArray[Any]] = {name: logs[name] for name in RETENTION.sortable if name in _COPIED}
     columns["retention_blocked"] = logs["blocked"]
-    sheet = Sheet(columns=columns, texts=look.texts, natural=natural_order(look.topics, look.partitions, look.brokers), topics=look.topics)
+    natural = natural_order(look.topics, look.partitions, look.brokers)
+    columns["kind"] = worst_first(verdicts.place, natural, -logs["retention_overdue_ms"])
+    sheet = Sheet(columns=columns, texts=look.texts, natural=natural, topics=look.topics)
     some = cut(sheet, request)
     rows = with_verdicts(retention_rows(look, some.items), verdicts.of_rows(some.items))
     return some.page(RetentionPage, look.now_ms, rows)

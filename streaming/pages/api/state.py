@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Self, TypeVar
 
 import streaming
+from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
@@ -20,13 +21,17 @@ from streaming.broker.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
+from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.process_reports import away_brokers
 from streaming.errors import NotYetError
 from streaming.pages.api import partition_rows, retention_rows, transaction_rows
+from streaming.pages.api.broker_rows import broker_page
+from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.event_log import EventLog
@@ -36,9 +41,12 @@ from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
 from streaming.pages.api.status_message import problem_page, status_of
+from streaming.pages.api.topic_rows import topic_detail, topic_page
+from streaming.pages.listings.broker_list import BROKERS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.topic_list import TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 
 
@@ -67,12 +75,15 @@ class State:
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
             STATUS_PATH: lambda _: self.status(),
+            NUMBERS_PATH: lambda _: self.numbers(),
             PROBLEMS_PATH: self.problems,
             PARTITIONS_PATH: self.partitions,
             TRANSACTIONS_PATH: self.transactions,
             RETENTION_PATH: self.retention,
             COUNT_PATH: self.count,
             GROUPS_PATH: self.groups,
+            TOPICS_PATH: self.topics,
+            BROKERS_PATH: self.brokers,
             DISK_PATH: self.disk,
             EVENTS_PATH: self.events,
         }
@@ -94,6 +105,10 @@ class State:
     def moment(self, at_ms: int) -> KeptMoment | None:
         """How everything was at a time, Unix milliseconds: as of the last change before it. None if nothing is kept of that time."""
         return None if self._moments is None else self._moments.at(at_ms)
+
+    def numbers(self) -> ClusterNumbers:
+        """Six numbers, and what comes next."""
+        return cluster_numbers(self._look())
 
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""
@@ -138,6 +153,20 @@ class State:
         """
         return _groups(self._look(), query).named(name)
 
+    def topics(self, query: str = "") -> TopicPage:
+        """Topics."""
+        request, judged = page_request(query, TOPICS, self._largest), self._look()
+        return _answered(topic_page(judged, request), judged)
+
+    def topic(self, name: str) -> TopicDetail | None:
+        """One topic, None if no partition of one with this name is shown."""
+        return topic_detail(self._look(), name)
+
+    def brokers(self, query: str = "") -> BrokerPage:
+        """Brokers."""
+        request, judged = page_request(query, BROKERS, self._largest), self._look()
+        return _answered(broker_page(judged, request), judged)
+
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""
         judged = self._look()
@@ -160,7 +189,7 @@ def _groups(judged: JudgedLook, query: str) -> ListedGroups:
     return judged.groups.rejudged(query)
 
 
-P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage)
+P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage, TopicPage, BrokerPage)
 
 
 def _answered(page: P, judged: JudgedLook) -> P:

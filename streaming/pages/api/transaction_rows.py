@@ -8,15 +8,16 @@ from streaming.broker.protocol.listing_json import TransactionPage, TransactionR
 from streaming.cluster.verdicts.cases import transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.held_back_groups import held_back_groups
+from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.verdicts.transaction_problems import command_of, committers
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
-from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, ranks
+from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, ranks, worst_first
 
 _NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
-_WORDS = ("transactional_id", "coordinator_state", "verdict")
+_WORDS = ("transactional_id", "coordinator_state")
 
 
 def transaction_page(look: Look, circumstances: Circumstances, request: PageRequest) -> TransactionPage:
@@ -63,9 +64,12 @@ def _sheet(rows: Sequence[TransactionRow]) -> Sheet:
 
     columns = {name: column(name) for name in ("broker", "partition", *_NUMBERS, "stuck")}
     columns |= {name: ranks([getattr(row, name) for row in rows]) for name in _WORDS}
+    natural = natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"])
+    place = np.fromiter((ORDER.get(row.kind, -1) for row in rows), np.int64, len(rows))
+    columns["verdict"] = worst_first(place, natural, columns["start_ms"])
     return Sheet(
         columns=columns,
         texts=[" ".join((f"{row.topic}-{row.partition}", row.transactional_id, str(row.producer_id), row.verdict)) for row in rows],
-        natural=natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"]),
+        natural=natural,
         topics=[row.topic for row in rows],
     )

@@ -2,7 +2,7 @@
 
 from streaming.broker.protocol.disk_json import KIND_WORDS, DiskRow
 from streaming.common.formatting import NONE, format_name, format_size
-from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell, size, unsure, word
+from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell, size, topic_cell, unsure
 from streaming.pages.listings.listing import Field, Listing
 
 
@@ -55,7 +55,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
 
 
 _CELLS = {
-    "topic": lambda row, _: Cell(text=word(row.topic)),
+    "topic": lambda row, _: topic_cell(row.topic) if row.topic else Cell(text=NONE),
     "log_dir": lambda row, _: Cell(text=format_name(row.log_dir, 300) if row.log_dir else NONE),
     "kind": lambda row, _: Cell(text=KIND_WORDS.get(row.kind, row.kind) or NONE),
     "garbage": lambda row, _: Cell(text=format_size(row.garbage) if row.garbage else NONE),

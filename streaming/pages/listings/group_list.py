@@ -6,7 +6,7 @@ from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_count, format_name
-from streaming.pages.listings.list_cells import Cell, Times, Unit, length, unsure
+from streaming.pages.listings.list_cells import Cell, Times, Unit, length, unsure, words
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
 _PARTITIONS = "the partitions of which this is so"
@@ -18,7 +18,7 @@ def _name(row: GroupSummary, _: Times) -> Cell:
 
 def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
     """The worst verdict, and since when it is so; what needs nothing has a question mark where limits are assumed."""
-    cell = unsure(Cell(text=row.verdict or NONE), assumed=row.limits_assumed and not is_finding(row))
+    cell = unsure(Cell(text=words(row.verdict)), assumed=row.limits_assumed and not is_finding(row))
     return cell if row.since_ms < 0 else Cell(text=cell.text, note=times.of(row.since_ms), at_ms=row.since_ms)
 
 

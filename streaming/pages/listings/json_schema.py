@@ -7,6 +7,7 @@ from dataclasses import MISSING, Field, fields
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
 from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
@@ -21,22 +22,29 @@ from streaming.broker.protocol.listing_json import (
     RetentionPage,
     TransactionPage,
 )
+from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage
+from streaming.pages.listings.broker_list import BROKERS
 from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.event_list import EVENTS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.log_dir_list import LOG_DIRS
 from streaming.pages.listings.message_meanings import MEANINGS
+from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.problem_list import PROBLEMS
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.topic_list import TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 
 ANSWERS: Mapping[str, type[PublicMessage]] = {
     STATUS_PATH: Status,
+    NUMBERS_PATH: ClusterNumbers,
     PROBLEMS_PATH: ProblemPage,
     EVENTS_PATH: EventPage,
     PARTITIONS_PATH: PartitionPage,
@@ -46,15 +54,19 @@ ANSWERS: Mapping[str, type[PublicMessage]] = {
     COUNT_PATH: CountPage,
     DISK_PATH: DiskAnswer,
     COST_PATH: Cost,
+    TOPICS_PATH: TopicPage,
+    f"{TOPICS_PATH}/NAME": TopicDetail,
+    BROKERS_PATH: BrokerPage,
     GROUPS_PATH: GroupPage,
     f"{GROUPS_PATH}/NAME": GroupDetail,
 }
 """The message at each path."""
 
-ROWS = {
-    each.row: each
-    for each in (PROBLEMS, EVENTS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"], DISK["partition"], GROUPS, GROUP_PARTITIONS)
-}
+_LISTS = (
+    *(CLUSTER_NUMBERS, PROBLEMS, EVENTS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"]),
+    *(BROKERS, LOG_DIRS, DISK["partition"], GROUPS, GROUP_PARTITIONS),
+)
+ROWS = {each.row: each for each in _LISTS}
 """The lists, by the messages of their rows."""
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
@@ -86,9 +98,14 @@ def kinds_of(answer: type[PublicMessage]) -> list[type[PublicMessage]]:
 def _within(kind: type[PublicMessage]) -> Iterator[type[PublicMessage]]:
     yield kind
     for hint in get_type_hints(kind).values():
-        for each in (hint, *get_args(hint)):
-            if isinstance(each, type) and issubclass(each, PublicMessage):
-                yield from _within(each)
+        yield from _of_type(hint)
+
+
+def _of_type(hint: Any) -> Iterator[type[PublicMessage]]:
+    if isinstance(hint, type) and issubclass(hint, PublicMessage):
+        yield from _within(hint)
+    for each in get_args(hint):
+        yield from _of_type(each)
 
 
 def _reference(kind: type[PublicMessage]) -> dict[str, object]:

@@ -39,15 +39,18 @@ class Times:
 class Cell:
     """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
 
-    ``note``: more about it. ``partition``, ``group``, ``groups``: what it names, to lead there. ``at_ms``: the time that the text is about.
-    ``moment_ms``: a past moment, to show how everything was then. ``curve``: values that a face may draw instead of the blocks of the text.
+    ``note``: more about it. ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there. ``at_ms``: the time
+    that the text is about. ``moment_ms``: a past moment, to show how everything was then. ``curve``: values that a face may draw instead of
+    the blocks of the text.
     """
 
     text: str
     note: str = ""
+    topic: str | None = None
     partition: tuple[str, int] | None = None
     group: str | None = None
     groups: tuple[str, ...] = ()
+    log_dir: str = ""
     at_ms: int = -1
     moment_ms: int = -1
     curve: tuple[float, ...] = ()
@@ -94,7 +97,9 @@ def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
         return Cell(text=format_list([format_name(each) for each in value], MOST_NAMES) or NONE)
     if unit is Unit.FLAG:
         return Cell(text="yes" if value else NONE)
-    if unit in (Unit.NAME, Unit.SENTENCE, Unit.WORD):
+    if unit is Unit.WORD:
+        return Cell(text=words(value))
+    if unit in (Unit.NAME, Unit.SENTENCE):
         return Cell(text=(format_name(value, 300) if unit is Unit.NAME else value) if value else NONE)
     return Cell(text=NONE if value < 0 else _NUMBER_TEXTS[unit](value))
 
@@ -102,6 +107,11 @@ def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
 def partition_cell(topic: str, partition: int) -> Cell:
     """A partition."""
     return Cell(text=place(topic, partition), partition=(topic, partition))
+
+
+def topic_cell(topic: str) -> Cell:
+    """A topic."""
+    return Cell(text=format_name(topic, 249), topic=topic)
 
 
 def place(topic: str, partition: int) -> str:
@@ -112,6 +122,11 @@ def place(topic: str, partition: int) -> str:
 def unsure(cell: Cell, *, assumed: bool) -> Cell:
     """What depends on limits: with a question mark if they are assumed."""
     return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
+
+
+def words(value: str) -> str:
+    """A word of a message for people: JSON has it as one, such as ``will_lose``."""
+    return value.replace("_", " ") or NONE
 
 
 def count(value: float) -> str:

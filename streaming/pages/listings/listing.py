@@ -8,7 +8,7 @@ from typing import Any
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.problem_json import Problem
 from streaming.common.formatting import plain
-from streaming.pages.listings.list_cells import Cell, Times, Unit, cell_of
+from streaming.pages.listings.list_cells import Cell, Times, Unit, cell_of, words
 
 ASCENDING, DESCENDING = "asc", "desc"
 
@@ -20,12 +20,12 @@ WIDE = 20
 class Field:
     """A field of a row.
 
-    ``heading``, ``rank``: of its column, the most important one first; "" and 0 if no table has it. ``sort``: the order in which the list
-    is sorted by it unless another one is asked for, "" if it cannot be sorted by. ``key``: the letter of the heading that sorts by it in a
-    terminal. ``kinds``: of the problems that its cell is about: it looks as severe as a row with one of them. ``toned``: it looks as
-    severe as a row with any other one. ``least``: columns of a terminal that it can do with, 0 if it needs all. ``rare``:
-    lines of text do without it where no row has anything in it. ``choices``: its words, if the list can be had with the rows that have some
-    of them. ``cell``: makes its cell from the row, if the value alone does not say it.
+    ``heading``, ``rank``: of its column, the most important one first; "" and 0 if no table has it. Where there is no room, terminal and
+    page leave out the least important ones. ``sort``: the order in which the list is sorted by it unless another one is asked for, "" if it
+    cannot be sorted by. ``key``: the letter of the heading that sorts by it in a terminal. ``toned``: it looks as severe as its row.
+    ``least``: columns of a terminal that it can do with, 0 if it needs all. ``rare``: lines of text do without it where no row has anything
+    in it. ``choices``: its words, if the list can be had with the rows that have some of them. ``cell``: makes its cell from the row, if
+    the value alone does not say it.
     """
 
     name: str
@@ -36,7 +36,6 @@ class Field:
     sort: str = ""
     key: str = ""
     toned: bool = False
-    kinds: Collection[str] = ()
     least: int = 0
     rare: bool = False
     choices: Collection[str] = ()
@@ -108,6 +107,11 @@ def severity_of(row: PublicMessage) -> str:
     return severity
 
 
+def verdict_cell(word: str, since_ms: int, times: Times) -> Cell:
+    """What is wrong with a row, and since when."""
+    return Cell(text=words(word)) if since_ms < 0 else Cell(text=words(word), note=times.of(since_ms), at_ms=since_ms)
+
+
 JUDGED = (
     Field(
         name="kind",
@@ -119,3 +123,18 @@ JUDGED = (
     Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
 )
 """The last fields of every row that is judged."""
+
+SHOWN_JUDGED = (
+    replace(
+        JUDGED[0],
+        heading="Verdict",
+        rank=2,
+        sort=ASCENDING,
+        key="V",
+        toned=True,
+        least=8,
+        cell=lambda row, times: verdict_cell(row.kind, row.since_ms, times),
+    ),
+    *JUDGED[1:],
+)
+"""The same with a column, right after the name. In ascending order the worst come first."""

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from streaming.broker.protocol.away_json import AwayBroker
+from streaming.broker.protocol.broker_json import BrokerPage
 from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.broker.protocol.count_json import CountPage
-from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles, LogDirUse
+from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles
 from streaming.broker.protocol.event_json import EventPage
 from streaming.broker.protocol.group_json import (
     BatchCheck,
@@ -24,6 +25,7 @@ from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage,
 from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
 from streaming.broker.protocol.problem_json import Consequence, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, JobStart, Status
+from streaming.broker.protocol.topic_json import TopicDetail, TopicPage, TopicReader
 
 Meanings = Sequence[tuple[Sequence[str], str]]
 """Some fields, and what they are."""
@@ -233,23 +235,21 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("what_if", "in_force"), "what was tried, and the log dirs without it; only from `segtail disk`"),
         *_AWAY,
     ),
-    LogDirUse: (
-        (("broker", "log_dir", "up", "problem"), "which; whether it can be read, and why not"),
-        (("file_system", "free", "capacity"), "log dirs with the same number share both, and are full together"),
-        (("taken", "apparent", "kinds"), "on the disk, of a job's segments their length; the length of all files; `KindUse` of each kind"),
-        (("replicas",), "live ones, without that of the metadata log"),
-        (("growth_day", "growth_unknown"), "bytes a day; of how many replicas it is not known"),
-        (("frees_now", "frees_day", "next_ms"), "what the next check deletes; what is free in 24 hours; when the next space is free"),
-        (("outlook",), "`full`, `never` (not within a year), `unknown`"),
-        (("full_ms", "full_uncleaned_ms"), "when it is full; if compaction frees nothing"),
-        (("checkpoint_ms",), "when its broker last wrote here"),
-        (("unread", "unread_of"), "how many files could not be read; some of them"),
-        (("recovery_logs", "recovery_bytes"), "what a start of its broker after a crash reads; 0 after a clean shutdown"),
-        (("recovery_seconds",), "how long that takes, by the last recovery that its agent saw"),
-        (("recovery_threads",), "`num.recovery.threads.per.data.dir`"),
-        (("not_fsynced_bytes",), "the most that may not be on disk"),
-        (("recovering_logs", "recovering_bytes", "recovering"), "what is left of a recovery that is going on; some of the logs it reads"),
-        (("recovered_ms",), "when it ends"),
+    TopicPage: (*_PAGE, *_AWAY, (("rows",), "list of `TopicRow`")),
+    BrokerPage: (*_PAGE, *_AWAY, (("rows",), "list of `BrokerRow`")),
+    TopicDetail: (
+        (("at_ms",), "as of when"),
+        (("row",), "a `TopicRow`"),
+        (("problems",), "list of `Problem`: those that name it, and their roots, the most severe first"),
+        (("readers", "more_readers"), "list of `TopicReader`, the worst first, `null` where no groups are read; how many are left out"),
+    ),
+    TopicReader: (
+        (("group", "partitions"), "a consumer group with committed offsets there, and in how many partitions"),
+        (
+            ("lag_records", "lag_offsets"),
+            "what it has left there, in records by its isolation and in offsets; `null` where a part of it is not known",
+        ),
+        (("verdict", "severity", "since_ms"), "the worst about these partitions, as in `GroupPartition`"),
     ),
     AwayBroker: (
         (("broker",), "whose log dirs nobody holds: it is stopped, or they are a copy"),

@@ -1,12 +1,9 @@
 """The list of partitions."""
 
-from dataclasses import replace
-
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow
-from streaming.cluster.verdicts import kinds
 from streaming.common.formatting import format_count
-from streaming.pages.listings.list_cells import Cell, Times, Unit, count, partition_cell
-from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, Field, Listing
+from streaming.pages.listings.list_cells import Cell, Times, Unit, count, partition_cell, words
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, Field, Listing
 
 
 def partition_field(rank: int = 1) -> Field:
@@ -33,14 +30,14 @@ NUMBER = Field(name="partition", unit=Unit.ID, meaning="its number in the topic"
 
 
 def next_deletion(row: PartitionRow | RetentionRow, times: Times) -> Cell:
-    """When retention deletes next, and by which limit if that is the size: what a limit has let go is due at the broker's next check."""
+    """When retention deletes next, and by which limit: what a limit has let go is due at the broker's next check."""
     at_ms = row.next_deletion_ms
-    by_size = " by size" if row.next_deletion_by_size else ""
-    return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + by_size, at_ms=at_ms)
+    limit = "" if at_ms < 0 else " by size" if row.next_deletion_by_size else " by time"
+    return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)
 
 
 def _unless_blocked(row: PartitionRow, times: Times) -> Cell:
-    return Cell(text="blocked", note=row.retention_blocked) if row.retention_blocked else next_deletion(row, times)
+    return Cell(text="blocked", note=words(row.retention_blocked)) if row.retention_blocked else next_deletion(row, times)
 
 
 def _held_back(row: PartitionRow, _: Times) -> Cell:
@@ -52,18 +49,18 @@ PARTITIONS = Listing(
     name="partitions",
     noun="partition",
     row=PartitionRow,
-    default="bytes_rate",
+    default="kind",
     off_page=("log_end_offset", "hanging_transactions", "oldest_record_ms", "segments"),
     fields=(
-        broker_field(9, "whose replica is shown: the leader's, if it is watched; with `replicas: all` each replica has a row"),
-        replace(partition_field(), toned=True),
+        broker_field(10, "whose replica is shown: the leader's, if it is watched; with `replicas: all` each replica has a row"),
+        partition_field(),
         NUMBER,
         Field(
             name="bytes_rate",
             unit=Unit.BYTES_RATE,
             meaning="bytes appended a second, over the last minute; from log dirs the mean over the log's segments",
             heading="Bytes/s",
-            rank=2,
+            rank=3,
             sort=DESCENDING,
             key="B",
         ),
@@ -72,7 +69,7 @@ PARTITIONS = Listing(
             unit=Unit.RATE,
             meaning="records appended a second, likewise",
             heading="Records/s",
-            rank=3,
+            rank=4,
             sort=DESCENDING,
             key="E",
         ),
@@ -83,9 +80,9 @@ PARTITIONS = Listing(
             sort=DESCENDING,
         ),
         Field(name="appended_records", unit=Unit.COUNT, meaning="likewise", sort=DESCENDING),
-        Field(name="size_bytes", unit=Unit.BYTES, meaning="of its segments on disk", heading="Size", rank=6, sort=DESCENDING, key="S"),
+        Field(name="size_bytes", unit=Unit.BYTES, meaning="of its segments on disk", heading="Size", rank=7, sort=DESCENDING, key="S"),
         Field(name="log_start_offset", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
-        Field(name="log_end_offset", unit=Unit.ID, meaning="Kafka's own", heading="End offset", rank=11, sort=DESCENDING, key="F"),
+        Field(name="log_end_offset", unit=Unit.ID, meaning="Kafka's own", heading="End offset", rank=12, sort=DESCENDING, key="F"),
         Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
         Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
         Field(
@@ -93,22 +90,21 @@ PARTITIONS = Listing(
             unit=Unit.COUNT,
             meaning="high watermark less last stable offset: what readers of committed data do not see",
             heading="Held back",
-            rank=4,
+            rank=5,
             sort=DESCENDING,
             key="H",
-            kinds=(kinds.HANGING.name, kinds.STUCK.name, kinds.OVERDUE.name, kinds.STALLED.name),
             cell=_held_back,
         ),
-        Field(name="open_transactions", unit=Unit.COUNT, meaning="how many", heading="Open", rank=8, sort=DESCENDING, key="O"),
+        Field(name="open_transactions", unit=Unit.COUNT, meaning="how many", heading="Open", rank=9, sort=DESCENDING, key="O"),
         Field(
-            name="hanging_transactions", unit=Unit.COUNT, meaning="how many of them", heading="Hanging", rank=12, sort=DESCENDING, key="G"
+            name="hanging_transactions", unit=Unit.COUNT, meaning="how many of them", heading="Hanging", rank=13, sort=DESCENDING, key="G"
         ),
         Field(
             name="last_append_ms",
             unit=Unit.MOMENT,
             meaning="when",
             heading="Last append",
-            rank=5,
+            rank=6,
             sort=DESCENDING,
             key="L",
         ),
@@ -117,7 +113,7 @@ PARTITIONS = Listing(
             unit=Unit.MOMENT,
             meaning="the time of its first batch with records",
             heading="Oldest record",
-            rank=13,
+            rank=14,
             sort=ASCENDING,
             key="D",
         ),
@@ -127,15 +123,14 @@ PARTITIONS = Listing(
             unit=Unit.MOMENT,
             meaning="as in `RetentionRow`",
             heading="Next deletion",
-            rank=10,
+            rank=11,
             sort=ASCENDING,
             key="X",
-            kinds=(kinds.RETENTION_BLOCKED.name, kinds.RETENTION_OVERDUE.name),
             cell=_unless_blocked,
         ),
         Field(name="next_deletion_by_size", unit=Unit.FLAG, meaning="as in `RetentionRow`"),
         Field(name="retention_blocked", unit=Unit.WORD, meaning="as in `RetentionRow`", sort=ASCENDING),
-        Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=14, sort=DESCENDING, key="N"),
+        Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=15, sort=DESCENDING, key="N"),
         Field(name="records_data", unit=Unit.COUNT, meaning="on disk, aborted ones too", sort=DESCENDING),
         Field(name="records_aborted", unit=Unit.COUNT, meaning="of these", sort=DESCENDING),
         Field(name="records_control", unit=Unit.COUNT, meaning="markers of transactions, which have offsets too", sort=DESCENDING),
@@ -144,8 +139,8 @@ PARTITIONS = Listing(
             unit=Unit.CURVE,
             meaning="bytes a second of the last hour, a number a minute, the oldest first; `null` in it is a minute without a number",
             heading="Last hour",
-            rank=7,
+            rank=8,
         ),
-        *JUDGED,
+        *SHOWN_JUDGED,
     ),
 )

@@ -1,11 +1,8 @@
 """The list of what is kept of each partition. Its fields are named as the metrics are, without ``segtail_partition_``, times in ms."""
 
-from dataclasses import replace
-
 from streaming.broker.protocol.listing_json import RetentionRow
-from streaming.cluster.verdicts import kinds
 from streaming.pages.listings.list_cells import Cell, Unit, length, size, unsure
-from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, WIDE, Field, Listing
+from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, broker_field, next_deletion, partition_field
 
 RETENTION = Listing(
@@ -13,10 +10,10 @@ RETENTION = Listing(
     noun="retention",
     row=RetentionRow,
     off_page=("segments", "cleanup_policy", "broker"),
-    default="retention_overdue_ms",
+    default="kind",
     fields=(
-        broker_field(13),
-        replace(partition_field(), toned=True),
+        broker_field(14),
+        partition_field(),
         NUMBER,
         Field(name="topic_id", unit=Unit.NAME, meaning="of its topic, `null` for one that has none"),
         Field(name="log_dir", unit=Unit.NAME, meaning="where the replica is"),
@@ -30,8 +27,8 @@ RETENTION = Listing(
         Field(name="log_end_offset", unit=Unit.ID, meaning="Kafka's own"),
         Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own"),
         Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own"),
-        Field(name="size_bytes", unit=Unit.BYTES, meaning="what it keeps", heading="Size", rank=5, sort=DESCENDING, key="S"),
-        Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=11, sort=DESCENDING, key="G"),
+        Field(name="size_bytes", unit=Unit.BYTES, meaning="what it keeps", heading="Size", rank=6, sort=DESCENDING, key="S"),
+        Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=12, sort=DESCENDING, key="G"),
         Field(name="active_segment_size_bytes", unit=Unit.BYTES, meaning="of the segment that takes appends"),
         Field(name="active_segment_first_timestamp_ms", unit=Unit.MOMENT, meaning="the time of the first batch in it"),
         Field(name="segment_limit_ms", unit=Unit.DURATION, meaning="after so long it is rolled"),
@@ -41,11 +38,11 @@ RETENTION = Listing(
             unit=Unit.MOMENT,
             meaning="the time of its first batch with records",
             heading="Oldest record",
-            rank=7,
+            rank=8,
             sort=ASCENDING,
             key="D",
         ),
-        Field(name="cleanup_policy", unit=Unit.WORD, meaning="`delete`, `compact` or both", heading="Policy", rank=12),
+        Field(name="cleanup_policy", unit=Unit.WORD, meaning="`delete`, `compact` or both", heading="Policy", rank=13),
         Field(name="limit_source", unit=Unit.WORD, meaning="the level that sets the limit"),
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits are Kafka's defaults, because the real ones are not known"),
         Field(
@@ -53,7 +50,7 @@ RETENTION = Listing(
             unit=Unit.DURATION,
             meaning="its limit, `null` for none",
             heading="Time limit",
-            rank=8,
+            rank=9,
             sort=DESCENDING,
             key="M",
             cell=lambda row, _: unsure(Cell(text=length(row.retention_limit_ms)), assumed=row.limits_assumed),
@@ -63,7 +60,7 @@ RETENTION = Listing(
             unit=Unit.BYTES,
             meaning="its limit, `null` for none",
             heading="Size limit",
-            rank=9,
+            rank=10,
             sort=DESCENDING,
             key="Z",
             cell=lambda row, _: unsure(Cell(text=size(row.retention_limit_bytes)), assumed=row.limits_assumed),
@@ -73,7 +70,7 @@ RETENTION = Listing(
             unit=Unit.DURATION,
             meaning="how much older the oldest record is than the limit lets it be",
             heading="Kept too long",
-            rank=10,
+            rank=11,
             sort=DESCENDING,
             key="L",
         ),
@@ -82,7 +79,7 @@ RETENTION = Listing(
             unit=Unit.DURATION,
             meaning="for how long Kafka could have deleted a segment and has not",
             heading="Overdue",
-            rank=3,
+            rank=4,
             sort=DESCENDING,
             key="O",
         ),
@@ -92,7 +89,7 @@ RETENTION = Listing(
             unit=Unit.BYTES,
             meaning="of all segments that a check would delete",
             heading="Reclaimable",
-            rank=4,
+            rank=5,
             sort=DESCENDING,
             key="C",
         ),
@@ -101,10 +98,9 @@ RETENTION = Listing(
             unit=Unit.MOMENT,
             meaning="when the first segment may be deleted, by the limit that lets it go first",
             heading="Next deletion",
-            rank=6,
+            rank=7,
             sort=ASCENDING,
             key="X",
-            kinds=(kinds.RETENTION_OVERDUE.name,),
             cell=next_deletion,
         ),
         Field(
@@ -117,10 +113,9 @@ RETENTION = Listing(
             unit=Unit.WORD,
             meaning="why a segment beyond its limit stays, in a word",
             heading="Blocked",
-            rank=2,
+            rank=3,
             sort=ASCENDING,
             key="K",
-            kinds=(kinds.RETENTION_BLOCKED.name,),
             least=8,
         ),
         Field(name="retention_blocked_why", unit=Unit.SENTENCE, meaning="the same as a sentence", heading="Why", rank=WIDE),
@@ -130,6 +125,6 @@ RETENTION = Listing(
         Field(name="uncleanable_open_transaction_bytes", unit=Unit.BYTES, meaning="what it may not touch because of an open transaction"),
         Field(name="uncleanable_compaction_lag_bytes", unit=Unit.BYTES, meaning="what is younger than `min.compaction.lag.ms`"),
         Field(name="cleaner_checkpoint_offset", unit=Unit.ID, meaning="up to where it has cleaned"),
-        *JUDGED,
+        *SHOWN_JUDGED,
     ),
 )

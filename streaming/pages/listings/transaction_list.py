@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.common.formatting import NONE, format_list, format_name, format_word
-from streaming.pages.listings.list_cells import MOST_NAMES, Cell, Times, Unit
+from streaming.pages.listings.list_cells import MOST_NAMES, Cell, Times, Unit, words
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, broker_field, partition_field
 
@@ -14,7 +14,7 @@ def _producer(row: TransactionRow, _: Times) -> Cell:
 
 
 def _verdict(row: TransactionRow, _: Times) -> Cell:
-    return Cell(text=", ".join((row.verdict or "not known", *(["stuck"] if row.stuck else []))))
+    return Cell(text=", ".join((words(row.verdict or "not known"), *(["stuck"] if row.stuck else []))))
 
 
 def _groups(names: Sequence[str]) -> Cell:
@@ -34,7 +34,7 @@ TRANSACTIONS = Listing(
     noun="transaction",
     row=TransactionRow,
     off_page=("coordinator_state", "broker", "first_offset", "producer_id"),
-    default="start_ms",
+    default="verdict",
     fields=(
         broker_field(10),
         partition_field(),

@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 
 from streaming.broker.protocol.event_json import EventPage
+from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.problem_json import SEVERITIES, ProblemPage
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.common.formatting import format_count, format_name, format_time
 from streaming.pages.site.event_view import event_table
+from streaming.pages.site.good_day import Figure, coming_of, figures_of
 from streaming.pages.site.page_links import HOME, link, moment_link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
-from streaming.pages.site.page_views import Filter, PageView, badge, counted
+from streaming.pages.site.page_views import Fact, Filter, PageView, badge, counted
 from streaming.pages.site.page_words import NOTHING, PageCell, size, span
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
@@ -19,6 +21,8 @@ from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_probl
 class HomeView(PageView):
     """The first view."""
 
+    figures: tuple[Figure, ...]
+    coming: tuple[Fact, ...]
     problems: tuple[ShownKind, ...]
     severities: tuple[FormChoice, ...]
     filter: Filter | None
@@ -36,10 +40,13 @@ class HomeView(PageView):
         return self.status.verdict.partition(". ")
 
 
-def home(status: Status, page: ProblemPage, events: EventPage, query: Query, *, frozen: bool = False) -> HomeView:
+def home(
+    status: Status, page: ProblemPage, events: EventPage, query: Query, numbers: ClusterNumbers | None = None, *, frozen: bool = False
+) -> HomeView:
     """The verdict, what is wrong, what has changed, and up to when that is whole.
 
     Args:
+        numbers: of now; None for none.
         frozen: this is how it was at a moment that is past.
     """
     parameters = query.given("severity", "filter")
@@ -55,6 +62,8 @@ def home(status: Status, page: ProblemPage, events: EventPage, query: Query, *, 
         status=status,
         json="" if frozen else link("/api/v1/problems", parameters),
         frozen=frozen,
+        figures=() if numbers is None else figures_of(numbers),
+        coming=() if numbers is None else coming_of(numbers),
         problems=by_kind(shown_problems(page.rows, status.at_ms, status)),
         severities=tuple(severities) if page.total > 1 else (),
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", parameters=tuple(query.given("severity").items()))
@@ -100,6 +109,6 @@ def _lag(agent: AgentState, now_ms: int) -> PageCell:
 _AGENT_COLUMNS: tuple[Column[AgentState], ...] = (
     Column(head="Agent", cell=lambda agent, _: PageCell(text=format_name(agent.name), name=True)),
     Column(head="State", cell=_state),
-    Column(head="Brokers", cell=lambda agent, _: PageCell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
     Column(head="Behind", cell=_lag),
+    Column(head="Brokers", cell=lambda agent, _: PageCell(text=", ".join(map(str, agent.brokers)) or NOTHING)),
 )

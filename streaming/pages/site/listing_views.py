@@ -1,9 +1,10 @@
 """The views of all partitions, open transactions, retention and consumer groups: one table each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerRow
 from streaming.broker.protocol.group_json import GroupPage, GroupSummary
 from streaming.broker.protocol.listing_json import (
     PARTITIONS_PATH,
@@ -15,12 +16,13 @@ from streaming.broker.protocol.listing_json import (
     TransactionRow,
 )
 from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicRow
 from streaming.common.formatting import format_count
 from streaming.errors import NotYetError
 from streaming.pages.api.state import State
-from streaming.pages.listings import group_list, partition_list, retention_list, transaction_list
+from streaming.pages.listings import broker_list, group_list, partition_list, retention_list, topic_list, transaction_list
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
-from streaming.pages.site.page_links import GROUPS, PARTITIONS, RETENTION, TRANSACTIONS, link
+from streaming.pages.site.page_links import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS, link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, Sorting, choices, columns_of, draw, paging
 from streaming.pages.site.page_views import Filter, ListView
@@ -69,6 +71,22 @@ class _ListKind(Generic[Row]):
         )
 
 
+_TOPICS: _ListKind[TopicRow] = _ListKind(
+    path=TOPICS,
+    api=TOPICS_PATH,
+    title="Topics",
+    intro="What the partitions of each topic come to.",
+    empty="No topic is watched yet.",
+    columns=columns_of(topic_list.TOPICS.page_columns),
+)
+_BROKERS: _ListKind[BrokerRow] = _ListKind(
+    path=BROKERS,
+    api=BROKERS_PATH,
+    title="Brokers",
+    intro="Whether each broker serves, what it leads and holds, and who watches it.",
+    empty="No broker is known yet.",
+    columns=columns_of(broker_list.BROKERS.page_columns),
+)
 _PARTITIONS: _ListKind[PartitionRow] = _ListKind(
     path=PARTITIONS,
     api=PARTITIONS_PATH,
@@ -103,6 +121,18 @@ _GROUPS: _ListKind[GroupSummary] = _ListKind(
 )
 
 
+def topics(state: State, query: Query, status: Status) -> ListView:
+    """All topics."""
+    page = state.topics(query.text(*_API_PARAMETERS))
+    return _TOPICS.view(query, status, page, page.rows)
+
+
+def brokers(state: State, query: Query, status: Status) -> ListView:
+    """All brokers."""
+    page = state.brokers(query.text(*_API_PARAMETERS))
+    return _BROKERS.view(query, status, page, page.rows)
+
+
 def partitions(state: State, query: Query, status: Status) -> ListView:
     """All partitions."""
     page = state.partitions(query.text(*_API_PARAMETERS))
@@ -132,7 +162,7 @@ def groups(state: State, query: Query, status: Status) -> ListView:
         page = state.groups(query.text(*_API_PARAMETERS))
     except NotYetError:
         nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
-        return _GROUPS.view(query, status, nothing, (), ("Nothing is known of consumer groups yet.",))
+        return replace(_GROUPS, empty="Nothing is known of consumer groups yet.").view(query, status, nothing, ())
     return _GROUPS.view(query, status, page, page.rows)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 WIDTH, HEIGHT = 600, 100
-SPARK_WIDTH, SPARK_HEIGHT = 59, 24
+SPARK_HEIGHT = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +32,36 @@ class Chart:
     area: str = ""
 
 
-def spark(values: Sequence[float], title: str) -> ChartLine:
-    """A small line from zero up to its largest value; -1 is a gap. One unit to the right is one value: fifty of these are on a page."""
-    values = values[-1 - SPARK_WIDTH :]
-    high, pieces, before = max(values, default=0.0), [], -1
-    for index, value in enumerate(values, 1 + SPARK_WIDTH - len(values)):
-        height = SPARK_HEIGHT - 1 - round(value / high * (SPARK_HEIGHT - 2)) if high > 0 else SPARK_HEIGHT - 1
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallLine:
+    """A small line from zero up to its largest value, in a box that is ``width`` wide.
+
+    ``last``: its last point, "" if the last value is not known; ``gap``: where values are not known.
+    """
+
+    path: str
+    gap: str
+    last: str
+    width: int
+    title: str
+
+
+def spark(values: Sequence[float], title: str) -> SmallLine:
+    """The line from the first value that is known on; -1 is a gap. One unit to the right is one value: fifty of these are on a page."""
+    first = next((index for index, value in enumerate(values) if value >= 0), len(values))
+    known = values[first:]
+    high, pieces, gaps, before = max(known, default=0.0), [], [], -1
+    for index, value in enumerate(known):
+        height = SPARK_HEIGHT - 2 - round(value / high * (SPARK_HEIGHT - 4)) if high > 0 else SPARK_HEIGHT - 2
         if value < 0:
+            gaps.append(f"M{index} {SPARK_HEIGHT - 2}h1")
             before = -1
             continue
         pieces.append(f"M{index} {height}h.1" if before < 0 else f"l1 {height - before}".replace(" -", "-"))
         before = height
-    return ChartLine(path="".join(pieces).replace("h.1l1", "l1"), title=title)
+    last = f"M{len(known) - 1} {before}h0" if before >= 0 else ""
+    path = "".join(pieces).replace("h.1l1", "l1")
+    return SmallLine(path=path, gap="".join(gaps), last=last, width=max(1, len(known) - 1), title=title)
 
 
 def line_path(values: Sequence[float], low: float, high: float, width: int = WIDTH, height: int = HEIGHT) -> str:

@@ -5,11 +5,27 @@ from urllib.parse import quote, urlencode
 
 HOME, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, COST = "/", "/partitions", "/transactions", "/retention", "/groups", "/cost"
 EVENTS = "/events"
+TOPICS, BROKERS, DISKS, SEARCH = "/topics", "/brokers", "/disks", "/search"
 RUNBOOKS = "/runbooks"
 STATIC = "/static/"
 
 _DOTS = (".", "..", "")
 """Names that are no segment of a path: browsers take these away, encoded or not."""
+
+
+def topic_link(topic: str) -> str:
+    """The view of one topic."""
+    return link(TOPICS, {"topic": topic}) if topic in _DOTS else f"{TOPICS}/{_encode(topic)}"
+
+
+def broker_link(broker: int) -> str:
+    """The row of one broker."""
+    return link(BROKERS, {"filter": f"broker {broker} "})
+
+
+def log_dir_link(log_dir: str) -> str:
+    """The row of a log dir, on each broker that has one with this path."""
+    return link(DISKS, {"filter": log_dir})
 
 
 def partition_link(topic: str, partition: int) -> str:

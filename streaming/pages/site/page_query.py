@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from streaming.broker.protocol.problem_json import SEVERITIES
 from streaming.errors import UsageError
+from streaming.pages.api.paging import no_such_word
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
 
 _MOST_DIGITS = 13  # those of Unix milliseconds
@@ -36,7 +37,7 @@ class Query:
         """
         value = self.values.get(name, "") or otherwise
         if value not in words:
-            raise UsageError(f"{name} is not one of {', '.join(words)}")
+            raise no_such_word(name, value, words)
         return value
 
     def order(self, otherwise: str) -> str:

@@ -4,6 +4,7 @@ Everything is made here, so that it works without a script.
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,18 +23,37 @@ from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
+from streaming.pages.site.disk_view import PARAMETERS, disks_view
 from streaming.pages.site.event_view import event_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import home
 from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
-from streaming.pages.site.page_links import COST, EVENTS, GROUPS, HOME, PARTITIONS, RETENTION, RUNBOOKS, STATIC, TRANSACTIONS
+from streaming.pages.site.page_links import (
+    BROKERS,
+    COST,
+    DISKS,
+    EVENTS,
+    GROUPS,
+    HOME,
+    PARTITIONS,
+    RETENTION,
+    RUNBOOKS,
+    SEARCH,
+    STATIC,
+    TOPICS,
+    TRANSACTIONS,
+)
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
 from streaming.pages.site.relative_links import relative
 from streaming.pages.site.runbook_view import runbook_view
+from streaming.pages.site.search_view import SearchView, search_view
+from streaming.pages.site.topic_view import topic_view
 
 HTML_TYPE = "text/html; charset=utf-8"
+
+_WORD_ENDS = re.compile(r"(?<=[._/:])|(?<=-)(?=[^0-9])")
 
 REFRESH_SECONDS = 10
 """A browser asks for a view again so often; without a script three times as seldom, because that takes the reader's place on the page."""
@@ -45,12 +65,16 @@ _FEW_EVENTS = 8
 """So many changes are below the problems."""
 
 _LISTS: dict[str, Callable[[State, Query, Status], PageView]] = {
+    TOPICS: listing_views.topics,
     PARTITIONS: listing_views.partitions,
     TRANSACTIONS: listing_views.transactions,
     RETENTION: listing_views.retention,
     GROUPS: listing_views.groups,
+    BROKERS: listing_views.brokers,
     EVENTS: event_view,
 }
+_OF_ONE = ("topics", "partitions", "groups", "runbooks")
+"""First segments of paths that go on with a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +100,7 @@ class PageSite:
         if request.path.startswith(STATIC):
             return _packed(asset(request.path.removeprefix(STATIC)), request)
         segments = request.path.split("/")[1:]
-        if f"/{segments[0]}" not in (HOME, COST, RUNBOOKS, *_LISTS) or (
-            len(segments) > 1 and segments[0] not in ("partitions", "groups", "runbooks")
-        ):
+        if f"/{segments[0]}" not in (HOME, COST, DISKS, SEARCH, RUNBOOKS, *_LISTS) or (len(segments) > 1 and segments[0] not in _OF_ONE):
             return None
         return _packed(self._html(request, segments), request)
 
@@ -89,6 +111,8 @@ class PageSite:
             query = parse_query(request.query)
             is_past = request.path == HOME and "at" in query.values
             view = self._past(query) if is_past else self._view(request.path, segments, query, status)
+            if isinstance(view, SearchView) and view.only:
+                return _moved(view.only)
         except NotYetError as error:
             view, code = _error(status, "Not known yet", f"{error}."), HTTPStatus.SERVICE_UNAVAILABLE
         except UsageError as error:
@@ -101,13 +125,18 @@ class PageSite:
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
         if path == HOME:
             problems = self._state.problems(urlencode({**query.given("severity", "filter", "offset"), "roots": "true"}))
-            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query)
+            numbers = self._state.numbers() if status.start is None else None  # of a start nothing is whole
+            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, numbers)
         if path == COST:
             return cost_view(self._cost(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:
             return self._runbook(_decoded(segments[1]) if len(segments) > 1 else "", status)
-        if path in (PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
-            return self._named(query, status)
+        if path == DISKS:
+            return disks_view(self._state.disk(query.text(*PARAMETERS)), query, status)
+        if path == SEARCH:
+            return search_view(self._state, query.values.get("q", ""), status)
+        if path in (TOPICS, PARTITIONS, GROUPS) and not {"topic", "group"}.isdisjoint(query.values):
+            return self._named(path, query, status)
         if path in _LISTS:
             return _LISTS[path](self._state, query, status)
         return self._one(segments, query, status)
@@ -123,6 +152,8 @@ class PageSite:
         names = [_decoded(each) for each in segments[1:]]
         if segments[0] == "groups" and len(names) == 1:
             return self._group(names[0], query, status)
+        if segments[0] == "topics" and len(names) == 1:
+            return self._topic(names[0], query, status)
         if segments[0] == "partitions" and len(names) == 2 and names[1].isascii() and names[1].isdigit() and len(names[1]) <= 10:
             return self._partition(names[0], int(names[1]), status)
         raise NotThereError(words="There is no such page.")
@@ -133,11 +164,19 @@ class PageSite:
             raise NotThereError(words="There is no such runbook in this version.")
         return view
 
-    def _named(self, query: Query, status: Status) -> PageView:
+    def _named(self, path: str, query: Query, status: Status) -> PageView:
         """A name that no path can hold is a parameter."""
+        if path == TOPICS:
+            return self._topic(query.values.get("topic", ""), query, status)
         if "group" in query.values:
             return self._group(query.values["group"], query, status)
         return self._partition(query.values["topic"], query.number("partition"), status)
+
+    def _topic(self, name: str, query: Query, status: Status) -> PageView:
+        detail = self._state.topic(name)
+        if detail is None:
+            raise NotThereError(words="No partition of such a topic is watched: it may be deleted, or its brokers' agents not be asked.")
+        return topic_view(detail, self._state.partitions, query, status)
 
     def _partition(self, topic: str, partition: int, status: Status) -> PageView:
         detail = self._state.partition(topic, partition)
@@ -157,6 +196,11 @@ def _decoded(segment: str) -> str:
         return unquote(segment, errors="strict")
     except UnicodeDecodeError as error:
         raise NotThereError(words="There is no such page: its address is not UTF-8.") from error
+
+
+def _moved(address: str) -> Response:
+    """From the search straight to the only match, relative as all addresses that leave; the search stays out of the way back."""
+    return Response(status=HTTPStatus.SEE_OTHER, body=b"", headers={**PAGE_SECURED, "Location": f".{address}"})
 
 
 def _error(status: Status, title: str, words: str) -> ErrorView:
@@ -189,8 +233,14 @@ def _environment() -> Environment:
         finalize=_visible,
     )
     made.filters["name"] = format_name
+    made.filters["parted"] = _parted
     made.globals["assets"] = {name: static_path(name) for name in ASSETS}
     return made
+
+
+def _parted(name: str) -> Markup:
+    """A name that is broken between its words, where it has to be, and not inside of one; the number of a partition stays with the last."""
+    return Markup("<wbr>").join(str(_visible(each)) for each in _WORD_ENDS.split(name))
 
 
 def _visible(value: object) -> object:

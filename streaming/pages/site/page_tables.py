@@ -1,6 +1,6 @@
 """Tables that the server sorts, filters and pages: every head and every step is a link, so that they need no script."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -8,49 +8,66 @@ from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, Field, severity_of
+from streaming.pages.site.column_room import rooms_of
 from streaming.pages.site.page_links import link
-from streaming.pages.site.page_words import PageCell, drawn
+from streaming.pages.site.page_words import NO_CELL, PageCell, drawn
 
 Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column(Generic[Row]):
-    """One column. ``sort``: the field that it is sorted by, "" if it is not; ``cell`` makes a value as of a time in Unix milliseconds."""
+    """One column. ``sort``: the field that it is sorted by, "" if it is not; ``cell`` makes a value as of a time in Unix milliseconds.
+
+    ``first``: the order in which it is sorted at first. ``rare``: it is left out where no row has anything in it.
+    """
 
     head: str
     cell: Callable[[Row, int], PageCell]
     sort: str = ""
     numbers: bool = False
     first: str = DESCENDING
+    rare: bool = False
 
 
 def columns_of(fields: Sequence[Field]) -> tuple[Column[Any], ...]:
     """The columns of a declared list."""
-    elsewhere = frozenset(kind for each in fields for kind in each.kinds)
-    return tuple(_column(each, elsewhere) for each in fields)
+    return tuple(map(_column, fields))
 
 
-def _column(field: Field, elsewhere: Collection[str]) -> Column[Any]:
-    """The column of a field; ``elsewhere``: the kinds of problems that some cell is about."""
-
+def _column(field: Field) -> Column[Any]:
     def cell(row: PublicMessage, now_ms: int) -> PageCell:
-        kind = getattr(row, "kind", "")
-        tone = severity_of(row) if kind in field.kinds or (field.toned and kind not in elsewhere) else ""
+        tone = severity_of(row) if field.toned else ""
         return drawn(field.cell_in(row, Times(now_ms)), tone, name=field.unit is Unit.NAME)
 
     numbers = field.unit.is_number and field.unit is not Unit.MOMENT
-    return Column(head=field.heading, cell=cell, sort=field.name if field.sort else "", numbers=numbers, first=field.sort or DESCENDING)
+    return Column(
+        head=field.heading,
+        cell=cell,
+        sort=field.name if field.sort else "",
+        numbers=numbers,
+        first=field.sort or DESCENDING,
+        rare=field.rare,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A head as it is drawn: ``href`` sorts by it, "" if nothing does; ``sorted_as``: the word for ``aria-sort``, "" if by another."""
+    """A head as it is drawn: ``href`` sorts by it, "" if nothing does; ``sorted_as``: the word for ``aria-sort``, "" if by another.
+
+    ``room``: of the style sheet, the width in rem from which on its column is shown; 0 for always.
+    """
 
     text: str
     href: str = ""
     sorted_as: str = ""
     numbers: bool = False
+    room: int = 0
+
+    @property
+    def classes(self) -> str:
+        """Those of its cells."""
+        return " ".join((*(["n"] if self.numbers else []), *([f"w{self.room}"] if self.room else [])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +81,7 @@ class FormChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paging:
-    """Where a page of a table is; ``previous`` and ``next`` are "" where there is none."""
+    """Where a page of a table is, "" where there are no rows at all; ``previous`` and ``next`` are "" where there is none."""
 
     words: str
     previous: str = ""
@@ -105,19 +122,23 @@ def draw(
     paging: Paging | None = None,
 ) -> PageTable:
     """Make the table; without ``sorting`` its heads are no links."""
+    every = [(column, [column.cell(row, now_ms) for row in rows]) for column in columns]
+    shown = [(column, cells) for column, cells in every if not column.rare or any(cell != NO_CELL for cell in cells)]
+    kept = [sorting is not None and bool(column.sort) and column.sort == sorting.sort for column, _ in shown]
+    rooms = rooms_of([column.head for column, _ in shown], [cells for _, cells in shown], kept)
     return PageTable(
         key=key,
         caption=caption,
-        heads=tuple(_head(column, sorting) for column in columns),
-        rows=tuple(tuple(column.cell(row, now_ms) for column in columns) for row in rows),
+        heads=tuple(_head(column, sorting, room) for (column, _), room in zip(shown, rooms, strict=True)),
+        rows=tuple(zip(*(cells for _, cells in shown), strict=True)),
         empty=empty,
         paging=paging,
     )
 
 
-def _head(column: Column[Row], sorting: Sorting | None) -> Head:
+def _head(column: Column[Row], sorting: Sorting | None, room: int) -> Head:
     if sorting is None or not column.sort:
-        return Head(text=column.head, numbers=column.numbers)
+        return Head(text=column.head, numbers=column.numbers, room=room)
     here = sorting.sort == column.sort
     order = column.first if not here else ASCENDING if sorting.order == DESCENDING else DESCENDING
     return Head(
@@ -125,6 +146,7 @@ def _head(column: Column[Row], sorting: Sorting | None) -> Head:
         href=link(sorting.path, {**sorting.others, "sort": column.sort, "order": order}),
         sorted_as=("ascending" if sorting.order == ASCENDING else "descending") if here else "",
         numbers=column.numbers,
+        room=room,
     )
 
 
@@ -133,10 +155,12 @@ def choices(columns: Sequence[Column[Row]], sort: str) -> tuple[FormChoice, ...]
     return tuple(FormChoice(value=each.sort, text=each.head, chosen=each.sort == sort) for each in columns if each.sort)
 
 
-def paging(path: str, parameters: Mapping[str, str], *, offset: int, rows: int, matched: int, total: int) -> Paging:
-    """Which rows a page shows, with the ways to its neighbours; ``parameters``: those that stay."""
+def paging(
+    path: str, parameters: Mapping[str, str], *, offset: int, rows: int, matched: int, total: int, limit: int = DEFAULT_LIMIT
+) -> Paging:
+    """Which rows a page shows, of ``limit`` at most, with the ways to its neighbours; ``parameters``: those that stay."""
     every = f"{matched:,}" if matched == total else f"{matched:,} that match, of {total:,}"
-    words = f"{offset + 1:,} to {offset + rows:,} of {every}" if rows else f"none of {every}"
-    previous = link(path, {**parameters, "offset": str(max(0, min(offset, matched) - DEFAULT_LIMIT))}) if offset and matched else ""
-    more = link(path, {**parameters, "offset": str(offset + DEFAULT_LIMIT)}) if offset + rows < matched and rows else ""
+    words = f"{offset + 1:,} to {offset + rows:,} of {every}" if rows else f"none of {every}" if total else ""
+    previous = link(path, {**parameters, "offset": str(max(0, min(offset, matched) - limit))}) if offset and matched else ""
+    more = link(path, {**parameters, "offset": str(offset + limit)}) if offset + rows < matched and rows else ""
     return Paging(words=words, previous=previous, next=more)

@@ -1,11 +1,12 @@
 """What the page writes for one value: text, and where it has more to say a link, a time for machines, a line, a command."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streaming.common.formatting import NONE, format_age, format_duration, format_name, format_size, format_time
-from streaming.pages.listings.list_cells import Cell
-from streaming.pages.site.page_charts import ChartLine, spark
-from streaming.pages.site.page_links import group_link, moment_link, partition_link
+from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.pages.listings.list_cells import Cell, Unit, count
+from streaming.pages.site.page_charts import SmallLine, spark
+from streaming.pages.site.page_links import group_link, moment_link, partition_link, topic_link
 
 NOTHING = NONE
 """Stands in a table where there is nothing to say."""
@@ -30,8 +31,17 @@ class PageCell:
     tone: str = ""
     name: bool = False
     links: tuple[Link, ...] = ()
-    line: ChartLine | None = None
+    line: SmallLine | None = None
     command: str = ""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is only a dash: a card does without it."""
+        return self.text == NOTHING and not self.note
+
+
+NO_CELL = PageCell(text=NOTHING)
+"""That of a value that is not there."""
 
 
 def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
@@ -40,9 +50,14 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.command:
         return PageCell(command=cell.command)
     if cell.curve:
-        return PageCell(line=spark(cell.curve, f"At most {format_size(round(max(cell.curve)))}/s") if max(cell.curve) >= 0 else None)
+        line = hour_line(cell.curve, Unit.BYTES_RATE)
+        return NO_CELL if line is None else PageCell(line=line)
+    if cell.topic is not None:
+        return PageCell(text=cell.text, href=topic_link(cell.topic), name=True, tone=tone)
     if cell.partition is not None:
-        return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
+        if cell.note == "":
+            return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
+        return PageCell(text=cell.text, links=(Link(text=cell.note, href=partition_link(*cell.partition)),), time=at)
     if cell.group is not None:
         return PageCell(text=cell.text, href=group_link(cell.group), name=True)
     if cell.moment_ms >= 0:
@@ -85,3 +100,18 @@ def span(ms: int) -> str:
 def group_reference(group: str) -> Link:
     """A consumer group, with the way to its view."""
     return Link(text=format_name(group), href=group_link(group))
+
+
+_AT_MOST = {Unit.BYTES_RATE: bytes_rate, Unit.RATE: records_rate}
+
+
+def hour_line(values: Sequence[float], unit: Unit) -> SmallLine | None:
+    """A line of numbers of some unit, one a minute up to now, with what it shows in words; None if it would be a point."""
+    if sum(value >= 0 for value in values) < 2:
+        return None
+    first = next((index for index, value in enumerate(values) if value >= 0), len(values))
+    known = values[first:]
+    missing = sum(value < 0 for value in known)
+    gap = f", {missing} of them not known" if missing else ""
+    words = _AT_MOST.get(unit, count)(max(known, default=-1.0))
+    return spark(values, f"At most {words} in the last {format_count(len(known), 'minute')}{gap}")

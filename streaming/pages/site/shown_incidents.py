@@ -9,7 +9,7 @@ from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name
 from streaming.pages.listings.list_cells import place
 from streaming.pages.site.incident_markdown import incident_markdown
-from streaming.pages.site.page_links import group_link, link, partition_link
+from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, partition_link, topic_link
 from streaming.pages.site.page_views import badge
 from streaming.pages.site.page_words import Link, PageCell, moment
 
@@ -113,13 +113,13 @@ def _about(problem: Problem) -> list[Link]:
         text = f"partition {place(problem.topic, problem.partition)}"
         about.append(Link(text=text, href=partition_link(problem.topic, problem.partition)))
     elif problem.topic:
-        about.append(Link(text=f"topic {format_name(problem.topic)}", href=link("/partitions", {"filter": problem.topic})))
+        about.append(Link(text=f"topic {format_name(problem.topic)}", href=topic_link(problem.topic)))
     if problem.group:
         about.append(Link(text=f"group {format_name(problem.group)}", href=group_link(problem.group)))
     if problem.broker >= 0:
-        about.append(Link(text=f"broker {problem.broker}"))
+        about.append(Link(text=f"broker {problem.broker}", href=broker_link(problem.broker)))
     if problem.log_dir:
-        about.append(Link(text=f"log dir {format_name(problem.log_dir)}"))
+        about.append(Link(text=f"log dir {format_name(problem.log_dir)}", href=log_dir_link(problem.log_dir)))
     if problem.agent:
-        about.append(Link(text=f"agent {format_name(problem.agent)}"))
+        about.append(Link(text=f"agent {format_name(problem.agent)}", href=link(BROKERS, {"filter": problem.agent})))
     return about

@@ -10,6 +10,7 @@ from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.group_json import GROUPS_PATH
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH
+from streaming.broker.protocol.topic_json import TOPICS_PATH
 from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
@@ -38,7 +39,9 @@ class StateAnswers:
             message = self._cost() if request.path == COST_PATH else self._state.answer(request.path, request.query)
             if message is not None:
                 return _json(message, request)
-            return self._group(request) if request.path.startswith(f"{GROUPS_PATH}/") else self._partition(request)
+            if request.path.startswith(f"{GROUPS_PATH}/"):
+                return self._group(request)
+            return self._topic(request) if request.path.startswith(f"{TOPICS_PATH}/") else self._partition(request)
         except NotYetError as error:
             return _unavailable(str(error))
         except UsageError as error:
@@ -52,6 +55,14 @@ class StateAnswers:
             return _not_found("consumer group")
         detail = self._state.group(name, request.query)
         return _not_found("consumer group") if detail is None else _json(detail, request)
+
+    def _topic(self, request: HttpRequest) -> Response:
+        """One topic: ``topics/NAME``."""
+        try:
+            detail = self._state.topic(unquote(request.path.removeprefix(f"{TOPICS_PATH}/"), errors="strict"))
+        except UnicodeDecodeError:
+            return _not_found("topic")
+        return _not_found("topic") if detail is None else _json(detail, request)
 
     def _partition(self, request: HttpRequest) -> Response:
         """One partition: ``partitions/TOPIC/NUMBER``."""

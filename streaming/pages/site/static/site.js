@@ -1,5 +1,5 @@
-// Three conveniences, none of them needed: commands are copied by a button, the view is asked for again while somebody looks at it, and
-// what is no longer current says so.
+// Conveniences, none of them needed: commands are copied by a button, "/" leads to the search, the view is asked for again while somebody
+// looks at it, and what is no longer current says so.
 "use strict";
 document.documentElement.classList.add("js");
 
@@ -21,6 +21,13 @@ async function copy(code) {
     return document.execCommand("copy");
   }
 }
+
+// "/" leads to the search, unless somebody writes.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  event.preventDefault();
+  document.getElementById("search").focus();
+});
 
 const LIMIT_MS = 5000;
 const interval = () => 1000 * Number(document.body.dataset.refresh);  // shorter while the job starts

@@ -1,0 +1,111 @@
+"""The numbers of a good day, from a judged look: what each of them is about, and why it is not known where it is not."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.numbers_json import ClusterNumbers
+from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.listed_groups import ListedGroups
+from streaming.rules.transaction_verdicts import TransactionVerdict
+
+_UNUSED = (GroupUse.ABANDONED, GroupUse.THROW_AWAY)
+"""Nobody misses what these have not read."""
+
+
+def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
+    """The message."""
+    hour = judged.rates.hour_of_all()
+    return ClusterNumbers(
+        at_ms=judged.at_ms,
+        bytes_rates=hour.bytes_rates,
+        records_rates=hour.records_rates,
+        out_of_sync_hour=hour.out_of_sync,
+        **_rates(judged),
+        **_of_groups(judged),
+        **_disks(judged),
+        **_in_sync(judged),
+        **_transactions(judged),
+    )
+
+
+def _rates(judged: JudgedLook) -> dict[str, Any]:
+    look, some = judged.look, judged.look.one_of_each
+    in_bytes, in_records = judged.rates.bytes_rate(look)[some], judged.rates.records_rate(look)[some]
+    known = in_bytes >= 0
+    if not known.any():
+        return {"rates_why": "two looks at the logs show it, some seconds apart" if len(some) else "no partition is watched yet"}
+    return {"bytes_rate": float(in_bytes[known].sum()), "records_rate": _known_sum(in_records), "rates_missing": int((~known).sum())}
+
+
+def _known_sum(values: NDArray[np.float64]) -> float:
+    known = values >= 0
+    return float(values[known].sum()) if known.any() else -1.0
+
+
+def _of_groups(judged: JudgedLook) -> dict[str, Any]:
+    """The worst lag and the next loss of groups that somebody uses."""
+    if judged.groups is None:
+        why = "nothing is known of consumer groups yet" if judged.unknown else "no consumer groups are read"
+        return {"lag_why": why, "loss_why": why}
+    totals, used = judged.groups.totals, _used(judged.groups)
+    lag, loss_ms = np.where(used, totals.lag, ABSENT), np.where(used & (totals.columns["loss_ms"] >= 0), totals.columns["loss_ms"], _FAR)
+    found: dict[str, Any] = {}
+    if (lag >= 0).any():
+        found |= {"lag_records": int(lag.max()), "lag_group": totals.names[int(lag.argmax())]}
+    else:
+        found["lag_why"] = "no lag of a group in use is known" if used.any() else "no consumer group is in use"
+    if (loss_ms < _FAR).any():
+        first = int(loss_ms.argmin())
+        assumed = bool(totals.columns["limits_assumed"][first] > 0)
+        found |= {"loss_ms": int(loss_ms[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
+    else:
+        found["loss_why"] = "nothing unread is known to be deleted"
+    return found
+
+
+def _used(groups: ListedGroups) -> NDArray[np.bool_]:
+    names = groups.totals.names
+    return np.fromiter((groups.judged.usage[name].use not in _UNUSED for name in names), np.bool_, len(names))
+
+
+def _disks(judged: JudgedLook) -> dict[str, Any]:
+    circumstances = judged.circumstances
+    if not circumstances.full:
+        known = any(each.up for each in circumstances.log_dirs)
+        return {"full_why": "no log dir is known to fill up within a year" if known else "no agent has told of a log dir"}
+    (broker, log_dir), at = min(circumstances.full.items(), key=lambda each: each[1])
+    return {"full_ms": round(at * 1000), "full_broker": broker, "full_log_dir": log_dir}
+
+
+def _in_sync(judged: JudgedLook) -> dict[str, Any]:
+    """Of the metadata log no file shows who is in sync."""
+    look = judged.look
+    some = [item for item in look.one_of_each.tolist() if look.topics[item] != METADATA_TOPIC]
+    missing = look.out_of_sync[some]
+    known = missing >= 0
+    if not known.any():
+        return {"sync_why": "the metadata log does not show it yet" if some else "no partition is watched yet"}
+    return {"out_of_sync": int(missing[known].sum()), "sync_missing": int((~known).sum())}
+
+
+def _transactions(judged: JudgedLook) -> dict[str, Any]:
+    look, some = judged.look, judged.look.one_of_each
+    logs = look.view.logs
+    counts, starts = logs["hanging_transactions"][some], logs["oldest_open_start_ms"][some]
+    found: dict[str, Any] = {
+        "hanging": int(counts[counts >= 0].sum()) if (counts >= 0).any() else -1,
+        "unjudged": int((logs.open.verdict == TransactionVerdict.UNKNOWN).sum()),
+    }
+    if (starts >= 0).any():
+        item = int(some[np.where(starts >= 0, starts, _FAR).argmin()])
+        found |= {"oldest_ms": int(logs["oldest_open_start_ms"][item]), "oldest_topic": look.topics[item]}
+        found["oldest_partition"] = int(look.partitions[item])
+    return found
+
+
+_FAR = np.iinfo(np.int64).max

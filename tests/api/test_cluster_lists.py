@@ -1,0 +1,168 @@
+"""Topics, brokers and the numbers of a good day: what they come to, what is not known of them and why, and who reads a topic."""
+
+from typing import Any
+
+import pytest
+
+from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.cluster.view.observer import AgentStatus, Observer
+from streaming.cluster.view.table import Table
+from streaming.common.settings import Settings
+from streaming.errors import UsageError
+from streaming.pages.api.history import MINUTES
+from streaming.pages.api.looks import Looks
+from streaming.pages.api.state import State
+from streaming.pages.site.judged_looks import JudgedLooks
+from tests.group_snapshots import Group, snapshot_of
+from tests.view.reported import Facts
+from tests.view.rows import log, new_observer, new_table, states
+from tests.view.test_host_families import agent, broker, log_dir
+from tests.view.test_transaction_columns import MS, orders, transaction
+
+NOW = 1_800_000_000_000
+MINUTE, DAY = 60_000, 86_400_000
+LED: dict[str, Any] = {"leader": 1, "leader_epoch": 5, "facts": Facts(replicas=(1, 2), isr=(1, 2)).encode()}
+LACKING = LED | {"facts": Facts(replicas=(1, 2), isr=(1,)).encode()}
+
+
+class Watched:
+    """A job that has looked at a table at several times."""
+
+    def __init__(self, table: Table, *groups: Group, agents: tuple[AgentStatus, ...] = (), reads_groups: bool = True) -> None:
+        self.table, self.now_ms = table, NOW
+        observer: Observer = new_observer()
+        observer.know(agents)
+        board = GroupBoard() if reads_groups else None
+        if board is not None and groups:
+            board.publish(snapshot_of(*groups, now_ms=NOW))
+        self.looks = Looks(table, lambda: self.now_ms / 1000)
+        judged = JudgedLooks(table, observer, self.looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
+        self.state = State(judged.look)
+
+    def later(self, *rows: Any, minutes: int = 1) -> State:
+        self.table.apply(states(*rows))
+        self.now_ms += minutes * MINUTE
+        self.looks.new()
+        return self.state
+
+
+def reads(topic: str, partition: int, **values: Any) -> GroupPartition:
+    left = {"committed": 3, "lag_offsets": 9, "lag_records_read_committed": 7, "next_batch_bytes": 900}
+    return GroupPartition(topic=topic, partition=partition, **left | values)
+
+
+def watched() -> Watched:
+    rows = [
+        log("orders", 0, topic_id="o", size_bytes=10, appended_bytes=0, appended_records=0, last_append_ms=NOW - 500, **LED),
+        log("orders", 1, topic_id="o", appended_bytes=0, appended_records=0, last_append_ms=NOW - 900, **LACKING),
+        log("bills", 0, topic_id="b", appended_bytes=0, appended_records=0, corrupt_batches=1, **LED),
+    ]
+    late = reads("orders", 1, loss_ms=NOW + DAY, lag_records_read_committed=500)
+    groups = (
+        Group(name="ledger", partitions=[reads("orders", 0), late]),
+        Group(name="audit", partitions=[reads("orders", 0, lag_records_read_committed=-1, unknown="filling")]),
+        Group(name="bystander", partitions=[reads("bills", 0)]),
+    )
+    return Watched(new_table(*rows), *groups, agents=(agent("a1", broker(1), log_dirs=(log_dir(free=10_000),)),))
+
+
+def test_a_topic_is_the_sum_of_its_partitions_and_the_worst_of_them_come_first() -> None:
+    job = watched()
+    job.looks.new()
+    state = job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, last_append_ms=NOW - 500, **LED))
+    page = state.topics()
+    assert (page.rows[0].topic, page.rows[0].kind, page.rows[0].severity) == ("bills", "log_corrupt", "critical")
+    orders = next(row for row in page.rows if row.topic == "orders")
+    assert (orders.partitions, orders.bytes_rate, orders.records_rate, orders.last_append_ms) == (2, 10.0, 1.0, NOW - 500)
+    assert (orders.out_of_sync, orders.groups) == (1, 2)
+    assert orders.rates[-1] == 10.0
+    assert state.topics("sort=bytes_rate").rows[0].topic == "orders"
+    assert [row.topic for row in state.topics("filter=BIL").rows] == ["bills"]
+    assert (page.total, state.topics("topic=orders").matched, state.topics("limit=1&offset=1").rows) == (2, 1, page.rows[1:])
+    with pytest.raises(UsageError, match="sort is not one of topic, partitions, bytes_rate, records_rate, size_bytes and 10 more"):
+        state.topics("sort=colour")
+    with pytest.raises(UsageError, match="did you mean bytes_rate"):
+        state.topics("sort=byte_rate")
+
+
+def test_what_is_not_known_of_one_partition_is_not_known_of_its_topic() -> None:
+    job = watched()
+    job.looks.new()
+    state = job.later(log("orders", 2, topic_id="o", settled=False))
+    orders = state.topics("topic=orders").rows[0]
+    assert (orders.partitions, orders.bytes_rate, orders.out_of_sync) == (3, -1.0, -1)
+    assert orders.rates[-1] == 0.0
+
+
+def test_with_all_replicas_a_partition_counts_once() -> None:
+    rows = [log("orders", 0, topic_id="o", broker=each, agent=f"a{each}", **LED) for each in (1, 2)]
+    state = Watched(new_table(*rows, replicas="all")).state
+    assert (state.partitions().total, state.topics().rows[0].partitions) == (2, 1)
+
+
+def test_who_reads_a_topic_is_there_with_what_is_left_and_the_worst_verdict() -> None:
+    detail = watched().state.topic("orders")
+    assert detail is not None
+    assert detail.readers is not None
+    assert [(each.group, each.partitions, each.lag_records, each.lag_offsets, each.verdict) for each in detail.readers] == [
+        ("ledger", 2, 507, 18, "will_lose"),
+        ("audit", 1, -1, 9, "unknown"),
+    ]
+    assert watched().state.topic("nosuch") is None
+    alone = Watched(new_table(log("orders", 0)), reads_groups=False).state
+    none = alone.topic("orders")
+    assert none is not None
+    assert (none.readers, none.row.groups) == (None, -1)
+
+
+def test_a_broker_has_what_it_leads_and_holds_and_its_own_problems_alone() -> None:
+    job = watched()
+    (row,) = job.state.brokers().rows
+    assert (row.broker, row.agent, row.agent_up, row.log_dirs) == (1, "a1", True, 1)
+    assert (row.leaders, row.replicas, row.out_of_sync) == (3, 3, 0)
+    assert row.kind != "log_corrupt"
+    down = Watched(new_table(log("orders", 0)), agents=(agent("a7", broker(7), up=False),)).state.brokers()
+    assert {each.broker: (each.agent_up, each.kind) for each in down.rows}[7] == (False, "agent_down")
+    assert down.rows[0].broker == 7
+    assert [each.broker for each in job.state.brokers("filter=broker 1 ").rows] == [1]
+
+
+def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_use() -> None:
+    job = watched()
+    job.looks.new()
+    before = job.state.numbers()
+    assert (before.bytes_rate, before.rates_why) == (-1.0, "two looks at the logs show it, some seconds apart")
+    numbers = job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, **LED)).numbers()
+    assert (numbers.bytes_rate, numbers.records_rate, numbers.rates_missing) == (10.0, 1.0, 0)
+    assert (len(numbers.bytes_rates), numbers.bytes_rates[-2:], numbers.records_rates[-1]) == (MINUTES, [-1.0, 10.0], 1.0)
+    assert (numbers.lag_records, numbers.lag_group) == (507, "ledger")
+    assert (numbers.loss_ms, numbers.loss_group, numbers.loss_assumed, numbers.loss_why) == (NOW + DAY, "ledger", False, "")
+    assert (numbers.out_of_sync, numbers.sync_missing, numbers.out_of_sync_hour[-1]) == (1, 0, 1.0)
+    assert numbers.full_why == "no log dir is known to fill up within a year"
+    assert (numbers.hanging, numbers.unjudged, numbers.oldest_ms) == (0, 0, -1)
+
+
+def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:
+    nothing = Watched(new_table(), reads_groups=False).state.numbers()
+    assert (nothing.bytes_rate, nothing.lag_records, nothing.loss_ms, nothing.full_ms, nothing.out_of_sync) == (-1.0, -1, -1, -1, -1)
+    why = (nothing.rates_why, nothing.lag_why, nothing.loss_why, nothing.full_why, nothing.sync_why)
+    assert why == (
+        "no partition is watched yet",
+        "no consumer groups are read",
+        "no consumer groups are read",
+        "no agent has told of a log dir",
+        "no partition is watched yet",
+    )
+    early = Watched(new_table(log("orders", 0))).state.numbers()
+    assert early.lag_why == "nothing is known of consumer groups yet"
+    assert early.sync_why == "the metadata log does not show it yet"
+
+
+def test_an_open_transaction_is_the_oldest_of_all() -> None:
+    table = new_table(orders(transaction(7, 40, age=1300), transaction(8, 50, age=100)), coordinator_partitions=None)
+    job = Watched(table)
+    job.now_ms = MS
+    numbers = job.state.numbers()
+    assert (numbers.oldest_ms, numbers.oldest_topic, numbers.oldest_partition) == (MS - 1_300_000, "orders", 0)
