@@ -51,12 +51,12 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
 
 
 def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.record_counts import CountAnswers, count_records
 
     with ProgressLine.on_stderr() as progress:
-        counts = count_records(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
+        counts = count_records(open_below(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
     check_topics(wanted, counts.topics, counts.unread)
     return CountAnswers(counts, wanted.now_ms)
 

@@ -55,7 +55,8 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     if soonest is not None:
         return full_sentence(soonest, answer.at_ms)
     if all(each.outlook == NEVER for each in answer.log_dirs):
-        return "No log dir is full within a year, if it grows as it does"
+        far = "As far as is known here, no" if answer.doubts else "No"
+        return f"{far} log dir is full within a year, if it grows as it does"
     unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if not each.up]
     if unread:
         return f"Whether every log dir has room is not known: {format_list(unread, 3)} cannot be read"

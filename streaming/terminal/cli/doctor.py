@@ -12,7 +12,7 @@ import click
 from streaming.common.formatting import format_count, format_table
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.options import log_once, with_settings
+from streaming.terminal.cli.options import log_once, with_paths, with_settings
 from streaming.terminal.cli.output_options import with_form
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, job_of
 
@@ -23,6 +23,7 @@ _EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something ca
 
 
 @click.command("doctor", epilog=_EPILOG)
+@with_paths
 @with_settings(
     "log_dirs",
     "agents",

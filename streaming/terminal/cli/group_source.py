@@ -174,13 +174,13 @@ def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collectio
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.group_reading import read_groups
 
     log_once()
     with ProgressLine.on_stderr() as progress:
-        return read_groups(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
+        return read_groups(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
 
 
 def _hint(names: Collection[str]) -> str:

@@ -16,7 +16,7 @@ from streaming.terminal.cli.source import EXIT_STATUS
 
 def _history(settings: Settings, wanted: ListRequest) -> int:
     """Print what log dirs have of the groups that are named, record by record."""
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.cli.history_report import histories
     from streaming.terminal.offline.group_history import read_histories
 
@@ -25,7 +25,7 @@ def _history(settings: Settings, wanted: ListRequest) -> int:
     if not wanted.names:
         raise UsageError("name the groups whose --history is wanted")
     log_once()
-    page = read_histories(open_log_dirs(settings.log_dirs), wanted.names, wanted.at)
+    page = read_histories(open_below(settings.log_dirs), wanted.names, wanted.at)
     if wanted.form == "json" or page.rows:
         click.echo(page.encode_readable() if wanted.form == "json" else "\n".join(histories(page.rows)))
     there = {row.group for row in page.rows}

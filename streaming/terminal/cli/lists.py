@@ -4,7 +4,8 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from streaming.common.formatting import format_list
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import ask, shown
+from streaming.terminal.cli.options import keep_paths
 from streaming.terminal.cli.source import check_source, with_source
 from streaming.terminal.cli.times import Moment
 from streaming.terminal.top.job_source import page_at
@@ -53,7 +55,7 @@ class ListRequest:
 
 
 def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Pass a command the settings and a `ListRequest`: NAME... and ``--NOUN``, ``--filter``, ``--at``, and the options of `with_source`.
+    """Pass a command the settings and a `ListRequest`: PATH, NAME... and ``--NOUN``, ``--filter``, ``--at``, and those of `with_source`.
 
     Args:
         of_log_dirs: as for `with_source`.
@@ -79,10 +81,24 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
         ):
             decorated = option(decorated)
         if positional:
-            decorated = click.argument("names", metavar=f"[{metavar}]...", nargs=-1)(decorated)
+            named_or_path = click.argument("names", metavar=f"[PATH|{metavar}]...", nargs=-1, callback=partial(_without_paths, noun))
+            decorated = named_or_path(decorated)
         return with_source(*of_log_dirs)(decorated)
 
     return decorate
+
+
+def _without_paths(noun: str, context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that are names; those that are paths count as log dirs."""
+    paths = [word for word in words if _is_path(noun, word)]
+    keep_paths(context, paths)
+    return tuple(word for word in words if word not in paths)
+
+
+def _is_path(noun: str, word: str) -> bool:
+    """No topic's name has a slash. A group's may have anything, so what looks like a path is one if it is a directory."""
+    looks_so = "/" in word or word in (".", "..")
+    return looks_so and (noun == TOPIC or Path(word).is_dir())
 
 
 def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:

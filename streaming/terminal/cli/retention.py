@@ -42,10 +42,10 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_retention
 
-    log_dirs = open_log_dirs(settings.log_dirs)
+    log_dirs = open_below(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
         return read_retention(log_dirs, wanted.names, settings, wanted.at, progress.add)

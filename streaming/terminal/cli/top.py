@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.options import log_once, with_paths
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
 from streaming.terminal.cli.uses import with_use
@@ -27,6 +27,7 @@ _JOB_SECONDS = 10.0
 
 
 @click.command("top", epilog=f"{EXIT_STATUS} Without --once: 0 after q, 130 after Ctrl-C.")
+@with_paths
 @with_source(*_OF_LOG_DIRS)
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--view", type=click.Choice(_VIEWS), help="The list to begin with, or to print.  [default: problems; groups with --use]")
@@ -87,14 +88,14 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSourc
 
         return JobSource(f"the job at {shown(job)}", lambda path, kind: ask(job, path, kind, seconds=_JOB_SECONDS))
 
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.offline.everything import read_everything
     from streaming.terminal.top.dir_source import DirSource
 
     log_once()
 
     def read() -> "State":
-        return read_everything(open_log_dirs(settings.log_dirs), settings, at)
+        return read_everything(open_below(settings.log_dirs), settings, at)
 
     return DirSource(read)
 

@@ -51,12 +51,12 @@ def command(settings: Settings, wanted: ListRequest) -> int:
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_transactions
 
     log_once()
-    log_dirs = open_log_dirs(settings.log_dirs)
+    log_dirs = open_below(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
         return read_transactions(log_dirs, wanted.names, settings, wanted.at, progress.add)
 
