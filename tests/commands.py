@@ -15,7 +15,7 @@ from streaming.terminal.cli import app
 def run_command(*arguments: object, environ: Mapping[str, str] | None = None) -> CompletedProcess[str]:
     """Run it in an environment without options but those of ``environ``, with no terminal. No command that follows signals or forks."""
     given = list(map(str, arguments))
-    clean = {name: None for name in os.environ if name.startswith("SEGTAIL_")}
+    clean = {name: None for name in os.environ if name.startswith("SEGTAIL_") or name == "COLUMNS"}
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     root.handlers.clear()  # the command puts its own there, and would close those of pytest

@@ -13,6 +13,7 @@ from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, with_list
+from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import NOT_KNOWN
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -46,7 +47,7 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     if wanted.form == "json":
         print_page(page)
     else:
-        click.echo("\n".join(_lines(page, partitions.rows)))
+        echo_lines(_lines(page, partitions.rows, wanted.width), wanted.width)
     return NOT_KNOWN if page.doubts else 0
 
 
@@ -61,9 +62,9 @@ def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
     return CountAnswers(counts, wanted.now_ms)
 
 
-def _lines(page: CountPage, partitions: Sequence[CountRow]) -> Iterator[str]:
-    """A table, the sum, and what is not in it."""
-    yield from text_table(COUNTS[page.by], page.rows, Times(page.at_ms))
+def _lines(page: CountPage, partitions: Sequence[CountRow], width: int | None) -> Iterator[str]:
+    """A table that fits the width, the sum, and what is not in it."""
+    yield from text_table(COUNTS[page.by], page.rows, Times(page.at_ms), width)
     yield ""
     counted = [row for row in partitions if row.data >= 0]
     data, aborted, control = (sum(getattr(row, name) for row in counted) for name in ("data", "aborted", "control"))

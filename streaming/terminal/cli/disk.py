@@ -48,19 +48,19 @@ def command(
     """
     from streaming.cluster.usage.disk_findings import findings
     from streaming.terminal.cli.disk_report import report
+    from streaming.terminal.cli.printing import echo_lines
 
     if wanted.job is not None:
         _check_job(settings, wanted, tried, free)
     source = ListSource(wanted, None if wanted.job else _read(settings, wanted, tried, free))
-    most = (20 if wanted.form == "table" else ALL_ROWS) if limit is None else limit or ALL_ROWS
+    most = (ALL_ROWS if wanted.form == "json" else 20) if limit is None else limit or ALL_ROWS
     answer = source.page(DISK_PATH, DiskAnswer, most, by=by)
     source.check_names(DISK_PATH, DiskAnswer, answer.doubts)
     wrong = list(findings(answer, full_within))
     if wanted.form == "json":
         print_page(answer)
     else:
-        for line in report(answer, wrong):
-            click.echo(line)
+        echo_lines(report(answer, wrong, wanted.width), wanted.width)
         for doubt in answer.doubts:
             click.echo(f"segtail: {doubt}", err=True)
     if wrong:

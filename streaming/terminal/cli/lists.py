@@ -18,6 +18,7 @@ from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.options import keep_paths
+from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import check_source, with_source
 from streaming.terminal.cli.times import Moment
 from streaming.terminal.top.job_source import page_at
@@ -41,6 +42,11 @@ class ListRequest:
     at: int | None
     job: str | None
     form: str
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal that what is printed has to fit, None for any."""
+        return width_of(self.form)
 
     @property
     def now_ms(self) -> int:

@@ -28,6 +28,7 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
 
     Exit status: 0 done, 4 something could not be read, metadata logs included, 1 failed, 2 not possible as asked.
     """
+    from streaming.terminal.cli.printing import echo_lines
     from streaming.terminal.cli.retention_report import report
 
     source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
@@ -36,8 +37,8 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     if wanted.form == "json":
         print_page(page)
     else:
-        lines = (*report(page.rows, page.at_ms), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
-        click.echo("\n".join((*lines, *(f"- {doubt}" for doubt in page.doubts))))
+        lines = (*report(page.rows, page.at_ms, wanted.width), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
+        echo_lines((*lines, *(f"- {doubt}" for doubt in page.doubts)), wanted.width)
     return NOT_KNOWN if page.doubts else 0
 
 

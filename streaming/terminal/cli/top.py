@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.options import log_once, with_paths
+from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
 from streaming.terminal.cli.uses import with_use
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # not for --help
 _VIEWS = ("problems", "partitions", "transactions", "retention", "groups", "events")
 _OF_LOG_DIRS = ("server_properties", "hanging_after", "stuck_after", "group_stopped_after")
 _JOB_SECONDS = 10.0
+_ANY_WIDTH = 1 << 16
 
 
 @click.command("top", epilog=f"{EXIT_STATUS} Without --once: 0 after q, 130 after Ctrl-C.")
@@ -77,6 +79,7 @@ def command(
     asked_for = click.get_current_context().get_parameter_source("form") is ParameterSource.COMMANDLINE
     plain = plain or (not asked_for and (not console.is_terminal or console.is_dumb_terminal))
     if once or plain or asked_for or form == "json" or not (console.is_terminal and sys.stdin.isatty()):
+        state = replace(state, width=width_of(form) or _ANY_WIDTH)
         return _once(source, state, console, form="json" if form == "json" else "plain" if plain else "table", limit=limit)
     return watch(source, state, console)
 

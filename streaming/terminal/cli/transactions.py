@@ -14,6 +14,7 @@ from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.printing import ShellCommand, echo_lines
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.pages.api.state import State
@@ -46,7 +47,7 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     if wanted.form == "json":
         print_page(page)
     else:
-        click.echo("\n".join(_lines(page)))
+        echo_lines(_lines(page, wanted.width), wanted.width)
     return SOMETHING_HANGS if _hanging(page) else UNKNOWN_WHETHER_HANGING if page.doubts else NOTHING_HANGS
 
 
@@ -65,13 +66,13 @@ def _hanging(page: TransactionPage) -> int:
     return sum(row.verdict == HANGING for row in page.rows)
 
 
-def _lines(page: TransactionPage) -> Iterator[str]:
-    """A table, advice for the hanging ones, and a sum."""
+def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
+    """A table that fits the width, advice for the hanging ones, and a sum."""
     if page.rows:
-        yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms))
+        yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms), width)
         yield ""
     hanging = [row for row in page.rows if row.verdict == HANGING]
-    commands = [row.command for row in hanging if row.command]
+    commands = [ShellCommand(row.command) for row in hanging if row.command]
     if commands:
         yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
     for row in hanging:

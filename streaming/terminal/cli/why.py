@@ -4,6 +4,7 @@ import click
 
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
+from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
@@ -23,7 +24,7 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     if wanted.form == "json":
         click.echo(named.groups.encode_readable())
     elif named.groups.rows:
-        paragraphs = ["\n".join(reasons(each)) for each in named.groups.rows]
+        paragraphs = [line for each in named.groups.rows for line in ("", *reasons(each))][1:]
         notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
-        click.echo("\n".join(["\n\n".join(paragraphs), *notes]))
+        echo_lines([*paragraphs, *notes], wanted.width)
     return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)

@@ -9,7 +9,6 @@ from pathlib import Path
 from streaming.broker.disk.availability import LogDirs
 from streaming.common.settings import Settings
 
-
 _OF_JOBS = frozenset({"agents", "spark_checkpoint", "master", "spark"})
 """Settings that only a job has a use for."""
 

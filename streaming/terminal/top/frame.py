@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from streaming.terminal.top.cells import cut
+from streaming.pages.listings.cells import cut
 from streaming.terminal.top.detail_lines import detail_lines
 from streaming.terminal.top.help_lines import help_lines
 from streaming.terminal.top.labelled_text import DetailLine

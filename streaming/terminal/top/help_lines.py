@@ -1,6 +1,6 @@
 """The help of `segtail top`."""
 
-from streaming.terminal.top.cells import wrapped
+from streaming.pages.listings.cells import wrapped
 
 _KEYS = (
     ("1 to 6, tab", "problems, partitions, transactions, retention, groups, events"),

@@ -1,11 +1,10 @@
 """The lines above and below a list or a detail: verdict, freshness, views, what is filtered; the keys, and messages."""
 
-from rich.cells import chop_cells
 from rich.text import Text
 
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_duration, format_time
-from streaming.terminal.top.cells import MORE, cut, plain, wrapped
+from streaming.pages.listings.cells import MORE, cut, plain, shell_lines, wrapped
 from streaming.terminal.top.questions import VIEWS
 from streaming.terminal.top.top_state import ScreenState
 
@@ -35,7 +34,7 @@ def foot(state: ScreenState) -> list[Text]:
     """The lines below: the message, or the keys and where in the list the screen is."""
     if state.message:
         sentence, *command = map(plain, state.message)
-        broken = [piece for line in command for piece in chop_cells(line, max(2, state.width))]
+        broken = [piece for line in command for piece in shell_lines(line, state.width)]
         return [Text(cut(line, state.width), "bold") for line in [*wrapped(sentence, state.width), *broken][: max(1, state.height // 2)]]
     where = _where(state)
     keys = next((each for each in (_KEYS, _FEW_KEYS, "") if len(each) + len(where) + 2 <= state.width), "")
