@@ -20,9 +20,9 @@ from tests.tables import each_row
 pytestmark = pytest.mark.xdist_group("widths")
 
 COMMANDS = {
-    "disk": ("disk",),
-    "disk by partition": ("disk", "--by", "partition"),
-    "disk by log dir": ("disk", "--by", "dir"),
+    "disk": ("disk", "--free", "9GiB"),
+    "disk by partition": ("disk", "--by", "partition", "--free", "9GiB"),
+    "disk by log dir": ("disk", "--by", "dir", "--free", "9GiB"),
     "transactions": ("transactions",),
     "retention": ("retention",),
     "count": ("count",),

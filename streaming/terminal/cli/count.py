@@ -12,7 +12,7 @@ from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines
-from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, with_list
+from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, topics_here, with_list
 from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import NOT_KNOWN
 
@@ -39,7 +39,7 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
 
     Exit status: 0 done, 4 something could not be read or counted, 1 failed, 2 not possible as asked.
     """
-    source = ListSource(wanted, None if wanted.job else _counted(settings, wanted))
+    source = ListSource(wanted, None if wanted.job else _counted(settings, wanted), settings.log_dirs)
     partitions = source.page(COUNT_PATH, CountPage, by="partition")
     if wanted.job is not None:
         source.check_names(COUNT_PATH, CountPage, partitions.doubts)
@@ -58,7 +58,7 @@ def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
 
     with ProgressLine.on_stderr() as progress:
         counts = count_records(open_below(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
-    check_topics(wanted, counts.topics, counts.unread)
+    check_topics(wanted, counts.topics, counts.unread, lambda: topics_here(settings.log_dirs))
     return CountAnswers(counts, wanted.now_ms)
 
 

@@ -9,7 +9,7 @@ from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_wanted
-from streaming.terminal.cli.options import log_once, with_paths
+from streaming.terminal.cli.options import with_paths
 from streaming.terminal.cli.sizes import Duration, Size
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
 
@@ -51,8 +51,8 @@ def command(
     from streaming.terminal.cli.printing import echo_lines
 
     if wanted.job is not None:
-        _check_job(settings, wanted, tried, free)
-    source = ListSource(wanted, None if wanted.job else _read(settings, wanted, tried, free))
+        _check_job(wanted, tried, free)
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted, tried, free), settings.log_dirs)
     most = (ALL_ROWS if wanted.form == "json" else 20) if limit is None else limit or ALL_ROWS
     answer = source.page(DISK_PATH, DiskAnswer, most, by=by)
     source.check_names(DISK_PATH, DiskAnswer, answer.doubts)
@@ -72,9 +72,6 @@ def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free:
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.offline.disk_reading import DiskAnswers, DiskQuestion, read_disk
 
-    log_once()
-    if not settings.log_dirs:
-        raise UsageError("name a log dir, or a directory that holds some: segtail disk /var/lib/kafka; or --job to ask a running job")
     trials = _trials(tried)
     disks = read_disk(open_below(settings.log_dirs), settings, DiskQuestion(now_ms=wanted.now_ms, free=free, trials=trials))
     for trial in trials:
@@ -92,8 +89,8 @@ def _trials(tried: tuple[str, ...]) -> "list[Trial]":
         raise UsageError(f"--what-if: {error}") from error
 
 
-def _check_job(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> None:
+def _check_job(wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> None:
     idle = [name for name, value in (("--what-if", tried), ("--free", free)) if value not in (None, ())]
     if idle:
         raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
-    check_source(settings, wanted.job, "server_properties", at=wanted.at)
+    check_source(wanted.job, "server_properties", at=wanted.at)

@@ -10,7 +10,6 @@ from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
-from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import EXIT_STATUS
 
@@ -25,7 +24,6 @@ def _history(settings: Settings, wanted: ListRequest) -> int:
         raise UsageError("--history reads the log dirs of a coordinator: give --log-dirs; a job does not have it")
     if not wanted.names:
         raise UsageError("name the groups whose --history is wanted")
-    log_once()
     page = read_histories(open_below(settings.log_dirs), wanted.names, wanted.at)
     if wanted.form == "json" or page.rows:
         click.echo(page.encode_readable()) if wanted.form == "json" else echo_lines(histories(page.rows), wanted.width)

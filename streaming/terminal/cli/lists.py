@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -13,7 +14,7 @@ import click
 
 from streaming.broker.protocol.json_message import Message, PublicMessage
 from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT
-from streaming.common.formatting import format_list
+from streaming.common.formatting import format_list, format_name
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import ask, shown
@@ -89,7 +90,7 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
         if positional:
             named_or_path = click.argument("names", metavar=f"[PATH|{metavar}]...", nargs=-1, callback=partial(_without_paths, noun))
             decorated = named_or_path(decorated)
-        return with_source(*of_log_dirs)(decorated)
+        return with_source(*of_log_dirs, files=("history",) if noun == GROUP else ("at", "tried", "free"))(decorated)
 
     return decorate
 
@@ -113,7 +114,7 @@ def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         @wraps(command)
         def run(settings: Settings, wanted: ListRequest, **more: object) -> R:
-            check_source(settings, wanted.job, *of_log_dirs, at=wanted.at)
+            check_source(wanted.job, *of_log_dirs, at=wanted.at)
             return command(settings, wanted, **more)
 
         return with_wanted(*of_log_dirs)(run)
@@ -134,10 +135,12 @@ class ListSource:
 
     Args:
         answers: the reading, None to ask ``wanted.job``.
+        log_dirs: what was read.
     """
 
-    def __init__(self, wanted: ListRequest, answers: Answers | None) -> None:
+    def __init__(self, wanted: ListRequest, answers: Answers | None, log_dirs: Sequence[Path] = ()) -> None:
         self._wanted = wanted
+        self._log_dirs = log_dirs
         self._answers = answers
 
     def page(self, path: str, kind: type[M], most: int = ALL_ROWS, **more: object) -> M:
@@ -159,7 +162,14 @@ class ListSource:
         """
         if self._wanted.names and not doubts:
             page: Any = self._rows(replace(self._wanted, text=""), path, kind, ALL_ROWS, more)
-            check_topics(self._wanted, {row.topic for row in page.rows}, doubts)
+            check_topics(self._wanted, {row.topic for row in page.rows}, doubts, partial(self._topics, path, kind, more))
+
+    def _topics(self, path: str, kind: type[M], more: Mapping[str, object]) -> set[str]:
+        """All topics, of which an answer about some has only these."""
+        if self._answers is not None:
+            return topics_here(self._log_dirs)
+        every: Any = self._rows(replace(self._wanted, names=(), text=""), path, kind, ALL_ROWS, more)
+        return {row.topic for row in every.rows}
 
     def single(self, path: str, kind: type[M], **more: object) -> M | None:
         """The single thing at a path, None if there is none.
@@ -200,8 +210,18 @@ def _identity(row: object) -> tuple[object, ...]:
     return tuple(getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset"))
 
 
-def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str]) -> None:
+def similar_words(missing: Iterable[str], others: Iterable[str]) -> str:
+    """The names that are there and nearly those that are not, as the end of a sentence; "" if there are none."""
+    every = list(others)
+    near = dict.fromkeys(each for name in missing for each in get_close_matches(name, every, n=_NAMED))
+    return f"; similar: {format_list([format_name(each) for each in near], _NAMED)}" if near else ""
+
+
+def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str], topics: Callable[[], Iterable[str]]) -> None:
     """Check that each topic that was named has a partition, if everything could be read.
+
+    Args:
+        topics: asked for the names of all topics if one has none.
 
     Raises:
         UsageError: one has none.
@@ -209,7 +229,15 @@ def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence
     missing = sorted({*wanted.names} - {*present})
     if missing and not doubts:
         where = "in these log dirs" if wanted.job is None else "where that job looks"
-        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}")
+        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}{similar_words(missing, topics())}")
+
+
+def topics_here(log_dirs: Sequence[Path]) -> set[str]:
+    """The topics that log dirs have directories of."""
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.broker.disk.logdirs import list_partitions
+
+    return {each.topic for log_dir in open_below(log_dirs).available for each in list_partitions(log_dir, lambda _: "")}
 
 
 def print_page(page: PublicMessage) -> None:

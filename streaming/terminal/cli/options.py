@@ -66,9 +66,22 @@ def with_settings(
     return decorate
 
 
+_ANSWERED = (
+    "streaming.broker.disk.availability",
+    "streaming.broker.disk.topic_ids",
+    "streaming.broker.watcher.watcher",
+    "streaming.terminal.offline.coordinator_logs",
+    "streaming.terminal.offline.doubts",
+    "streaming.terminal.offline.local_agent",
+    "streaming.terminal.offline.offline_agent",
+)
+"""What these modules log, the answers of commands contain as sentences."""
+
+
 def log_once() -> None:
-    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read."""
-    logs.log_once(("streaming.broker.disk.topic_ids", "streaming.broker.watcher.watcher"))
+    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read; and sentences to a terminal."""
+    logs.log_once(_ANSWERED)
+    logs.as_sentences()
 
 
 def given(*names: str) -> list[str]:

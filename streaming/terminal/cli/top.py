@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.options import log_once, with_paths
+from streaming.terminal.cli.options import with_paths
 from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
@@ -67,7 +67,7 @@ def command(
     from streaming.terminal.top.top_state import Place, ScreenState
     from streaming.terminal.top.watching import watch
 
-    check_source(settings, job, *_OF_LOG_DIRS, at=at)
+    check_source(job, *_OF_LOG_DIRS, at=at)
     if use and view not in (None, "groups"):
         raise UsageError(f"--use chooses groups: give --view groups, or none, and not --view {view}")
     source = _source(settings, job, at)
@@ -94,8 +94,6 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSourc
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.offline.everything import read_everything
     from streaming.terminal.top.dir_source import DirSource
-
-    log_once()
 
     def read() -> "State":
         return read_everything(open_below(settings.log_dirs), settings, at)

@@ -13,7 +13,6 @@ from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
-from streaming.terminal.cli.options import log_once
 from streaming.terminal.cli.printing import ShellCommand, echo_lines
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -39,9 +38,9 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     be read, the verdict on a transaction that no coordinator knows is "unknown". A transaction that has been silent for --stuck-after, and
     is neither hanging, overdue nor in two-phase commit, is also stuck.
 
-    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 2 not possible as asked.
+    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 1 failed, 2 not possible as asked.
     """
-    source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted), settings.log_dirs)
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
     if wanted.form == "json":
@@ -56,7 +55,6 @@ def _read(settings: Settings, wanted: ListRequest) -> "State":
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_transactions
 
-    log_once()
     log_dirs = open_below(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
         return read_transactions(log_dirs, wanted.names, settings, wanted.at, progress.add)

@@ -2,6 +2,7 @@
 
 import click
 
+from streaming.common.formatting import format_count
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.printing import echo_lines
@@ -9,9 +10,9 @@ from streaming.terminal.cli.source import EXIT_STATUS
 
 
 @click.command("why", epilog=EXIT_STATUS)
-@with_groups(every=False)
+@with_groups()
 def command(source: GroupSource, wanted: ListRequest) -> int:
-    """Say why consumer groups do not go on: the most severe reason first, with the command to copy.
+    """Say why consumer groups do not go on, those that are named or all in trouble: the most severe reason first, with the command to copy.
 
     It reads the log dirs of all brokers that are readable here, or asks a running job. Reasons are: records that were deleted unread, or
     will be; a next batch that is damaged or too large; an open transaction; an offset beyond the end; commits that wait; consumers that
@@ -27,4 +28,8 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         paragraphs = [line for each in named.groups.rows for line in ("", *reasons(each))][1:]
         notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
         echo_lines([*paragraphs, *notes], wanted.width)
+        if named.calm:
+            echo_lines(["", f"nothing is wrong with {format_count(named.calm, 'other group')}"], wanted.width)
+    elif named.calm is not None:
+        click.echo(f"nothing is wrong with {format_count(named.calm, 'consumer group')}")
     return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
