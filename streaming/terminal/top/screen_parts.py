@@ -14,7 +14,13 @@ _MOST_LINES = 3
 _LOW = 16
 """With fewer lines in the terminal, verdict and freshness have one each."""
 
-_STYLES = {"critical": "bold red", "warning": "bold yellow", "info": "bold", "": "bold green"}
+_TALL = 24
+"""With so many lines between head and foot, a third of them is kept for the chosen row."""
+
+WARNING_COLOUR = "color(130)"
+"""A brown that can be read on black and on white, which yellow cannot: its contrast to both is above 4.4."""
+
+_STYLES = {"critical": "bold red", "warning": f"bold {WARNING_COLOUR}", "info": "bold", "": "bold green"}
 _KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"
 _FEW_KEYS = "? help  q quits"
 
@@ -44,7 +50,17 @@ def foot(state: ScreenState) -> list[Text]:
 def body_height(state: ScreenState) -> int:
     """The lines that are left for rows, without their headings, or for a detail."""
     headings = 0 if state.helping or state.opened else 1
-    return max(1, state.height - len(head(state)) - len(foot(state)) - headings)
+    return max(1, _room(state) - headings - preview_height(state))
+
+
+def preview_height(state: ScreenState) -> int:
+    """The lines that are kept for the chosen row below a list that would fill a tall screen. A shorter list leaves what it leaves."""
+    is_long = state.rows is not None and state.rows.matched >= _room(state)
+    return _room(state) // 3 if is_long and _room(state) >= _TALL and not (state.helping or state.opened) else 0
+
+
+def _room(state: ScreenState) -> int:
+    return state.height - len(head(state)) - len(foot(state))
 
 
 def severity_style(severity: str) -> str:

@@ -11,10 +11,11 @@ from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
 from streaming.pages.listings.text_table import joined, left_out
 from streaming.terminal.top.questions import ListName, Row, Rows
+from streaming.terminal.top.screen_parts import WARNING_COLOUR
 from streaming.terminal.top.top_state import ScreenState
-from streaming.terminal.top.view_columns import COLUMNS, alarm, keyed
+from streaming.terminal.top.view_columns import COLUMNS, alarm
 
-_STYLES = {"critical": "red", "warning": "yellow"}
+_STYLES = {"critical": "red", "warning": WARNING_COLOUR}
 _ARROWS = ("▲", "▼")
 
 
@@ -62,19 +63,19 @@ def missing_columns(rows: Rows, times: Times, width: int) -> list[str]:
     return left_out(COLUMNS[rows.question.view][len(columns) :], width, is_cut=is_cut) if rows.rows else []
 
 
-def _heading(column: Field, rows: Rows, *, keys: bool = True) -> str:
+def _heading(column: Field, rows: Rows) -> str:
     """The heading, with an arrow if the rows are sorted by it."""
     sorted_by = column.sort and column.name == rows.sort
-    return (keyed(column) if keys else column.heading) + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
+    return column.heading + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
 
 
 def _headings(columns: Sequence[Field], widths: Sequence[int], rows: Rows, *, keys: bool) -> Text:
-    """The headings; where keys sort, the letter that sorts by a column is a capital and underlined."""
+    """The headings; where keys sort, the letter that sorts by a column is underlined."""
     line = Text(style="bold")
     for column, width in zip(columns, widths, strict=True):
-        text = filled(_heading(column, rows, keys=keys), width, right=column.unit.is_number)
+        text = filled(_heading(column, rows), width, right=column.unit.is_number)
         piece = Text(text)
-        if keys and column.key and (at := text.find(column.key)) >= 0:
+        if keys and column.key and (at := text.lower().find(column.key.lower())) >= 0:
             piece.stylize("underline", at, at + 1)
         line.append_text(piece).append(" " * GAP)
     line.right_crop(GAP)
