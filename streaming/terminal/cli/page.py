@@ -8,7 +8,7 @@ import click
 
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
-from streaming.terminal.cli.options import log_once, with_settings
+from streaming.terminal.cli.options import log_once, with_paths, with_settings
 from streaming.terminal.cli.sizes import Duration
 from streaming.terminal.cli.stopping import Signals, Stopped
 from streaming.terminal.cli.times import Moment
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # not for --help
 
 
 @click.command("page", epilog="Exit status: 0 after Ctrl-C or SIGTERM, 1 failed, 2 not possible as asked.")
+@with_paths
 @with_settings("log_dirs", "server_properties", "hanging_after", "stuck_after", "group_stopped_after", "listen")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--every", type=Duration(), metavar="DURATION", help="Read the log dirs again so often, such as 5m.  [default: once]")
@@ -63,12 +64,12 @@ def _follow_parent(stop: threading.Event) -> None:
 
 
 def _read(settings: Settings, at: int | None) -> "State":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.everything import read_everything
 
     with ProgressLine.on_stderr() as progress:
-        return read_everything(open_log_dirs(settings.log_dirs), settings, at, progress=progress.add)
+        return read_everything(open_below(settings.log_dirs), settings, at, progress=progress.add)
 
 
 def _read_again(server: "StateServer", settings: Settings, at: int | None, every_ms: int | None, stop: threading.Event) -> None:
