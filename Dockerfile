@@ -16,7 +16,7 @@ COPY requirements-build.txt requirements-run.txt ./
 RUN python3 -m venv /opt/segtail \
  && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-run.txt
 COPY pyproject.toml README.md LICENSE ./
-COPY docs/segtail.1 docs/
+COPY docs/man docs/man
 COPY docs/runbooks docs/runbooks
 COPY conf conf
 COPY streaming streaming

@@ -106,9 +106,8 @@ docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their s
 	@$(BIN)/python -m tests.exposition.golden
 	@$(BIN)/python -m tests.docs
 
-man: setup ## Regenerate the man page docs/segtail.1 from the commands
-	@$(BIN)/python -m install.manpage > docs/segtail.1.new
-	@mv docs/segtail.1.new docs/segtail.1
+man: setup ## Regenerate the man pages in docs/man from the commands
+	@$(BIN)/python -m install.manpage docs/man
 
 dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/dashboards
 	@$(BIN)/python -m docs.dashboards.generate

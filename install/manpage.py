@@ -1,11 +1,12 @@
-"""Prints the man page segtail(1), made from the commands and their options: ``python -m install.manpage``.
+"""The man pages, made from the commands and their options: segtail(1) is an overview, and each command has its own.
 
-It is one page for all commands. docs/segtail.1 is what it prints (`make man`).
+``python -m install.manpage DIR`` writes them (`make man`: into docs/man); with ``--check`` it says which of those in DIR are not current.
 """
 
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -22,11 +23,17 @@ _EXAMPLES = (
 )
 
 
-def page() -> Iterator[str]:
-    """The lines of the page."""
+def pages() -> dict[str, str]:
+    """The text of each page, by the name of its file."""
+    root = click.Context(segtail, info_name="segtail")
+    written = {"segtail.1": _overview()} | {f"segtail-{name}.1": _page_of(name, root) for name in COMMANDS}
+    return {name: "".join(f"{line}\n" for line in lines) for name, lines in written.items()}
+
+
+def _overview() -> Iterator[str]:
     root = click.Context(segtail, info_name="segtail")
     about, *more = _paragraphs(segtail.help)
-    yield f'.TH SEGTAIL 1 "" "segtail {__version__}" "User Commands"'
+    yield _title("segtail")
     yield ".SH NAME"
     yield f"segtail \\- {escape(about[0].lower() + about[1:].removesuffix('.'))}"
     yield ".SH SYNOPSIS"
@@ -34,29 +41,43 @@ def page() -> Iterator[str]:
     yield ".SH DESCRIPTION"
     yield from _text([about, *more])
     yield ".SH COMMANDS"
-    for name in COMMANDS:
-        yield from _command(name, root)
+    for name, words in COMMANDS.items():
+        yield f".TP\n\\fBsegtail\\-{escape(name)}\\fP(1)\n{_inline(words)}"
     epilog, status = _paragraphs(segtail.epilog)
     yield ".SH ENVIRONMENT"
     yield from _text([epilog])
     yield ".SH EXIT STATUS"
-    yield from _text([status.removeprefix("Exit status: ").capitalize(), "Where a command has others, its part above says so."])
+    yield from _text([status.removeprefix("Exit status: ").capitalize(), "Where a command has others, its page says so."])
     yield ".SH EXAMPLES"
     for words, example in _EXAMPLES:
         yield from _text([words])
         yield from (".PP", ".RS 4", ".EX", escape(example), ".EE", ".RE")
 
 
-def _command(name: str, root: click.Context) -> Iterator[str]:
+def _page_of(name: str, root: click.Context) -> Iterator[str]:
     command = segtail.get_command(root, name)
     assert command is not None
     context = click.Context(command, info_name=name, parent=root)
-    yield f".SS segtail {escape(name)} {escape(' '.join(command.collect_usage_pieces(context)))}"
-    yield from _text(_paragraphs(command.help))
+    yield _title(f"segtail-{name}")
+    yield ".SH NAME"
+    words = COMMANDS[name].removesuffix(".")
+    yield f"segtail\\-{escape(name)} \\- {escape(words[0].lower() + words[1:])}"
+    yield ".SH SYNOPSIS"
+    yield f".B segtail {escape(name)}\n{escape(' '.join(command.collect_usage_pieces(context)))}"
+    yield ".SH DESCRIPTION"
+    yield from _text([*_paragraphs(command.help), *_paragraphs(command.epilog)])
+    yield ".SH OPTIONS"
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:
             yield f".TP\n\\fB{escape(record[0])}\\fP\n{_inline(record[1])}"
+
+    yield ".SH SEE ALSO"
+    yield "\\fBsegtail\\fP(1)"
+
+
+def _title(name: str) -> str:
+    return f'.TH {escape(name.upper())} 1 "" "segtail {__version__}" "User Commands"'
 
 
 def _paragraphs(text: str | None) -> list[str]:
@@ -80,5 +101,26 @@ def escape(text: str) -> str:
     return f"\\&{shown}" if shown.startswith(".") else shown
 
 
+def write(folder: Path) -> int:
+    """Write the pages, and remove those of commands that are no more."""
+    made = pages()
+    for file in folder.glob("*.1"):
+        if file.name not in made:
+            file.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+def check(folder: Path) -> int:
+    """1 if a page is not current; their names go to stderr."""
+    made, there = pages(), {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.1")}
+    stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+    if stale:
+        sys.stderr.write(f"{', '.join(stale)} of {folder} not current: make man\n")
+    return 1 if stale else 0
+
+
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in page())
+    *checking, folder = sys.argv[1:]
+    sys.exit(check(Path(folder)) if checking else write(Path(folder)))

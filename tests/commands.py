@@ -4,24 +4,32 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 from click.testing import CliRunner
 
-from streaming.terminal.cli import app
+from streaming.terminal.cli import app, nearby
 
 
-def run_command(*arguments: object, environ: Mapping[str, str] | None = None) -> CompletedProcess[str]:
-    """Run it in an environment without options but those of ``environ``, with no terminal. No command that follows signals or forks."""
+def run_command(*arguments: object, environ: Mapping[str, str] | None = None, proc: Path | None = None) -> CompletedProcess[str]:
+    """Run it in an environment without options but those of ``environ``, with no terminal. No command that follows signals or forks.
+
+    Args:
+        proc: where it sees the brokers that run; then it may see a job that runs here, too. Without it sees none of both.
+    """
     given = list(map(str, arguments))
-    clean = {name: None for name in os.environ if name.startswith("SEGTAIL_")}
+    clean = {name: None for name in os.environ if name.startswith("SEGTAIL_") or name == "COLUMNS"}
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     root.handlers.clear()  # the command puts its own there, and would close those of pytest
     try:
         with CliRunner().isolation(env=clean | dict(environ or {})) as (out, err, _), pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["segtail", *given])
+            patch.setattr(nearby, "PROC", proc or Path("/nowhere"))
+            if proc is None:
+                patch.setattr(nearby, "is_job", lambda _: False)
             with pytest.raises(SystemExit) as ended:
                 app.run()
             sys.stdout.flush()

@@ -33,6 +33,8 @@ pytest_plugins = (
     "tests.witnesses",
 )
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist gives its processes one; what they run has no terminal
+
 # No deadline: a test that can fail because the machine is busy tells nothing.
 settings.register_profile(
     "quick", max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import Collection
 
-from streaming.common.formatting import format_time
+from streaming.common.formatting import format_time, plain
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # These loggers are too verbose below warning: they log every call from Python into the JVM.
@@ -49,6 +49,13 @@ def log_once(answered: Collection[str] = ()) -> None:
         handler.addFilter(is_new)
 
 
+def as_sentences() -> None:
+    """Write messages for somebody who has asked one question in a terminal: without time, level and logger. What is JSON stays so."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream.isatty() and isinstance(handler.formatter, TextFormatter):
+            handler.setFormatter(SentenceFormatter())
+
+
 def configure_worker() -> None:
     """Let log messages include their context in a process without configured logging, such as a Python worker of Spark."""
     if logging.lastResort is not None:
@@ -62,6 +69,17 @@ class WorkerFormatter(logging.Formatter):
         """Format one record."""
         message, *rest = list(_fields(record).items())[3:]
         line = " ".join([str(message[1]), *(f"{name}={_quoted(value)}" for name, value in rest)])
+        return "\n".join([line, *_traces(self, record)])
+
+
+class SentenceFormatter(logging.Formatter):
+    """Writes the message as commands write theirs, and what it is about behind it: ``segtail: log cannot be listed (path /data/a-7)``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        message, *rest = list(_fields(record).items())[3:]
+        about = "; ".join(f"{name.replace('_', ' ')} {_quoted(value) if value == '' else plain(str(value))}" for name, value in rest)
+        line = f"segtail: {plain(str(message[1]))}{f' ({about})' if about else ''}"
         return "\n".join([line, *_traces(self, record)])
 
 

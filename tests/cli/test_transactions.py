@@ -46,7 +46,7 @@ def test_a_log_dir_that_cannot_be_read_leaves_open_what_hangs_there(cluster: Fro
     counted, doubt = topic.stdout.splitlines()[-2:]
     assert (topic.returncode, counted) == (4, "0 open, 0 hanging, as far as is known here:")
     assert doubt.startswith(f"- log dir {tmp_path}/away does not exist")
-    assert f"log dir {tmp_path}/away does not exist" in topic.stderr
+    assert topic.stderr == ""
     assert segtail_transactions((*cluster.log_dirs, tmp_path / "away"), *at(cluster)).returncode == 3
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from streaming.broker.disk.dir_usage import DirUsage, read_usage
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.disk.logdirs import find_log_dirs
-from streaming.errors import LogDirError
 from tests.builders import batch, delete, log_dir, partition
 
 HEX = "0" * 31 + "1"
@@ -182,31 +180,3 @@ def test_what_vanishes_while_it_is_read_is_not_there(disk: Path, monkeypatch: py
 def test_a_log_dir_that_is_not_there_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_usage(tmp_path / "none")
-
-
-def test_log_dirs_are_found_below_a_directory_and_not_inside_each_other(tmp_path: Path) -> None:
-    one, two = log_dir(tmp_path / "data", "d0"), log_dir(tmp_path / "data" / "deep", "d1")
-    (one.path / "inner").mkdir()
-    (one.path / "inner" / "meta.properties").touch()
-    (tmp_path / "data" / "a-link").symlink_to(one.path)
-    assert find_log_dirs([tmp_path / "data"]) == [one.path, two.path]
-    assert find_log_dirs([one.path, tmp_path / "data"]) == [one.path, two.path]
-    assert find_log_dirs([tmp_path / "nothing"]) == [tmp_path / "nothing"]
-
-
-def test_a_log_dir_that_may_not_be_read_is_found_so_that_it_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As root everything can be read, so the system says so."""
-    one, two = log_dir(tmp_path / "data", "d0"), log_dir(tmp_path / "data", "d1")
-    for other in ("lost+found", "deep"):
-        (tmp_path / "data" / other / "shut").mkdir(parents=True)
-    real = Path.exists
-
-    def refuse(path: Path) -> bool:
-        if path.parent.name in ("d1", "lost+found", "shut"):
-            raise PermissionError(13, "Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(Path, "exists", refuse)
-    assert find_log_dirs([tmp_path / "data"]) == [one.path, two.path]
-    with pytest.raises(LogDirError, match="cannot be read: run as the broker's user"):
-        find_log_dirs([two.path])

@@ -45,7 +45,8 @@ class Sandbox:
         """No setting of this machine, and a ``segtail`` that is this checkout's."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
         path = os.pathsep.join([str(self.root / "bin"), str(Path(sys.executable).parent), clean["PATH"]])
-        return clean | {"HOME": str(self.home), "PATH": path, "COLUMNS": "140"}
+        clean.pop("COLUMNS", None)
+        return clean | {"HOME": str(self.home), "PATH": path}
 
     def here(self, text: str) -> str:
         """A command with the paths of this sandbox."""
@@ -69,7 +70,10 @@ class Sandbox:
         directory = directory or self.home
         if text.startswith("segtail ") and not _OF_SHELLS.search(text):
             with chdir(directory):
-                return run_command(*shlex.split(text.replace("\\\n", " "), comments=True)[1:], environ=self.environment())
+                return run_command(
+                    *shlex.split(text.replace("\\\n", " "), comments=True)[1:],
+                    environ=self.environment() | ({"COLUMNS": "140"} if text.startswith("segtail top ") else {}),
+                )
         return subprocess.run(
             ["bash", "-c", text],
             env=self.environment(),

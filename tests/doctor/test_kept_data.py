@@ -133,5 +133,12 @@ def test_a_kernel_that_does_not_report_locks(checkpoint: Path, monkeypatch: pyte
 @pytest.mark.parametrize(("free", "state"), [((1 << 30) - 1, WARNING), ((64 << 20) - 1, FAULT), (1 << 30, FINE)])
 def test_space_for_the_journal(tmp_path: Path, free: int, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, free))
-    found = only(space_check.check, checkpoint=tmp_path / "not" / "yet")
+    wanted = {"checkpoint": tmp_path / "not" / "yet"}
+    (found,) = examined(space_check.check, given=wanted, **wanted)
     assert (found.state, bool(found.command)) == (state, state != FINE)
+
+
+def test_the_space_for_a_checkpoint_that_nobody_has_named_is_no_matter_until_it_is_there(tmp_path: Path) -> None:
+    assert only(space_check.check, checkpoint=tmp_path / "default").state == "not applicable"
+    (tmp_path / "default").mkdir()
+    assert only(space_check.check, checkpoint=tmp_path / "default").state != "not applicable"

@@ -63,7 +63,7 @@ def test_snapshots_of_the_metadata_for_the_broker_alone_cost_verdicts(disk: LogD
     (snapshot,) = disk.path.glob("__cluster_metadata-0/*.checkpoint")
     snapshot.chmod(0o400)
     ((state, what, command),) = as_nobody(disk)
-    assert (state, command) == (WARNING, "sudo -u root segtail ...")
+    assert (state, command) == (WARNING, f"sudo segtail doctor {disk.path}")
     assert what.startswith(f"{snapshot} may not be read by user nobody: leaders, replicas and the limits of topics are not known")
     assert "`unknown` instead of hanging" in what
 
@@ -73,7 +73,7 @@ def test_producer_snapshots_for_the_broker_alone_cost_open_transactions(disk: Lo
     (snapshot,) = disk.path.glob("orders-0/*.snapshot")
     snapshot.chmod(0o400)
     ((state, what, command),) = as_nobody(disk)
-    assert (state, command) == (WARNING, "sudo -u root segtail ...")
+    assert (state, command) == (WARNING, f"sudo segtail doctor {disk.path}")
     assert "transactions that were open before the first segment that is read may be missed" in what
 
 

@@ -85,7 +85,8 @@ def test_the_package_works_and_its_service_neither_starts_nor_is_enabled(package
         "--journal /tmp/journal --listen 127.0.0.1:0 --child </tmp/in' 2>/tmp/said &\n"
         "exec 3>/tmp/in; timeout 60 sh -c 'until grep -q \"agent listens\" /tmp/said; do sleep 0.1; done'; exec 3>&-; wait $!\n"
         "cat /tmp/said >&2\n"
-        "test -s /usr/share/man/man1/segtail.1.gz; grep -q segtail /usr/share/bash-completion/completions/segtail\n"
+        "test -s /usr/share/man/man1/segtail.1.gz; test -s /usr/share/man/man1/segtail-disk.1.gz\n"
+        "grep -q segtail /usr/share/bash-completion/completions/segtail\n"
     )
     done = in_bare_debian(script, f"{package}:/package.deb", f"{DATA}:/kafka")
 

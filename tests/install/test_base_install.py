@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from streaming import __version__
+from streaming.terminal.cli.app import COMMANDS
 from streaming.terminal.cli.spark_extra import INSTALL, MODULES
 from tests.install.built import ROOT, Wheel, build_wheel, closure, environment, installed_bytes
 from tests.install.offline_commands import PLACES, USES, WITH_EXTRA
@@ -104,7 +105,9 @@ def test_where_there_is_no_pyspark_the_package_for_it_says_so(python: Path, tmp_
 
 
 def test_the_man_page_is_where_man_looks_for_it(python: Path) -> None:
-    assert (python.parents[1] / "share" / "man" / "man1" / "segtail.1").read_text().startswith(".TH SEGTAIL 1")
+    pages = python.parents[1] / "share" / "man" / "man1"
+    assert (pages / "segtail.1").read_text().startswith(".TH SEGTAIL 1")
+    assert {each.name for each in pages.glob("segtail-*.1")} == {f"segtail-{name}.1" for name in COMMANDS}
 
 
 def test_the_wheel_has_what_is_for_people_once(wheel: Wheel) -> None:

@@ -25,7 +25,7 @@ from tests.install.debian import BARE
 from tests.processes import until
 from tests.tools import missing
 
-pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image")]
+pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.long, pytest.mark.xdist_group("image")]
 
 TYPED = [command for command in commands() if command.section == ONE_HOST]
 INSTALLED = 1 + max(n for n, command in enumerate(TYPED) if "install" in command.words and command.words[0] != "systemctl")

@@ -20,6 +20,7 @@ from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Cons
 from streaming.broker.protocol.status_json import Status
 from streaming.common.settings import Settings
 from streaming.pages.api.state import State as JobState
+from streaming.pages.listings.cells import plain
 from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.group_list import GROUPS
@@ -34,7 +35,6 @@ from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
-from streaming.terminal.top.cells import plain
 from streaming.terminal.top.questions import ListName, Row, Rows
 from streaming.terminal.top.questions import ListQuestion as Question
 from streaming.terminal.top.table_lines import laid_out

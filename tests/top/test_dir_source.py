@@ -106,7 +106,7 @@ def test_the_command_reads_log_dirs(root: Path) -> None:
     done = CliRunner().invoke(segtail, given, standalone_mode=False)
     assert done.return_value == 3
     assert done.stdout.splitlines()[2].startswith("problems: ")
-    for wrong in (["top"], [*given, "--job", "http://h:1"], ["top", "--job", "http://h:1", "--at", str(NOW)]):
+    for wrong in ([*given, "--job", "http://h:1"], ["top", "--job", "http://h:1", "--at", str(NOW)]):
         refused = CliRunner().invoke(segtail, wrong, standalone_mode=False)
         assert getattr(refused.exception, "exit_status", 0) == 2
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from streaming.broker.protocol.group_json import GroupSummary
+from streaming.pages.listings.cells import MORE
 from streaming.terminal.top.arriving import answered, failed, ticked
-from streaming.terminal.top.cells import MORE
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import Answer, ListQuestion

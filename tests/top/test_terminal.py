@@ -92,7 +92,7 @@ def test_it_is_drawn_anew_for_another_size_down_to_a_few_columns(url: str) -> No
             shown.resize(columns, lines)
             os.kill(shown.process.pid, signal.SIGWINCH)
             shown.wait(lambda lines=lines: shown.lines[lines - 1].startswith("? help") or lines < 12)
-        shown.see("bRoker", "orders-270")
+        shown.see("Broker", "orders-280", "────")
         shown.press("q")
         assert shown.ended() == 0
 

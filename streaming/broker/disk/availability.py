@@ -39,6 +39,10 @@ class LogDirs(Sequence[LogDir]):
         """The log dirs that must not be used now, and why."""
         self.version = 0
         """A number that changes whenever a log dir has become unavailable, has come back, or was replaced."""
+        self.searched = False
+        """Whether they were found below a directory, so that there may be others of their brokers."""
+        self.unsearched: tuple[Path, ...] = ()
+        """What could not be looked into there (`streaming.broker.disk.log_dir_search`)."""
         self._logged: Mapping[Path, str] = {}
         self._recompute()
 

@@ -61,6 +61,64 @@ def broker_processes(proc: Path) -> Iterator[BrokerProcess]:
                 yield BrokerProcess(directory, user, arguments[0], tuple(overrides))
 
 
+@dataclass(frozen=True, slots=True)
+class RunningLogDirs:
+    """``paths``: the log dirs of brokers that run here, as this process reaches them. ``refused``: what is not known of others, and why."""
+
+    paths: tuple[Path, ...]
+    refused: tuple[str, ...] = ()
+
+
+def running_log_dirs(proc: Path) -> RunningLogDirs:
+    """The log.dirs of the brokers that run on this machine, by their server.properties. Those that cannot be seen are left out."""
+    found: dict[Path, None] = {}
+    refused = list[str]()
+    try:
+        processes = list(broker_processes(proc))
+    except OSError:  # no such directory on this system
+        return RunningLogDirs(())
+    for process in processes:
+        try:
+            _, every = _properties_of(process)
+        except (OSError, FormatError) as error:
+            refused.append(f"{process.file} of a broker that runs here cannot be read: {getattr(error, 'strerror', None) or error}")
+            continue
+        paths = [*_named_dirs(every), *filter(None, [every.get("metadata.log.dir", "").strip()])]
+        found |= dict.fromkeys(here for each in paths if _is_owner(process, here := _reached(process, each)))
+    return RunningLogDirs(tuple(found), tuple(refused))
+
+
+def _named_dirs(properties: Mapping[str, str]) -> list[str]:
+    named = properties.get("log.dirs") or properties.get("log.dir") or ""
+    return [each.strip() for each in named.split(",") if each.strip()]
+
+
+def _reached(process: BrokerProcess, path: str) -> Path:
+    """A path of a process as it is reached from here: in a container it may be another directory."""
+    if path.startswith("/") and _is_same_path(process, path):
+        return Path(path)
+    return process.directory / ("root" if path.startswith("/") else "cwd") / path.lstrip("/")
+
+
+def _is_same_path(process: BrokerProcess, path: str) -> bool:
+    try:
+        return (process.directory / "root" / path.lstrip("/")).samefile(path)
+    except PermissionError:  # of another user's process; mostly the paths are the same
+        return True
+    except OSError:
+        return False
+
+
+def _is_owner(process: BrokerProcess, log_dir: Path) -> bool:
+    """Whether the process may write there, so that it is its broker. What may not be looked at is opened, and says why."""
+    try:
+        return process.user in (_ROOT_USER, log_dir.stat().st_uid)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
 class RunningBrokers:
     """The settings that running brokers were started with. For one thread. What was found once counts while its broker is down.
 
@@ -145,9 +203,7 @@ def _properties_of(process: BrokerProcess) -> tuple[ServerProperties, Mapping[st
 
 def _names_one(process: BrokerProcess, properties: Mapping[str, str], log_dirs: list[LogDir]) -> bool:
     """Whether one of these log dirs is among those of the process, also where that sees other paths, as in a container."""
-    named = properties.get("log.dirs") or properties.get("log.dir") or ""
-    paths = [each.strip() for each in named.split(",") if each.strip()]
-    return any(_is_same(process, path, log_dir) for path in paths for log_dir in log_dirs)
+    return any(_is_same(process, path, log_dir) for path in _named_dirs(properties) for log_dir in log_dirs)
 
 
 def _is_same(process: BrokerProcess, path: str, log_dir: LogDir) -> bool:

@@ -23,7 +23,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             heading=columns.get(name, ""),
             rank=ranks.get(name, 0),
             cell=(_partition if by == "partition" and name == "topic" else _CELLS.get(name)),
-            least=0,
+            least=16 if ranks.get(name) == 1 else 0,
         )
 
     return Listing(
@@ -71,17 +71,17 @@ def _partition(row: DiskRow, _: Times) -> Cell:
 
 _SUMS = {
     "taken": "On disk",
-    "garbage": "Garbage",
     "growth_day": "Growth a day",
     "frees_now": "Next check frees",
-    "frees_day": "Free in 24h",
     "next_ms": "Next",
+    "frees_day": "Free in 24h",
+    "garbage": "Garbage",
 }
 
 DISK = {
-    "topic": _listing("topic", {"topic": "Topic", "replicas": "Replicas", **_SUMS, "on_no_disk": "On no disk", "policy": "Policy"}),
-    "partition": _listing("partition", {"topic": "Partition", "broker": "Broker", "log_dir": "Log dir", **_SUMS}),
-    "dir": _listing("log dir", {"log_dir": "Log dir", "broker": "Broker", "replicas": "Replicas", **_SUMS}),
+    "topic": _listing("topic", {"topic": "Topic", **_SUMS, "replicas": "Replicas", "on_no_disk": "On no disk", "policy": "Policy"}),
+    "partition": _listing("partition", {"topic": "Partition", **_SUMS, "broker": "Broker", "log_dir": "Log dir"}),
+    "dir": _listing("log dir", {"log_dir": "Log dir", **_SUMS, "broker": "Broker", "replicas": "Replicas"}),
     "kind": _listing("kind", {"kind": "Kind", "taken": "On disk", "apparent": "Length of the files"}),
 }
 """The list by what its rows are."""

@@ -6,7 +6,8 @@ from itertools import groupby
 from pathlib import Path
 
 from streaming.broker.disk.identity import LogDir, read_identity
-from streaming.broker.disk.logdirs import Partition, find_log_dirs, open_log_dirs
+from streaming.broker.disk.log_dir_search import open_below, unsearched_words
+from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
@@ -39,7 +40,9 @@ class LocalReader(AtOnceReader):
 
 def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:
     """All log dirs at or below some paths. One that cannot be used is an error: rows would be missing."""
-    found = open_log_dirs(find_log_dirs(paths))
+    found = open_below(paths)
+    if found.unsearched:
+        raise LogDirError(f"option log_dirs: {unsearched_words(found.unsearched)}")
     if found.unavailable:
         raise LogDirError("; ".join(found.unavailable.values()))
     return found

@@ -12,7 +12,8 @@ from streaming.pages.listings.count_list import COUNTS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines
-from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, with_list
+from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, topics_here, with_list
+from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import NOT_KNOWN
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -38,7 +39,7 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
 
     Exit status: 0 done, 4 something could not be read or counted, 1 failed, 2 not possible as asked.
     """
-    source = ListSource(wanted, None if wanted.job else _counted(settings, wanted))
+    source = ListSource(wanted, None if wanted.job else _counted(settings, wanted), settings.log_dirs)
     partitions = source.page(COUNT_PATH, CountPage, by="partition")
     if wanted.job is not None:
         source.check_names(COUNT_PATH, CountPage, partitions.doubts)
@@ -46,24 +47,24 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     if wanted.form == "json":
         print_page(page)
     else:
-        click.echo("\n".join(_lines(page, partitions.rows)))
+        echo_lines(_lines(page, partitions.rows, wanted.width), wanted.width)
     return NOT_KNOWN if page.doubts else 0
 
 
 def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.record_counts import CountAnswers, count_records
 
     with ProgressLine.on_stderr() as progress:
-        counts = count_records(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
-    check_topics(wanted, counts.topics, counts.unread)
+        counts = count_records(open_below(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
+    check_topics(wanted, counts.topics, counts.unread, lambda: topics_here(settings.log_dirs))
     return CountAnswers(counts, wanted.now_ms)
 
 
-def _lines(page: CountPage, partitions: Sequence[CountRow]) -> Iterator[str]:
-    """A table, the sum, and what is not in it."""
-    yield from text_table(COUNTS[page.by], page.rows, Times(page.at_ms))
+def _lines(page: CountPage, partitions: Sequence[CountRow], width: int | None) -> Iterator[str]:
+    """A table that fits the width, the sum, and what is not in it."""
+    yield from text_table(COUNTS[page.by], page.rows, Times(page.at_ms), width)
     yield ""
     counted = [row for row in partitions if row.data >= 0]
     data, aborted, control = (sum(getattr(row, name) for row in counted) for name in ("data", "aborted", "control"))

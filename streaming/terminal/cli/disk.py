@@ -1,6 +1,5 @@
 """``segtail disk``: show what fills the disk, what retention will free of it and when, and when it is full."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,7 @@ from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_wanted
-from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.options import with_paths
 from streaming.terminal.cli.sizes import Duration, Size
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 
 
 @click.command("disk", epilog=EXIT_STATUS)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@with_paths
 @with_wanted("server_properties", positional=False)
 @click.option("--by", type=click.Choice(BY), default="topic", show_default=True, help="What a row of the table is.")
 @click.option(
@@ -32,7 +31,6 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 def command(
     settings: Settings,
     wanted: ListRequest,
-    paths: tuple[Path, ...],
     by: str,
     limit: int | None,
     tried: tuple[str, ...],
@@ -50,19 +48,19 @@ def command(
     """
     from streaming.cluster.usage.disk_findings import findings
     from streaming.terminal.cli.disk_report import report
+    from streaming.terminal.cli.printing import echo_lines
 
     if wanted.job is not None:
-        _check_job(settings, wanted, paths, tried, free)
-    source = ListSource(wanted, None if wanted.job else _read(settings, wanted, paths, tried, free))
-    most = (20 if wanted.form == "table" else ALL_ROWS) if limit is None else limit or ALL_ROWS
+        _check_job(wanted, tried, free)
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted, tried, free), settings.log_dirs)
+    most = (ALL_ROWS if wanted.form == "json" else 20) if limit is None else limit or ALL_ROWS
     answer = source.page(DISK_PATH, DiskAnswer, most, by=by)
     source.check_names(DISK_PATH, DiskAnswer, answer.doubts)
     wrong = list(findings(answer, full_within))
     if wanted.form == "json":
         print_page(answer)
     else:
-        for line in report(answer, wrong):
-            click.echo(line)
+        echo_lines(report(answer, wrong, wanted.width), wanted.width)
         for doubt in answer.doubts:
             click.echo(f"segtail: {doubt}", err=True)
     if wrong:
@@ -70,16 +68,12 @@ def command(
     return NOT_KNOWN if answer.doubts or any(each.outlook == "unknown" for each in answer.log_dirs) else NOTHING_FOUND
 
 
-def _read(settings: Settings, wanted: ListRequest, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> "Answers":
-    from streaming.broker.disk.logdirs import find_log_dirs, open_log_dirs
+def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> "Answers":
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.offline.disk_reading import DiskAnswers, DiskQuestion, read_disk
 
-    log_once()
-    chosen = [*settings.log_dirs, *find_log_dirs(paths)]
-    if not chosen:
-        raise UsageError("name a log dir, or a directory that holds some: segtail disk /var/lib/kafka; or --job to ask a running job")
     trials = _trials(tried)
-    disks = read_disk(open_log_dirs(chosen), settings, DiskQuestion(now_ms=wanted.now_ms, free=free, trials=trials))
+    disks = read_disk(open_below(settings.log_dirs), settings, DiskQuestion(now_ms=wanted.now_ms, free=free, trials=trials))
     for trial in trials:
         if not any(map(trial.concerns, disks.replicas.topics)):
             raise UsageError(f"--what-if {trial.text}: no topic here is called so")
@@ -95,8 +89,8 @@ def _trials(tried: tuple[str, ...]) -> "list[Trial]":
         raise UsageError(f"--what-if: {error}") from error
 
 
-def _check_job(settings: Settings, wanted: ListRequest, paths: tuple[Path, ...], tried: tuple[str, ...], free: int | None) -> None:
-    idle = [name for name, value in (("PATH", paths), ("--what-if", tried), ("--free", free)) if value not in (None, ())]
+def _check_job(wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> None:
+    idle = [name for name, value in (("--what-if", tried), ("--free", free)) if value not in (None, ())]
     if idle:
         raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
-    check_source(settings, wanted.job, "server_properties", at=wanted.at)
+    check_source(wanted.job, "server_properties", at=wanted.at)

@@ -14,14 +14,14 @@ _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
 
 
-def report(answer: DiskAnswer, wrong: Sequence[Finding]) -> Iterator[str]:
-    """The lines of the report."""
+def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = None) -> Iterator[str]:
+    """The lines of the report; its table fits ``width``."""
     yield verdict(answer, wrong)
     yield ""
     for number, each in enumerate(answer.log_dirs):
         yield from _log_dir(answer, each, answer.in_force[number] if answer.in_force else None)
     yield ""
-    yield from _rows(answer)
+    yield from _rows(answer, width)
     if len(answer.rows) < answer.matched:
         yield f"{answer.matched - len(answer.rows):,} more: --limit 0 shows all"
     for finding in wrong:
@@ -55,7 +55,8 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     if soonest is not None:
         return full_sentence(soonest, answer.at_ms)
     if all(each.outlook == NEVER for each in answer.log_dirs):
-        return "No log dir is full within a year, if it grows as it does"
+        far = "As far as is known here, no" if answer.doubts else "No"
+        return f"{far} log dir is full within a year, if it grows as it does"
     unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if not each.up]
     if unread:
         return f"Whether every log dir has room is not known: {format_list(unread, 3)} cannot be read"
@@ -127,7 +128,7 @@ def _in(at_ms: int, now_ms: int) -> str:
     return f"{format_duration((at_ms - now_ms) / 1000)} ({format_time(at_ms)})"
 
 
-def _rows(answer: DiskAnswer) -> Iterator[str]:
-    yield from text_table(DISK[answer.by], answer.rows, Times(answer.at_ms))
+def _rows(answer: DiskAnswer, width: int | None) -> Iterator[str]:
+    yield from text_table(DISK[answer.by], answer.rows, Times(answer.at_ms), width)
     if answer.by == BY[0] and any(row.limits_assumed for row in answer.rows):
         yield ASSUMED

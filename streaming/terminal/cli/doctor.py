@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.common.formatting import format_count, format_table
+from streaming.common.formatting import format_count
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.options import log_once, with_settings
-from streaming.terminal.cli.output_options import with_form
+from streaming.terminal.cli.options import log_once, with_paths, with_settings
+from streaming.terminal.cli.output_options import width_of, with_form
+from streaming.terminal.cli.printing import ShellCommand, echo_lines, sentence_table
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, job_of
 
 if TYPE_CHECKING:  # the checks import pyarrow: not for --help
@@ -23,6 +24,7 @@ _EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something ca
 
 
 @click.command("doctor", epilog=_EPILOG)
+@with_paths
 @with_settings(
     "log_dirs",
     "agents",
@@ -52,10 +54,11 @@ def command(settings: Settings, job: str | None, form: str) -> int:
     found = examine(settings, os.environ, time.time(), given=settings.model_fields_set, job=job or "")
     if job is not None:
         found = (*found, *_of_job(job))
+    width = width_of(form)
     if form == "json":
         click.echo(json.dumps([asdict(each) | {"command": each.command or None} for each in found], indent=2))
     else:
-        click.echo("\n".join(_lines(found)))
+        echo_lines(_lines(found, width), width)
     return _ended(found)
 
 
@@ -78,13 +81,17 @@ def _of_job(job: str) -> "Iterator[Diagnosis]":
     yield from of_job(job_answers.shown(job), status)
 
 
-def _lines(diagnoses: "Sequence[Diagnosis]") -> Iterator[str]:
+def _lines(diagnoses: "Sequence[Diagnosis]", width: int | None) -> Iterator[str]:
     """A line for each diagnosis, the commands that mend something, and a sum."""
-    yield from format_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in diagnoses)])
+    yield from sentence_table([("state", "check", "what"), *((str(each.state), each.check, each.what) for each in diagnoses)], width)
     yield ""
     mending = [each for each in diagnoses if each.command]
     for each in mending:
-        yield f"{each.check}: {each.command}"
+        line = f"{each.check}: {each.command}"
+        if width is None or len(line) <= width:
+            yield line
+        else:
+            yield from (f"{each.check}:", ShellCommand(f"  {each.command}"))
     if mending:
         yield ""
     faults, warnings, unknown = (sum(each.state == state for each in diagnoses) for state in ("fault", "warning", "unknown"))

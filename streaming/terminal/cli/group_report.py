@@ -12,6 +12,7 @@ from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines
+from streaming.terminal.cli.printing import ShellCommand
 
 _ASSUMED = (
     "assumed: {}: what sets the limits of these topics is not all known here, so weaker settings or Kafka's defaults are used. Give "
@@ -32,15 +33,15 @@ def no_groups(coordinators: int | None) -> str:
     return f"no consumer groups: {format_count(coordinators, 'log')} of coordinators {'was' if coordinators == 1 else 'were'} read"
 
 
-def partition_tables(groups: Sequence[GroupDetail]) -> Iterator[str]:
-    """For each group a head, a line for each of its partitions, the worst first, and what is to be said of it as a whole."""
+def partition_tables(groups: Sequence[GroupDetail], width: int | None = None) -> Iterator[str]:
+    """For each group a head, a table of its partitions that fits the width, the worst first, and what is to be said of it as a whole."""
     for index, group in enumerate(groups):
         if index:
             yield ""
         yield head(group)
         yield from (f"{note}." for note in group.notes)
         if group.partitions:
-            yield from text_table(GROUP_PARTITIONS, group.partitions, Times(group.at_ms))
+            yield from text_table(GROUP_PARTITIONS, group.partitions, Times(group.at_ms), width)
         yield from (f"{_where(each)}: {each.text}" for each in group.findings if not each.topic)
 
 
@@ -57,7 +58,7 @@ def reasons(group: GroupDetail) -> Iterator[str]:
     for finding in found[:_MOST_LINES]:
         yield f"- {_where(finding)}: {finding.text}."
         if finding.command:
-            yield f"    {finding.command}"
+            yield ShellCommand(f"    {finding.command}")
         elif finding.no_command:
             yield f"    no command: {finding.no_command}"
     if len(found) > _MOST_LINES:

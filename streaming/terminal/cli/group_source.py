@@ -10,14 +10,15 @@ import click
 
 from streaming import __version__
 from streaming.broker.protocol.group_doubts import doubts_of_groups, doubts_of_page
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, ReadMoments, path_of
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, GroupSummary, ReadMoments, path_of
+from streaming.broker.protocol.group_verdicts import FINDINGS, is_finding
+from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.formatting import format_name
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
-from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, with_wanted
-from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, similar_words, with_wanted
 from streaming.terminal.cli.query_options import check_checkpoints, with_checkpoints
 from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
@@ -45,19 +46,22 @@ class GroupList:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedGroups:
     """Some groups with their partitions, and the names of those that are not there. ``total``: of so many groups they were chosen, 0 if
-    each was named."""
+    each was named. ``calm``: so many are left out because nothing is wrong with them, None where somebody
+    has chosen."""
 
     groups: GroupDetailPage
     missing: tuple[str, ...]
     total: int
+    calm: int | None = None
 
 
 class GroupSource:
     """A job, or log dirs that have been read, asked for consumer groups."""
 
     def __init__(self, settings: Settings, wanted: ListRequest, fetch_bytes: int, use: str = "") -> None:
-        self._wanted = wanted
+        self._settings, self._wanted = settings, wanted
         self._chosen = {"use": use} if use else {}
+        self._is_about_all = not (wanted.names or wanted.text or use)
         self._judged_by = {"fetch_bytes": fetch_bytes} | ({} if wanted.at is None else {"at_ms": wanted.at})
         self._reading = None if wanted.job is not None else _read(settings, wanted)
         answers = None if self._reading is None else self._reading.judged_by(urlencode(self._judged_by))
@@ -80,26 +84,38 @@ class GroupSource:
         return GroupList(page=replace(page, read=self.read), doubts=self._reading.doubts, coordinators=self._reading.coordinators)
 
     def named(self) -> NamedGroups:
-        """The groups with the names that are asked for, or all if there is none; of them those that hold the text.
+        """The groups with the names that are asked for; of them those that hold the text. Where nothing is asked for, all in trouble.
 
         Raises:
             UsageError: as for `all`; or none of the groups that are named is there.
         """
         wanted = self._wanted
         page = self._page() if wanted.text or self._chosen or not wanted.names else None
-        holding = None if page is None else {row.group for row in page.rows}
-        names = wanted.names or sorted(holding or ())
+        holding = None if page is None else [row.group for row in page.rows if not self._is_about_all or _needs_look(row)]
+        names = wanted.names or holding or ()
         details = {name: self._detail(name) for name in names}
         missing = tuple(name for name, group in details.items() if group is None) if wanted.names else ()
         groups = [group for group in details.values() if group is not None and (holding is None or group.summary.group in holding)]
         doubts = self._doubts(page, groups, missing)
         if missing and not groups and not doubts:
-            raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{_hint(missing)}")
+            similar = similar_words(missing, self._known())
+            raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{similar}{_hint(missing)}")
         at_ms = max((each.at_ms for each in groups), default=wanted.now_ms)
-        groups.sort(key=lambda each: each.summary.group)
+        if not self._is_about_all:  # those come with the worst first
+            groups.sort(key=lambda each: each.summary.group)
         away = [*self._reading.away] if self._reading is not None else (page or self._page(1)).away
         named = GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups, read=self.read, away=away)
-        return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total)
+        calm = page.total - len(holding or ()) if page is not None and self._is_about_all else None
+        return NamedGroups(groups=named, missing=missing, total=0 if page is None or self._is_about_all else page.total, calm=calm)
+
+    def _known(self) -> Collection[str]:
+        """The names of all groups: log dirs were read for those that were named alone."""
+        if self._reading is None:
+            return [row.group for row in self._list.page(GROUPS_PATH, GroupPage).rows]
+        from streaming.broker.disk.log_dir_search import open_below
+        from streaming.terminal.offline.group_names import group_names
+
+        return group_names(open_below(self._settings.log_dirs), self._settings)
 
     def _page(self, most: int = ALL_ROWS) -> GroupPage:
         return self._list.page(GROUPS_PATH, GroupPage, most, **self._judged_by, **self._chosen)
@@ -120,25 +136,20 @@ History = Callable[[Settings, ListRequest], int]
 """Prints the history of the groups that are named; returns the exit status."""
 
 
-def with_groups(
-    *, every: bool = True, history: History | None = None
-) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R | int]]:
+def with_groups(*, history: History | None = None) -> Callable[[Callable[[GroupSource, ListRequest], R]], Callable[..., R | int]]:
     """Pass a command the `GroupSource` and the `ListRequest` of its options.
 
     Args:
-        every: it can be asked for all groups.
         history: what ``--history`` does instead, None if there is no such option.
     """
 
     def decorate(command: Callable[[GroupSource, ListRequest], R]) -> Callable[..., R | int]:
         @wraps(command)
         def run(settings: Settings, wanted: ListRequest, fetch_bytes: int, use: tuple[str, ...], **more: bool) -> R | int:
-            check_source(settings, wanted.job, *_OF_LOG_DIRS)
+            check_source(wanted.job, *_OF_LOG_DIRS)
             check_checkpoints(settings, wanted.job)
             if history is not None and more.get("history"):
                 return history(settings, wanted)
-            if not (every or wanted.names or wanted.text or use):
-                raise UsageError("name a group, or give --filter")
             return command(GroupSource(settings, wanted, fetch_bytes, ",".join(use)), wanted)
 
         option = click.option(
@@ -161,9 +172,6 @@ def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collectio
         missing: names of groups that are not there.
         total: of so many groups they were chosen.
     """
-    from streaming.broker.protocol.group_verdicts import FINDINGS
-    from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
-
     every = [*(f"no group {format_name(name)} is known here{_hint([name])}" for name in missing), *doubts]
     chosen_none = [f"no group of {total:,} is one that was asked for"] if total and not verdicts else []
     for line in (*every, *chosen_none):
@@ -173,14 +181,18 @@ def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collectio
     return NOT_KNOWN if every or not UNKNOWN_VERDICTS.isdisjoint(verdicts) else NOTHING_FOUND
 
 
+def _needs_look(row: GroupSummary) -> bool:
+    """Whether somebody should look at it, or it is not known whether."""
+    return is_finding(row) or row.verdict in UNKNOWN_VERDICTS
+
+
 def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.group_reading import read_groups
 
-    log_once()
     with ProgressLine.on_stderr() as progress:
-        return read_groups(open_log_dirs(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
+        return read_groups(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
 
 
 def _hint(names: Collection[str]) -> str:

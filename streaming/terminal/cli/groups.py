@@ -10,13 +10,13 @@ from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
-from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
 def _history(settings: Settings, wanted: ListRequest) -> int:
     """Print what log dirs have of the groups that are named, record by record."""
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.cli.history_report import histories
     from streaming.terminal.offline.group_history import read_histories
 
@@ -24,10 +24,9 @@ def _history(settings: Settings, wanted: ListRequest) -> int:
         raise UsageError("--history reads the log dirs of a coordinator: give --log-dirs; a job does not have it")
     if not wanted.names:
         raise UsageError("name the groups whose --history is wanted")
-    log_once()
-    page = read_histories(open_log_dirs(settings.log_dirs), wanted.names, wanted.at)
+    page = read_histories(open_below(settings.log_dirs), wanted.names, wanted.at)
     if wanted.form == "json" or page.rows:
-        click.echo(page.encode_readable() if wanted.form == "json" else "\n".join(histories(page.rows)))
+        click.echo(page.encode_readable()) if wanted.form == "json" else echo_lines(histories(page.rows), wanted.width)
     there = {row.group for row in page.rows}
     missing = [name for name in wanted.names if not there.intersection(possible_names(name))]
     return ended([], page.doubts, missing, total=0)
@@ -50,17 +49,17 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     if wanted.names:
         named = source.named()
         notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
-        lines = [*partition_tables(named.groups.rows), *notes]
+        lines = [*partition_tables(named.groups.rows, wanted.width), *notes]
         if wanted.form == "json" or named.groups.rows:
-            click.echo(named.groups.encode_readable() if wanted.form == "json" else "\n".join(lines))
+            click.echo(named.groups.encode_readable()) if wanted.form == "json" else echo_lines(lines, wanted.width)
         return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
     every = source.all()
     if wanted.form == "json":
         click.echo(every.page.encode_readable())
     elif not every.page.total:
-        click.echo(no_groups(every.coordinators))
+        echo_lines([no_groups(every.coordinators)], wanted.width)
     elif every.page.rows:
-        table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms))
+        table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms), wanted.width)
         notes = [*assumed_groups(every.page.rows), *read_between(source.read), *away_notes(every.page.away, every.page.at_ms)]
-        click.echo("\n".join([*table, *notes]))
+        echo_lines([*table, *notes], wanted.width)
     return ended([each.verdict for each in every.page.rows], every.doubts, total=every.page.total)

@@ -2,9 +2,11 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from difflib import get_close_matches
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
@@ -12,10 +14,12 @@ import click
 
 from streaming.broker.protocol.json_message import Message, PublicMessage
 from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT
-from streaming.common.formatting import format_list
+from streaming.common.formatting import format_list, format_name
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import ask, shown
+from streaming.terminal.cli.options import keep_paths
+from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import check_source, with_source
 from streaming.terminal.cli.times import Moment
 from streaming.terminal.top.job_source import page_at
@@ -41,6 +45,11 @@ class ListRequest:
     form: str
 
     @property
+    def width(self) -> int | None:
+        """Columns of the terminal that what is printed has to fit, None for any."""
+        return width_of(self.form)
+
+    @property
     def now_ms(self) -> int:
         """As of when log dirs are judged, Unix milliseconds."""
         return time.time_ns() // 1_000_000 if self.at is None else self.at
@@ -53,7 +62,7 @@ class ListRequest:
 
 
 def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Pass a command the settings and a `ListRequest`: NAME... and ``--NOUN``, ``--filter``, ``--at``, and the options of `with_source`.
+    """Pass a command the settings and a `ListRequest`: PATH, NAME... and ``--NOUN``, ``--filter``, ``--at``, and those of `with_source`.
 
     Args:
         of_log_dirs: as for `with_source`.
@@ -79,10 +88,24 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
         ):
             decorated = option(decorated)
         if positional:
-            decorated = click.argument("names", metavar=f"[{metavar}]...", nargs=-1)(decorated)
-        return with_source(*of_log_dirs)(decorated)
+            named_or_path = click.argument("names", metavar=f"[PATH|{metavar}]...", nargs=-1, callback=partial(_without_paths, noun))
+            decorated = named_or_path(decorated)
+        return with_source(*of_log_dirs, files=("history",) if noun == GROUP else ("at", "tried", "free"))(decorated)
 
     return decorate
+
+
+def _without_paths(noun: str, context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that are names; those that are paths count as log dirs."""
+    paths = [word for word in words if _is_path(noun, word)]
+    keep_paths(context, paths)
+    return tuple(word for word in words if word not in paths)
+
+
+def _is_path(noun: str, word: str) -> bool:
+    """No topic's name has a slash. A group's may have anything, so what looks like a path is one if it is a directory."""
+    looks_so = "/" in word or word in (".", "..")
+    return looks_so and (noun == TOPIC or Path(word).is_dir())
 
 
 def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -91,7 +114,7 @@ def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         @wraps(command)
         def run(settings: Settings, wanted: ListRequest, **more: object) -> R:
-            check_source(settings, wanted.job, *of_log_dirs, at=wanted.at)
+            check_source(wanted.job, *of_log_dirs, at=wanted.at)
             return command(settings, wanted, **more)
 
         return with_wanted(*of_log_dirs)(run)
@@ -112,10 +135,12 @@ class ListSource:
 
     Args:
         answers: the reading, None to ask ``wanted.job``.
+        log_dirs: what was read.
     """
 
-    def __init__(self, wanted: ListRequest, answers: Answers | None) -> None:
+    def __init__(self, wanted: ListRequest, answers: Answers | None, log_dirs: Sequence[Path] = ()) -> None:
         self._wanted = wanted
+        self._log_dirs = log_dirs
         self._answers = answers
 
     def page(self, path: str, kind: type[M], most: int = ALL_ROWS, **more: object) -> M:
@@ -137,7 +162,14 @@ class ListSource:
         """
         if self._wanted.names and not doubts:
             page: Any = self._rows(replace(self._wanted, text=""), path, kind, ALL_ROWS, more)
-            check_topics(self._wanted, {row.topic for row in page.rows}, doubts)
+            check_topics(self._wanted, {row.topic for row in page.rows}, doubts, partial(self._topics, path, kind, more))
+
+    def _topics(self, path: str, kind: type[M], more: Mapping[str, object]) -> set[str]:
+        """All topics, of which an answer about some has only these."""
+        if self._answers is not None:
+            return topics_here(self._log_dirs)
+        every: Any = self._rows(replace(self._wanted, names=(), text=""), path, kind, ALL_ROWS, more)
+        return {row.topic for row in every.rows}
 
     def single(self, path: str, kind: type[M], **more: object) -> M | None:
         """The single thing at a path, None if there is none.
@@ -178,8 +210,18 @@ def _identity(row: object) -> tuple[object, ...]:
     return tuple(getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset"))
 
 
-def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str]) -> None:
+def similar_words(missing: Iterable[str], others: Iterable[str]) -> str:
+    """The names that are there and nearly those that are not, as the end of a sentence; "" if there are none."""
+    every = list(others)
+    near = dict.fromkeys(each for name in missing for each in get_close_matches(name, every, n=_NAMED))
+    return f"; similar: {format_list([format_name(each) for each in near], _NAMED)}" if near else ""
+
+
+def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence[str], topics: Callable[[], Iterable[str]]) -> None:
     """Check that each topic that was named has a partition, if everything could be read.
+
+    Args:
+        topics: asked for the names of all topics if one has none.
 
     Raises:
         UsageError: one has none.
@@ -187,7 +229,15 @@ def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence
     missing = sorted({*wanted.names} - {*present})
     if missing and not doubts:
         where = "in these log dirs" if wanted.job is None else "where that job looks"
-        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}")
+        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}{similar_words(missing, topics())}")
+
+
+def topics_here(log_dirs: Sequence[Path]) -> set[str]:
+    """The topics that log dirs have directories of."""
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.broker.disk.logdirs import list_partitions
+
+    return {each.topic for log_dir in open_below(log_dirs).available for each in list_partitions(log_dir, lambda _: "")}
 
 
 def print_page(page: PublicMessage) -> None:

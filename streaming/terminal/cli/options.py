@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +23,7 @@ R = TypeVar("R")
 _DEFAULTS = Settings()
 _CONFIG = "segtail.config"
 _OVERRIDES = "segtail.overrides"
+_PATHS = "segtail.paths"
 _FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file", "web_config", "tls_cert", "tls_key", "tls_client_ca", "token_file")
 _METAVARS = {
     "log_dirs": "DIR[,DIR...]",
@@ -53,7 +54,7 @@ def with_settings(
         @wraps(command)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
             given = click.get_current_context().meta
-            settings = load(given.get(_CONFIG), os.environ, given.get(_OVERRIDES, {}))
+            settings = load(given.get(_CONFIG), os.environ, _with_paths(given.get(_OVERRIDES, {}), given.get(_PATHS, ())))
             logs.configure(settings.log_level, settings.log_format)
             return command(settings, *args, **kwargs)
 
@@ -65,15 +66,51 @@ def with_settings(
     return decorate
 
 
+_ANSWERED = (
+    "streaming.broker.disk.availability",
+    "streaming.broker.disk.topic_ids",
+    "streaming.broker.watcher.watcher",
+    "streaming.terminal.offline.coordinator_logs",
+    "streaming.terminal.offline.doubts",
+    "streaming.terminal.offline.local_agent",
+    "streaming.terminal.offline.offline_agent",
+)
+"""What these modules log, the answers of commands contain as sentences."""
+
+
 def log_once() -> None:
-    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read."""
-    logs.log_once(("streaming.broker.disk.topic_ids", "streaming.broker.watcher.watcher"))
+    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read; and sentences to a terminal."""
+    logs.log_once(_ANSWERED)
+    logs.as_sentences()
 
 
 def given(*names: str) -> list[str]:
-    """Those of these settings that were given to the command, not in a file or the environment, as options."""
-    overrides = click.get_current_context().meta.get(_OVERRIDES, {})
-    return [f"--{name.replace('_', '-')}" for name in names if name in overrides]
+    """Those of these settings that were given to the command, not in a file or the environment, as options; ``log_dirs`` as PATH, too."""
+    meta = click.get_current_context().meta
+    paths = ["PATH"] if "log_dirs" in names and meta.get(_PATHS) else []
+    return [*paths, *(f"--{name.replace('_', '-')}" for name in names if name in meta.get(_OVERRIDES, {}))]
+
+
+def with_paths(command: Callable[P, R]) -> Callable[P, R]:
+    """Let a command take PATH...: log dirs, or directories above some, as ``--log-dirs`` does."""
+    return click.argument("paths", metavar="[PATH]...", nargs=-1, expose_value=False, callback=_keep_paths)(command)
+
+
+def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
+    """Count these as log dirs besides those of ``--log-dirs``."""
+    context.meta.setdefault(_PATHS, []).extend(paths)
+
+
+def _keep_paths(context: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]) -> None:
+    keep_paths(context, paths)
+
+
+def _with_paths(overrides: Mapping[str, object], paths: Sequence[str]) -> Mapping[str, object]:
+    """The settings of the command line; where a PATH is named, it is what the setting ``log_dirs`` of a file would be."""
+    if not paths:
+        return overrides
+    named = overrides.get("log_dirs", ())
+    return {**overrides, "log_dirs": [*(named.split(",") if isinstance(named, str) else named), *paths]}  # type: ignore[misc]
 
 
 def keep_setting(context: click.Context, name: str, value: object) -> None:

@@ -1,5 +1,6 @@
 """``segtail page``: the page of a job, from log dirs that are read once or again and again, without Spark."""
 
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import click
 
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
-from streaming.terminal.cli.options import log_once, with_settings
+from streaming.terminal.cli.options import log_once, with_paths, with_settings
 from streaming.terminal.cli.sizes import Duration
 from streaming.terminal.cli.stopping import Signals, Stopped
 from streaming.terminal.cli.times import Moment
@@ -18,10 +19,12 @@ if TYPE_CHECKING:  # not for --help
 
 
 @click.command("page", epilog="Exit status: 0 after Ctrl-C or SIGTERM, 1 failed, 2 not possible as asked.")
+@with_paths
 @with_settings("log_dirs", "server_properties", "hanging_after", "stuck_after", "group_stopped_after", "listen")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--every", type=Duration(), metavar="DURATION", help="Read the log dirs again so often, such as 5m.  [default: once]")
-def command(settings: Settings, at: int | None, every: int | None) -> None:
+@click.option("--child", is_flag=True, hidden=True, help="End when standard input does.")
+def command(settings: Settings, at: int | None, every: int | None, child: bool) -> None:
     """Serve the page of log dirs: what a job shows in a browser, from one reading, with the brokers up or down, without Spark or Java.
 
     It has all views of a job's page and `/api/v1/`, and neither metrics nor a last hour: only a running job sees what changes. The page
@@ -34,6 +37,8 @@ def command(settings: Settings, at: int | None, every: int | None) -> None:
     log_once()
     signals = Signals()
     try:
+        if child:
+            threading.Thread(target=_follow_parent, args=(signals.stop,), name="parent", daemon=True).start()
         _serve(settings, at, every, signals)
     except Stopped:
         click.echo("segtail: stopped before the log dirs were read", err=True)
@@ -53,13 +58,18 @@ def _serve(settings: Settings, at: int | None, every_ms: int | None, signals: Si
         server.close()
 
 
+def _follow_parent(stop: threading.Event) -> None:
+    sys.stdin.read()
+    stop.set()
+
+
 def _read(settings: Settings, at: int | None) -> "State":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.everything import read_everything
 
     with ProgressLine.on_stderr() as progress:
-        return read_everything(open_log_dirs(settings.log_dirs), settings, at, progress=progress.add)
+        return read_everything(open_below(settings.log_dirs), settings, at, progress=progress.add)
 
 
 def _read_again(server: "StateServer", settings: Settings, at: int | None, every_ms: int | None, stop: threading.Event) -> None:

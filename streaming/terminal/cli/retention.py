@@ -5,17 +5,21 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming.broker.protocol.listing_json import RETENTION_PATH, RetentionPage
+from streaming.cluster.verdicts import kinds
 from streaming.common.settings import Settings
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
-from streaming.terminal.cli.source import NOT_KNOWN
+from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.pages.api.state import State
 
 
-@click.command("retention")
+_FOUND = (kinds.RETENTION_OVERDUE.name, kinds.RETENTION_BLOCKED.name)
+
+
+@click.command("retention", epilog=EXIT_STATUS)
 @with_list("server_properties")
 @click.option(
     "--sort", type=click.Choice(RETENTION.sortable), default=RETENTION.default, show_default=True, help="The field to sort by, as in JSON."
@@ -26,26 +30,29 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     It reads the log dirs, once; brokers may run meanwhile, or not. Or it asks a running job. One replica is shown for each partition: the
     leader, if it is known and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
 
-    Exit status: 0 done, 4 something could not be read, metadata logs included, 1 failed, 2 not possible as asked.
+    Found is what is overdue or blocked, as in `segtail top`; not known is it, too, where a metadata log cannot be read.
     """
+    from streaming.terminal.cli.printing import echo_lines
     from streaming.terminal.cli.retention_report import report
 
-    source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted), settings.log_dirs)
     page = source.page(RETENTION_PATH, RetentionPage, sort=sort)
     source.check_names(RETENTION_PATH, RetentionPage, page.doubts)
     if wanted.form == "json":
         print_page(page)
     else:
-        lines = (*report(page.rows, page.at_ms), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
-        click.echo("\n".join((*lines, *(f"- {doubt}" for doubt in page.doubts))))
-    return NOT_KNOWN if page.doubts else 0
+        lines = (*report(page.rows, page.at_ms, wanted.width), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
+        echo_lines((*lines, *(f"- {doubt}" for doubt in page.doubts)), wanted.width)
+    if any(row.kind in _FOUND for row in page.rows):
+        return FOUND
+    return NOT_KNOWN if page.doubts else NOTHING_FOUND
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_retention
 
-    log_dirs = open_log_dirs(settings.log_dirs)
+    log_dirs = open_below(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
         return read_retention(log_dirs, wanted.names, settings, wanted.at, progress.add)

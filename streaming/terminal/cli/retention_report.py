@@ -27,9 +27,9 @@ ADVICE = {
 """What to do for each reason why data stays; why it stays is in the rows."""
 
 
-def report(rows: Sequence[RetentionRow], now_ms: int) -> Iterator[str]:
-    """The lines of the report."""
-    yield from text_table(RETENTION, rows, Times(now_ms))
+def report(rows: Sequence[RetentionRow], now_ms: int, width: int | None = None) -> Iterator[str]:
+    """The lines of the report; its table fits ``width``."""
+    yield from text_table(RETENTION, rows, Times(now_ms), width)
     yield ""
     yield _totals(rows)
     advice = list(_advice(rows, now_ms))

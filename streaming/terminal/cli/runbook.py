@@ -2,7 +2,7 @@
 
 import click
 
-from streaming.common.formatting import format_table
+from streaming.terminal.cli.printing import screen_width, sentence_table
 
 
 @click.command("runbook")
@@ -17,6 +17,5 @@ def command(name: str | None) -> None:
     if name is not None:
         click.echo(runbook_of(name).text, nl=False)
         return
-    click.echo(
-        "\n".join(format_table([("runbook", "severity", "meaning"), *((each.name, each.severity, each.meaning) for each in entries())]))
-    )
+    rows = [("runbook", "severity", "meaning"), *((each.name, each.severity, each.meaning) for each in entries())]
+    click.echo("\n".join(sentence_table(rows, screen_width())))

@@ -8,7 +8,8 @@ import click
 
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.options import given, with_settings
+from streaming.terminal.cli.nearby import nearby
+from streaming.terminal.cli.options import given, log_once, with_settings
 from streaming.terminal.cli.output_options import with_form
 
 P = ParamSpec("P")
@@ -20,20 +21,29 @@ NOTHING_FOUND, FOUND, NOT_KNOWN = 0, 3, 4
 EXIT_STATUS = "Exit status: 0 nothing found, 3 something found, 4 not known, 1 failed, 2 not possible as asked."
 
 
-def with_source(*of_log_dirs: str) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
+def with_source(
+    *of_log_dirs: str, files: tuple[str, ...] = ("at", "tried", "free")
+) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[P, R]]:
     """Pass a command the settings, ``job`` (an address, or None for log dirs) and ``form``, as `with_settings` and `with_form` do.
 
     The job is that of ``--job``, else that of the settings.
 
     Args:
         of_log_dirs: settings besides ``log_dirs`` that are options of the command, and that only an answer from log dirs needs.
+        files: likewise of what the command gets: where one of them is given, no job is looked for.
+
+    Where there is neither a job nor a log dir, they are looked for on this machine (`nearby`).
     """
     names = ("log_dirs", *of_log_dirs)
 
     def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
         @wraps(command)
         def run(settings: Settings, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            log_once()
             kwargs["job"] = job_of(settings, kwargs["job"])
+            if kwargs["job"] is None and not settings.log_dirs:
+                of_files = bool(given(*of_log_dirs)) or any(kwargs.get(each) not in (None, (), False) for each in files)
+                settings, kwargs["job"] = nearby(settings, of_files=of_files)
             return command(settings, *args, **kwargs)
 
         job = click.option("--job", metavar="URL", help="Ask the job with this address, http://HOST:PORT, instead of reading log dirs.")
@@ -49,19 +59,17 @@ def job_of(settings: Settings, named: Any) -> str | None:
     return None if given("log_dirs") else settings.job or None
 
 
-def check_source(settings: Settings, job: str | None, *of_log_dirs: str, at: int | None = None) -> None:
-    """Check that there is exactly one source.
+def check_source(job: str | None, *of_log_dirs: str, at: int | None = None) -> None:
+    """Check that there are no two sources.
 
     Args:
         of_log_dirs: as for `with_source`.
         at: the value of ``--at`` of a command that a job answers as of now.
 
     Raises:
-        UsageError: there is neither a job nor a log dir, or an option of log dirs besides a job.
+        UsageError: an option of log dirs is given besides a job.
     """
     if job is not None and (idle := given("log_dirs", *of_log_dirs)):
         raise UsageError(f"{', '.join(idle)} cannot be given with --job: the job answers by its own settings")
     if job is not None and at is not None:
         raise UsageError("--at cannot be given with --job: a job says what is so now")
-    if job is None and not settings.log_dirs:
-        raise UsageError("give --log-dirs, or --job to ask a running job")

@@ -9,7 +9,8 @@ from click.core import ParameterSource
 
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.options import with_paths
+from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
 from streaming.terminal.cli.times import Moment
 from streaming.terminal.cli.uses import with_use
@@ -24,9 +25,11 @@ if TYPE_CHECKING:  # not for --help
 _VIEWS = ("problems", "partitions", "transactions", "retention", "groups", "events")
 _OF_LOG_DIRS = ("server_properties", "hanging_after", "stuck_after", "group_stopped_after")
 _JOB_SECONDS = 10.0
+_ANY_WIDTH = 1 << 16
 
 
 @click.command("top", epilog=f"{EXIT_STATUS} Without --once: 0 after q, 130 after Ctrl-C.")
+@with_paths
 @with_source(*_OF_LOG_DIRS)
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--view", type=click.Choice(_VIEWS), help="The list to begin with, or to print.  [default: problems; groups with --use]")
@@ -64,7 +67,7 @@ def command(
     from streaming.terminal.top.top_state import Place, ScreenState
     from streaming.terminal.top.watching import watch
 
-    check_source(settings, job, *_OF_LOG_DIRS, at=at)
+    check_source(job, *_OF_LOG_DIRS, at=at)
     if use and view not in (None, "groups"):
         raise UsageError(f"--use chooses groups: give --view groups, or none, and not --view {view}")
     source = _source(settings, job, at)
@@ -76,6 +79,7 @@ def command(
     asked_for = click.get_current_context().get_parameter_source("form") is ParameterSource.COMMANDLINE
     plain = plain or (not asked_for and (not console.is_terminal or console.is_dumb_terminal))
     if once or plain or asked_for or form == "json" or not (console.is_terminal and sys.stdin.isatty()):
+        state = replace(state, width=width_of(form) or _ANY_WIDTH)
         return _once(source, state, console, form="json" if form == "json" else "plain" if plain else "table", limit=limit)
     return watch(source, state, console)
 
@@ -87,14 +91,12 @@ def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSourc
 
         return JobSource(f"the job at {shown(job)}", lambda path, kind: ask(job, path, kind, seconds=_JOB_SECONDS))
 
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.offline.everything import read_everything
     from streaming.terminal.top.dir_source import DirSource
 
-    log_once()
-
     def read() -> "State":
-        return read_everything(open_log_dirs(settings.log_dirs), settings, at)
+        return read_everything(open_below(settings.log_dirs), settings, at)
 
     return DirSource(read)
 

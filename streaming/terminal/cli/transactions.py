@@ -13,7 +13,7 @@ from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
-from streaming.terminal.cli.options import log_once
+from streaming.terminal.cli.printing import ShellCommand, echo_lines
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.pages.api.state import State
@@ -38,25 +38,24 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     be read, the verdict on a transaction that no coordinator knows is "unknown". A transaction that has been silent for --stuck-after, and
     is neither hanging, overdue nor in two-phase commit, is also stuck.
 
-    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 2 not possible as asked.
+    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 1 failed, 2 not possible as asked.
     """
-    source = ListSource(wanted, None if wanted.job else _read(settings, wanted))
+    source = ListSource(wanted, None if wanted.job else _read(settings, wanted), settings.log_dirs)
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
     if wanted.form == "json":
         print_page(page)
     else:
-        click.echo("\n".join(_lines(page)))
+        echo_lines(_lines(page, wanted.width), wanted.width)
     return SOMETHING_HANGS if _hanging(page) else UNKNOWN_WHETHER_HANGING if page.doubts else NOTHING_HANGS
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":
-    from streaming.broker.disk.logdirs import open_log_dirs
+    from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
     from streaming.terminal.offline.list_reading import read_transactions
 
-    log_once()
-    log_dirs = open_log_dirs(settings.log_dirs)
+    log_dirs = open_below(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
         return read_transactions(log_dirs, wanted.names, settings, wanted.at, progress.add)
 
@@ -65,13 +64,13 @@ def _hanging(page: TransactionPage) -> int:
     return sum(row.verdict == HANGING for row in page.rows)
 
 
-def _lines(page: TransactionPage) -> Iterator[str]:
-    """A table, advice for the hanging ones, and a sum."""
+def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
+    """A table that fits the width, advice for the hanging ones, and a sum."""
     if page.rows:
-        yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms))
+        yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms), width)
         yield ""
     hanging = [row for row in page.rows if row.verdict == HANGING]
-    commands = [row.command for row in hanging if row.command]
+    commands = [ShellCommand(row.command) for row in hanging if row.command]
     if commands:
         yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
     for row in hanging:

@@ -2,15 +2,17 @@
 
 import click
 
+from streaming.common.formatting import format_count
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
+from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import EXIT_STATUS
 
 
 @click.command("why", epilog=EXIT_STATUS)
-@with_groups(every=False)
+@with_groups()
 def command(source: GroupSource, wanted: ListRequest) -> int:
-    """Say why consumer groups do not go on: the most severe reason first, with the command to copy.
+    """Say why consumer groups do not go on, those that are named or all in trouble: the most severe reason first, with the command to copy.
 
     It reads the log dirs of all brokers that are readable here, or asks a running job. Reasons are: records that were deleted unread, or
     will be; a next batch that is damaged or too large; an open transaction; an offset beyond the end; commits that wait; consumers that
@@ -23,7 +25,11 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     if wanted.form == "json":
         click.echo(named.groups.encode_readable())
     elif named.groups.rows:
-        paragraphs = ["\n".join(reasons(each)) for each in named.groups.rows]
+        paragraphs = [line for each in named.groups.rows for line in ("", *reasons(each))][1:]
         notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
-        click.echo("\n".join(["\n\n".join(paragraphs), *notes]))
+        echo_lines([*paragraphs, *notes], wanted.width)
+        if named.calm:
+            echo_lines(["", f"nothing is wrong with {format_count(named.calm, 'other group')}"], wanted.width)
+    elif named.calm is not None:
+        click.echo(f"nothing is wrong with {format_count(named.calm, 'consumer group')}")
     return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)

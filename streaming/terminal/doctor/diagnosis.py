@@ -9,6 +9,9 @@ from pathlib import Path
 from streaming.broker.disk.availability import LogDirs
 from streaming.common.settings import Settings
 
+_OF_JOBS = frozenset({"agents", "spark_checkpoint", "master", "spark"})
+"""Settings that only a job has a use for."""
+
 
 class Outcome(StrEnum):
     """Whether something is as it should be."""
@@ -34,6 +37,11 @@ class Setup:
     log_dirs: LogDirs | None
     given: frozenset[str] = frozenset()
     job: str = ""
+
+    @property
+    def is_of_job(self) -> bool:
+        """Whether somebody has given the settings of a job."""
+        return not self.given.isdisjoint(_OF_JOBS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.log_dir_search import open_below
 from streaming.common.settings import Settings
 from streaming.errors import LogDirError
 from streaming.terminal.doctor import (
@@ -54,6 +55,6 @@ def _opened(settings: Settings) -> tuple[LogDirs | None, list[Diagnosis]]:
     if not settings.log_dirs:
         return None, []
     try:
-        return open_log_dirs(settings.log_dirs), []
+        return open_below(settings.log_dirs), []
     except LogDirError as error:
         return None, [Diagnosis(check="log dirs", state=Outcome.FAULT, what=str(error))]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from streaming.broker.agent.permissions import UnreadablePath, find_unreadable, unreadable_file
 from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.log_dir_search import unsearched_words
 from streaming.common.formatting import format_count, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
@@ -26,8 +27,10 @@ def check(setup: Setup) -> Iterator[Diagnosis]:
     if setup.log_dirs is None:
         yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="no log dir is given")
         return
+    if setup.log_dirs.unsearched:
+        yield Diagnosis(check=_CHECK, state=Outcome.UNKNOWN, what=unsearched_words(setup.log_dirs.unsearched))
     for path, reason in setup.log_dirs.unavailable.items():
-        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=reason, command=_as_owner(path))
+        yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=reason, command=_as_owner(path, path))
     for log_dir in setup.log_dirs.available:
         yield from _of(log_dir)
 
@@ -51,7 +54,7 @@ def _of(log_dir: LogDir) -> Iterator[Diagnosis]:
             check=_CHECK,
             state=Outcome.WARNING if cost in (_METADATA_COST, _PRODUCERS_COST) else Outcome.FAULT,
             what=f"{format_name(str(first), 300)}{more} {_spelled(why, files)}: {cost}",
-            command=_mends(first) if files[0].may_not else "",
+            command=_mends(first, log_dir.path) if files[0].may_not else "",
         )
 
 
@@ -67,22 +70,25 @@ def _unreadable_snapshots(path: Path) -> Iterator[UnreadablePath]:
         yield from unreadable_file(file, _PRODUCERS_COST)
 
 
-def _mends(path: Path) -> str:
+def _mends(path: Path, log_dir: Path) -> str:
     """To become a member of the group that may read it, else to run as the broker's own user."""
     try:
         found = path.stat()
     except OSError:
-        return _as_owner(path.parent)
+        return _as_owner(path.parent, log_dir)
     needed = 0o050 if path.is_dir() else 0o040
     if found.st_mode & needed == needed:
         return f"sudo usermod -aG {quoted(_group(found.st_gid))} {quoted(_name(os.geteuid()))}"
-    return _as_owner(path)
+    return _as_owner(path, log_dir)
 
 
-def _as_owner(path: Path) -> str:
+def _as_owner(path: Path, log_dir: Path) -> str:
+    """To look again as the user who owns it, or what it is in."""
     for place in (path, *path.parents):
         try:
-            return f"sudo -u {quoted(_name(place.stat().st_uid))} segtail ..."
+            owner = place.stat().st_uid
+            user = f"-u {quoted(_name(owner))} " if owner else ""
+            return f"sudo {user}segtail doctor {quoted(log_dir)}"
         except OSError:
             continue
     return ""

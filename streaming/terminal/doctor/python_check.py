@@ -9,9 +9,6 @@ from streaming import __version__
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 
 _OLDEST = (3, 11)
-_OF_JOBS = ("agents", "spark_checkpoint", "master", "spark")
-"""Settings that only a job has a use for."""
-
 _EXTRA = ("pyspark", "pandas")
 _INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
 
@@ -30,10 +27,9 @@ def check(setup: Setup) -> Iterator[Diagnosis]:
     what = (
         f"{' and '.join(missing)} not installed: agents and all commands about a disk go without, `segtail run` and `segtail demo` do not"
     )
-    wanted = not setup.given.isdisjoint(_OF_JOBS)
     yield Diagnosis(
         check="PySpark",
-        state=Outcome.FAULT if wanted else Outcome.FINE,
-        what=what + (", and the settings are those of a job" if wanted else ""),
-        command=_INSTALL if wanted else "",
+        state=Outcome.FAULT if setup.is_of_job else Outcome.FINE,
+        what=what + (", and the settings are those of a job" if setup.is_of_job else ""),
+        command=_INSTALL if setup.is_of_job else "",
     )

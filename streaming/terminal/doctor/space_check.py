@@ -15,7 +15,12 @@ _LEAST = 64 << 20
 def check(setup: Setup) -> Iterator[Diagnosis]:
     """Look at the file system of the checkpoint, or of the directory in which it would be made."""
     checkpoint = setup.settings.checkpoint.absolute()
-    place = next(each for each in (checkpoint, *checkpoint.parents) if each.is_dir())
+    if not (
+        setup.is_of_job or "checkpoint" in setup.given or os.path.lexists(checkpoint)
+    ):  # what is only the default of a job that nobody runs here is no matter
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="these are not the settings of a job: give its --checkpoint")
+        return
+    place = next(each for each in (checkpoint, *checkpoint.parents) if os.path.isdir(each))  # noqa: PTH112  # also where it may not look
     if not os.access(place, os.W_OK | os.X_OK):
         yield Diagnosis(
             check=_CHECK,

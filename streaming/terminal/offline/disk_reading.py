@@ -40,6 +40,7 @@ from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, 
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
 from streaming.terminal.offline.uncollected import uncollected
+from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 STUCK_MS = 3_600_000
 """What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""
@@ -301,6 +302,7 @@ class _Reading:
         return log.log_end if log.checkpoint < 0 or log.checkpoint >= active else log.checkpoint
 
     def _doubts(self, logs: LogsThere) -> Iterator[str]:
+        yield from unseen_dirs(self._log_dirs, self._cluster)
         if not self._cluster.known and any(each.assumed for each in logs.limits):
             yield (
                 "the cluster's metadata log cannot be read, so the limits of topics are assumed: run as the broker's user, "

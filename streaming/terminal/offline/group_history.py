@@ -21,6 +21,7 @@ from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.kafka.groups.group_events import GroupEvent, GroupEvents
 from streaming.kafka.scan.group_records import group_records
 from streaming.terminal.offline.coordinator_logs import coordinators_logs, whole_batches
+from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +43,7 @@ def read_histories(log_dirs: LogDirs, names: Collection[str], now_ms: int | None
     wanted = frozenset(possible for name in names for possible in possible_names(name))
     known = count and not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs
     coordinators = frozenset(coordinator_partition(name, count) for name in names) if known and count else None
-    doubts, best = list[str](), dict[str, tuple[int, _Read]]()
+    doubts, best = [*unseen_dirs(log_dirs, cluster)], dict[str, tuple[int, _Read]]()
     for partition in coordinators_logs(log_dirs, coordinators):
         if partition.topic != OFFSETS_TOPIC:
             continue

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from streaming.terminal.top.cells import cut
+from streaming.common.formatting import format_count
+from streaming.pages.listings.cells import MORE, cut
 from streaming.terminal.top.detail_lines import detail_lines
 from streaming.terminal.top.help_lines import help_lines
 from streaming.terminal.top.labelled_text import DetailLine
-from streaming.terminal.top.screen_parts import body_height, foot, head
+from streaming.terminal.top.preview_lines import preview_lines
+from streaming.terminal.top.screen_parts import body_height, foot, head, preview_height
 from streaming.terminal.top.table_lines import table_lines
 from streaming.terminal.top.top_state import ScreenState
 
@@ -29,13 +31,25 @@ def drawn(state: ScreenState) -> Frame:
     elif state.opened:
         body = _page(detail_lines(state), state, height)
     else:
-        body = table_lines(state, height)
+        body = _list(state, height)
     lines = [*above, *body, *below][: state.height]
     return Frame(tuple(lines), min(len(lines) - 1, _cursor_row(state, len(above), height)))
 
 
+def _list(state: ScreenState, height: int) -> list[Text]:
+    """The rows, and below them the chosen one where there is room."""
+    lines = table_lines(state, height)
+    while lines and not lines[-1].plain:
+        lines.pop()
+    room = 1 + height + preview_height(state)
+    preview = preview_lines(state, room - len(lines))
+    return [*lines, *preview, *(Text("") for _ in range(room - len(lines) - len(preview)))]
+
+
 def _page(lines: list[DetailLine], state: ScreenState, height: int) -> list[Text]:
     visible = lines[state.line : state.line + height]
+    if (below := len(lines) - state.line - height) > 0:
+        visible[-1:] = [DetailLine(f"{MORE} {format_count(below + 1, 'more line')}: PgDn, down", "dim")]
     style = " dim" if state.is_old else ""
     texts = [Text(cut(each.text, state.width), f"{each.style}{style}".strip()) for each in visible]
     return [*texts, *(Text("") for _ in range(height - len(texts)))]

@@ -4,11 +4,11 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.cells import cut
 from streaming.pages.listings.group_list import counted_in, records_left_cell
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times, place, size, word
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.top.cells import cut
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 
 _MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
@@ -58,6 +58,6 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine
 def _partitions(group: GroupDetail, times: Times, width: int) -> list[DetailLine]:
     if not group.partitions:
         return []
-    lines = text_table(GROUP_PARTITIONS, group.partitions[:_MOST_PARTITIONS], times)
+    lines = text_table(GROUP_PARTITIONS, group.partitions[:_MOST_PARTITIONS], times, width)
     omitted = group.omitted + max(0, len(group.partitions) - _MOST_PARTITIONS)
     return [*title(f"partitions{f', {omitted:,} left out' if omitted else ''}", width), *(DetailLine(cut(line, width)) for line in lines)]

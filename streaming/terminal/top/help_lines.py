@@ -1,6 +1,6 @@
 """The help of `segtail top`."""
 
-from streaming.terminal.top.cells import wrapped
+from streaming.pages.listings.cells import wrapped
 
 _KEYS = (
     ("1 to 6, tab", "problems, partitions, transactions, retention, groups, events"),
@@ -8,7 +8,7 @@ _KEYS = (
     ("enter", "open the row: a problem with its command, a partition with its segments, a group with its verdicts"),
     ("esc", "back; in a list it clears the filter, and --use"),
     ("/", "filter: rows that hold the text; enter keeps it, esc clears it"),
-    ("shift and letter", "sort by the column whose heading has that letter as a capital, underlined; again: the other way"),
+    ("shift and letter", "sort by the column in whose heading that letter is underlined; again: the other way"),
     ("c", "copy the command of the row to the clipboard (OSC 52), and show it"),
     ("t", "times as ages or as ISO 8601 in UTC"),
     ("p", "pause: nothing changes until p again"),

@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rich.cells import chop_cells
-
-from streaming.terminal.top.cells import plain, wrapped
+from streaming.pages.listings.cells import plain, shell_lines, wrapped
 
 _LABEL = 14
 _NARROW = 50
@@ -39,7 +37,7 @@ def all_labelled(pairs: Iterable[tuple[str, str]], width: int) -> list[DetailLin
 
 
 def command_lines(command: str, reason: str, width: int) -> list[DetailLine]:
-    """A command from the left edge on and broken anywhere, so that it is whole if it is marked by hand; or why there is none."""
+    """A command from the left edge on, in lines that a shell reads as one if they are marked by hand; or why there is none."""
     if command:
-        return [DetailLine(piece, "bold") for piece in chop_cells(plain(command), max(2, width))]
+        return [DetailLine(piece, "bold") for piece in shell_lines(plain(command), width)]
     return [DetailLine(line) for line in wrapped(f"no command: {plain(reason)}", width)] if reason else []

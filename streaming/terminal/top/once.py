@@ -9,12 +9,12 @@ from rich.text import Text
 from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Problem
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import NONE
+from streaming.pages.listings.cells import plain, wrapped
 from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
-from streaming.terminal.top.cells import plain
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import verdict_style
-from streaming.terminal.top.table_lines import table_lines
+from streaming.terminal.top.table_lines import missing_columns, table_lines
 from streaming.terminal.top.top_state import Place, ScreenState
 from streaming.terminal.top.view_columns import COLUMNS
 
@@ -32,17 +32,18 @@ def exit_status(status: Status) -> int:
 def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     """The verdict, how fresh it is, and the rows, as wide as the state."""
     status = answer.status
-    yield Text(plain(status.verdict), verdict_style(status))
-    yield Text(plain(status.freshness))
-    yield from (Text(f"not known: {plain(text)}") for text in status.doubts)
+    yield from (Text(line, verdict_style(status)) for line in wrapped(plain(status.verdict), state.width))
+    yield from map(Text, wrapped(plain(status.freshness), state.width))
+    yield from (Text(line) for text in status.doubts for line in wrapped(f"not known: {plain(text)}", state.width))
     yield Text("")
     state = replace(state, status=replace(status, doubts=[]), content=rows, answered=state.now).with_place(
         Place(cursor=-1, filter=rows.question.filter, use=rows.question.use)
     )
     yield from table_lines(state, max(1, len(rows.rows)))
+    yield from map(Text, missing_columns(rows, Times(rows.at_ms, state.relative), state.width))
     if (rest := rows.matched - rows.offset - len(rows.rows)) > 0:
         yield Text(f"and {rest:,} more: --limit shows them")
-    yield from (Text(plain(note)) for note in rows.notes)
+    yield from (Text(line) for note in rows.notes for line in wrapped(plain(note), state.width))
 
 
 def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str]:

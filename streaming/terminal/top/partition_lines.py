@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from streaming.broker.protocol.listing_json import RetentionRow, TransactionRow
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.common.formatting import NONE, format_count, format_name, format_table
+from streaming.pages.listings.cells import cut
 from streaming.pages.listings.list_cells import Times, count, curve, length, number, place, rate, size, word
 from streaming.pages.listings.partition_list import next_deletion
-from streaming.terminal.top.cells import cut
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_list
 

@@ -51,7 +51,8 @@ def _moved(state: ScreenState, key: str) -> ScreenState:
     if state.helping or state.opened:
         lines = help_lines(state.width) if state.helping else detail_lines(state)
         last = max(0, len(lines) - page)
-        return replace(state, line=min(max(0, _MOVES[key](state.line, page, last)), last))
+        step = max(1, page - 1)  # the last line says how many follow
+        return replace(state, line=min(max(0, _MOVES[key](state.line, step, last)), last))
     rows = state.rows
     if rows is None:
         return state

@@ -1,11 +1,10 @@
 """The lines above and below a list or a detail: verdict, freshness, views, what is filtered; the keys, and messages."""
 
-from rich.cells import chop_cells
 from rich.text import Text
 
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_duration, format_time
-from streaming.terminal.top.cells import MORE, cut, plain, wrapped
+from streaming.pages.listings.cells import MORE, cut, plain, shell_lines, wrapped
 from streaming.terminal.top.questions import VIEWS
 from streaming.terminal.top.top_state import ScreenState
 
@@ -15,7 +14,13 @@ _MOST_LINES = 3
 _LOW = 16
 """With fewer lines in the terminal, verdict and freshness have one each."""
 
-_STYLES = {"critical": "bold red", "warning": "bold yellow", "info": "bold", "": "bold green"}
+_TALL = 24
+"""With so many lines between head and foot, a third of them is kept for the chosen row."""
+
+WARNING_COLOUR = "color(130)"
+"""A brown that can be read on black and on white, which yellow cannot: its contrast to both is above 4.4."""
+
+_STYLES = {"critical": "bold red", "warning": f"bold {WARNING_COLOUR}", "info": "bold", "": "bold green"}
 _KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"
 _FEW_KEYS = "? help  q quits"
 
@@ -35,7 +40,7 @@ def foot(state: ScreenState) -> list[Text]:
     """The lines below: the message, or the keys and where in the list the screen is."""
     if state.message:
         sentence, *command = map(plain, state.message)
-        broken = [piece for line in command for piece in chop_cells(line, max(2, state.width))]
+        broken = [piece for line in command for piece in shell_lines(line, state.width)]
         return [Text(cut(line, state.width), "bold") for line in [*wrapped(sentence, state.width), *broken][: max(1, state.height // 2)]]
     where = _where(state)
     keys = next((each for each in (_KEYS, _FEW_KEYS, "") if len(each) + len(where) + 2 <= state.width), "")
@@ -45,7 +50,17 @@ def foot(state: ScreenState) -> list[Text]:
 def body_height(state: ScreenState) -> int:
     """The lines that are left for rows, without their headings, or for a detail."""
     headings = 0 if state.helping or state.opened else 1
-    return max(1, state.height - len(head(state)) - len(foot(state)) - headings)
+    return max(1, _room(state) - headings - preview_height(state))
+
+
+def preview_height(state: ScreenState) -> int:
+    """The lines that are kept for the chosen row below a list that would fill a tall screen. A shorter list leaves what it leaves."""
+    is_long = state.rows is not None and state.rows.matched >= _room(state)
+    return _room(state) // 3 if is_long and _room(state) >= _TALL and not (state.helping or state.opened) else 0
+
+
+def _room(state: ScreenState) -> int:
+    return state.height - len(head(state)) - len(foot(state))
 
 
 def severity_style(severity: str) -> str:

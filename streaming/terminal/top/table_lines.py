@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from streaming.pages.listings.cells import MORE, cut, filled, plain, wrapped
+from streaming.pages.listings.fitting import GAP, fitted
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
-from streaming.terminal.top.cells import MORE, cut, cut_inside, filled, plain, wrapped
-from streaming.terminal.top.fitting import GAP, fitted
+from streaming.pages.listings.text_table import joined, left_out
 from streaming.terminal.top.questions import ListName, Row, Rows
+from streaming.terminal.top.screen_parts import WARNING_COLOUR
 from streaming.terminal.top.top_state import ScreenState
-from streaming.terminal.top.view_columns import COLUMNS, alarm, keyed
+from streaming.terminal.top.view_columns import COLUMNS, alarm
 
-_STYLES = {"critical": "red", "warning": "yellow"}
+_STYLES = {"critical": "red", "warning": WARNING_COLOUR}
 _ARROWS = ("▲", "▼")
-_ENDS_WITH_NUMBER = "topic"
-"""The field whose cell ends with the number of a partition: what is cut off is in its middle."""
 
 
 def table_lines(state: ScreenState, height: int) -> list[Text]:
@@ -31,7 +31,7 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
     columns, widths, cells = laid_out(rows, visible, times, state.width)
     lines = []
     for index, (row, texts) in enumerate(zip(visible, cells, strict=True)):
-        line = Text(_joined(columns, widths, texts), _STYLES.get(alarm(row, times), ""))
+        line = Text(joined(columns, widths, texts), _STYLES.get(alarm(row, times), ""))
         if state.is_old or state.waits:
             line.stylize("dim")
         if state.place.first + index == state.place.cursor:
@@ -56,27 +56,26 @@ def laid_out(rows: Rows, visible: Sequence[Row], times: Times, width: int) -> tu
     return columns[: len(widths)], widths, cells
 
 
-def _joined(columns: Sequence[Field], widths: Sequence[int], texts: Sequence[str]) -> str:
-    pieces = []
-    for column, width, text in zip(columns, widths, texts, strict=False):
-        short = cut_inside(text, width) if column.name == _ENDS_WITH_NUMBER else text
-        pieces.append(filled(short, width, right=column.unit.is_number))
-    return (" " * GAP).join(pieces).rstrip()
+def missing_columns(rows: Rows, times: Times, width: int) -> list[str]:
+    """What a table of this width does not show of the rows, in lines."""
+    columns, widths, cells = laid_out(rows, rows.rows, times, width)
+    is_cut = any(cell_len(text) > room for texts in cells for text, room in zip(texts, widths, strict=False))
+    return left_out(COLUMNS[rows.question.view][len(columns) :], width, is_cut=is_cut) if rows.rows else []
 
 
-def _heading(column: Field, rows: Rows, *, keys: bool = True) -> str:
+def _heading(column: Field, rows: Rows) -> str:
     """The heading, with an arrow if the rows are sorted by it."""
     sorted_by = column.sort and column.name == rows.sort
-    return (keyed(column) if keys else column.heading) + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
+    return column.heading + (_ARROWS[rows.descending] if sorted_by else " " if column.sort else "")
 
 
 def _headings(columns: Sequence[Field], widths: Sequence[int], rows: Rows, *, keys: bool) -> Text:
-    """The headings; where keys sort, the letter that sorts by a column is a capital and underlined."""
+    """The headings; where keys sort, the letter that sorts by a column is underlined."""
     line = Text(style="bold")
     for column, width in zip(columns, widths, strict=True):
-        text = filled(_heading(column, rows, keys=keys), width, right=column.unit.is_number)
+        text = filled(_heading(column, rows), width, right=column.unit.is_number)
         piece = Text(text)
-        if keys and column.key and (at := text.find(column.key)) >= 0:
+        if keys and column.key and (at := text.lower().find(column.key.lower())) >= 0:
             piece.stylize("underline", at, at + 1)
         line.append_text(piece).append(" " * GAP)
     line.right_crop(GAP)

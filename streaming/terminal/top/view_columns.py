@@ -20,13 +20,6 @@ COLUMNS: dict[ListName, tuple[Field, ...]] = {
 }
 
 
-def keyed(column: Field) -> str:
-    """The heading of a column where keys sort: the letter that sorts by it is its only capital."""
-    heading = column.heading.lower()
-    at = heading.find(column.key.lower()) if column.key else -1
-    return heading if at < 0 else heading[:at] + column.key + heading[at + 1 :]
-
-
 def alarm(row: Row, times: Times) -> str:
     """How severe a row is, "" for what needs no look. Its words say the same without a colour."""
     return severity_of(row)

@@ -1,0 +1,31 @@
+"""Which log dirs may not have been seen: what below a named directory could not be searched, and what a registration has besides."""
+
+from collections.abc import Iterator
+
+from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.log_dir_search import unsearched_words
+from streaming.common.formatting import format_be, format_count, format_list
+
+_NAMED = 3
+
+
+def unseen_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
+    """Sentences. Log dirs that were named are what somebody has asked for: only of those that were searched for some can be missing.
+
+    A broker registers with the directory.id of each of its log dirs (from Kafka 3.7 on), which the metadata log has.
+    """
+    if log_dirs.unsearched:
+        yield unsearched_words(log_dirs.unsearched)
+    if not log_dirs.searched:
+        return
+    for broker in log_dirs.brokers:
+        state = cluster.broker(broker)
+        registered = () if state is None else state.log_dirs
+        missing = sorted({*registered} - {each.directory_id for each in log_dirs.known if each.broker == broker})
+        if missing:
+            seen = len(registered) - len(missing)
+            yield (
+                f"{seen:,} of {format_count(len(registered), 'log dir')} of broker {broker} {format_be(seen)} found here: it is registered "
+                f"with {format_list(missing, _NAMED)} (directory.id in meta.properties), too"
+            )

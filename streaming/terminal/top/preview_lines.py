@@ -1,0 +1,41 @@
+"""What the chosen row has to say, below the list: a problem with its command, or a row with all its columns."""
+
+from rich.text import Text
+
+from streaming.broker.protocol.listing_json import TransactionRow
+from streaming.broker.protocol.problem_json import Problem
+from streaming.common.formatting import NONE
+from streaming.pages.listings.cells import cut, plain
+from streaming.pages.listings.list_cells import Times, Unit
+from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
+from streaming.terminal.top.problem_lines import problem_lines
+from streaming.terminal.top.questions import Row
+from streaming.terminal.top.top_state import ScreenState
+from streaming.terminal.top.view_columns import COLUMNS
+
+LEAST = 5
+"""With fewer lines there is no preview."""
+
+
+def preview_lines(state: ScreenState, height: int) -> list[Text]:
+    """At most ``height`` lines about the chosen row, none if there is none or not enough room."""
+    row, rows = state.chosen, state.rows
+    if row is None or rows is None or height < LEAST:
+        return []
+    lines = _of(row, Times(rows.at_ms, state.relative), state)
+    while lines and not lines[0].text:
+        lines = lines[1:]
+    if len(lines) >= height:
+        lines = [*lines[: height - 2], DetailLine("enter shows more")]
+    style = " dim" if state.is_old else ""
+    return [Text("─" * state.width, "dim"), *(Text(cut(each.text, state.width), f"{each.style}{style}".strip()) for each in lines)]
+
+
+def _of(row: Row, times: Times, state: ScreenState) -> list[DetailLine]:
+    if isinstance(row, Problem):
+        return problem_lines(row, times, state.width)
+    first, *rest = COLUMNS[state.view]
+    shown = ((each.heading.lower(), each.cell_in(row, times)) for each in rest if each.unit is not Unit.CURVE)
+    facts = ((label, f"{cell.text}{f', {cell.note}' if cell.note else ''}") for label, cell in shown if cell.text not in ("", NONE))
+    command = command_lines(row.command, row.no_command, state.width) if isinstance(row, TransactionRow) else []
+    return [*title(plain(first.cell_in(row, times).text), state.width), *all_labelled(facts, state.width), *command]

@@ -1,0 +1,135 @@
+"""Every command that reads log dirs finds them below a directory, and says what it could not search there."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.cli.test_retention import FROZEN, LOG_DIRS
+from tests.commands import run_command
+from tests.scratch import scratch
+
+NOBODY = 65534
+NOT_KNOWN = 4
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root")
+
+COMMANDS = {
+    "disk": ("disk",),
+    "transactions": ("transactions",),
+    "retention": ("retention",),
+    "count": ("count",),
+    "groups": ("groups",),
+    "history": ("groups", "--history", "--group", "billing"),
+    "why": ("why", "--group", "billing"),
+    "top": ("top",),
+    "doctor": ("doctor",),
+}
+AT = ("--at", FROZEN["overdue"])
+TIMELESS = ("doctor",)
+
+
+@pytest.fixture
+def jbod() -> Iterator[Path]:
+    """A broker's two log dirs as its host has them: ``disk1/kafka`` and ``disk2/kafka``, which everybody may read."""
+    with scratch() as name:
+        data = Path(name) / "data"
+        for number in (1, 2):
+            shutil.copytree(LOG_DIRS / "overdue" / "n1" / f"d{number - 1}", data / f"disk{number}" / "kafka")
+        for path in (Path(name), data, *data.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        yield data
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """As a user without rights. What is imported has been imported before: the checkout may be root's own."""
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def run(name: str, *more: object) -> CompletedProcess[str]:
+    command, *rest = COMMANDS[name]
+    return run_command(command, *more, *rest, *(() if name in TIMELESS else AT))
+
+
+def words(done: CompletedProcess[str]) -> str:
+    """All that was printed, as one line."""
+    return " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@needs_root
+def test_what_may_not_be_searched_is_a_doubt_of_every_command(jbod: Path, name: str) -> None:
+    whole = run(name, jbod)
+    assert "cannot be read" not in words(whole)
+    hidden = jbod / "disk2" / "kafka"
+    hidden.chmod(0o700)
+    with nobody():
+        done = run(name, jbod)
+    assert f"{hidden} cannot be read, and log dirs may be there" in words(done)
+    if name != "doctor":
+        assert "1 of 2 log dirs of broker 1 is found here: it is registered with ewkcxZmcsSlzQm_rYaHk7g" in words(done)
+    found = {"top", "doctor", "retention"}  # what is wrong comes before what is not known
+    assert done.returncode == NOT_KNOWN or (name in found and done.returncode == 3)
+
+
+@needs_root
+def test_no_all_clear_of_disks_comes_without_its_doubt(jbod: Path) -> None:
+    assert run("disk", jbod).returncode == 0
+    (jbod / "disk2" / "kafka").chmod(0o700)
+    with nobody():
+        done, answer = run("disk", jbod), run("disk", jbod, "--json")
+    assert (done.returncode, answer.returncode) == (NOT_KNOWN, NOT_KNOWN)
+    assert not done.stdout.startswith("No log dir is full")
+    assert len(json.loads(answer.stdout)["doubts"]) == 2
+
+
+@needs_root
+def test_where_nothing_may_be_searched_that_is_the_error(jbod: Path) -> None:
+    for number in (1, 2):
+        (jbod / f"disk{number}").chmod(0o700)
+    with nobody():
+        done = run("disk", jbod)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"no log dir is found below {jbod}: {jbod}/disk1, {jbod}/disk2 cannot be read" in done.stderr
+
+
+def test_a_registration_names_what_nobody_has_hidden_and_a_named_log_dir_is_all_that_is_asked_for(jbod: Path) -> None:
+    (jbod / "disk2" / "kafka").rename(jbod.parent / "elsewhere")
+    done = run("disk", jbod)
+    assert done.returncode == NOT_KNOWN
+    assert "1 of 2 log dirs of broker 1 is found here" in done.stderr
+    assert run("disk", jbod / "disk1" / "kafka").returncode == 0
+
+
+@pytest.mark.parametrize("name", [each for each in COMMANDS if each != "doctor"])
+def test_a_directory_above_answers_as_the_log_dirs_do_by_path_and_by_option(jbod: Path, name: str) -> None:
+    each_dir = run(name, "--log-dirs", f"{jbod}/disk1/kafka,{jbod}/disk2/kafka", "--format", "json")
+    for below in ((jbod,), ("--log-dirs", jbod), (jbod / "disk1", "--log-dirs", jbod / "disk2")):
+        done = run(name, *below, "--format", "json")
+        assert done.returncode == each_dir.returncode
+        assert _rows(done) == _rows(each_dir)
+
+
+def _rows(done: CompletedProcess[str]) -> object:
+    """The rows, without the commands in them: these name the log dirs as they were given. No such group is the same everywhere, too."""
+    if not done.stdout:
+        return done.stderr
+    return [{name: value for name, value in row.items() if "command" not in name} for row in json.loads(done.stdout)["rows"]]
+
+
+def test_words_with_a_slash_are_paths_and_the_others_are_names(jbod: Path) -> None:
+    done = run_command("retention", "lag-size-A", jbod, "--json", *AT)
+    assert {row["topic"] for row in json.loads(done.stdout)["rows"]} == {"lag-size-A"}
+    assert "does not exist" in run_command("retention", f"{jbod}/nothing", *AT).stderr
+    assert "there is no group a/b" in run_command("why", jbod, "a/b", *AT).stderr
+    assert "PATH cannot be given with --job" in run_command("retention", jbod, "--job", "http://127.0.0.1:1").stderr
