@@ -139,6 +139,7 @@ def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_
     assert (numbers.bytes_rate, numbers.records_rate, numbers.rates_missing) == (10.0, 1.0, 0)
     assert (len(numbers.bytes_rates), numbers.bytes_rates[-2:], numbers.records_rates[-1]) == (MINUTES, [-1.0, 10.0], 1.0)
     assert (numbers.lag_records, numbers.lag_group) == (507, "ledger")
+    assert (len(numbers.lag_hour), max(numbers.lag_hour)) == (MINUTES, 507.0)
     assert (numbers.loss_ms, numbers.loss_group, numbers.loss_assumed, numbers.loss_why) == (NOW + DAY, "ledger", False, "")
     assert (numbers.out_of_sync, numbers.sync_missing, numbers.out_of_sync_hour[-1]) == (1, 0, 1.0)
     assert numbers.full_why == "no log dir is known to fill up within a year"

@@ -16,12 +16,12 @@ NUMBERS_PATH = "/api/v1/numbers"
 class ClusterNumbers(PublicMessage):
     """The numbers.
 
-    ``bytes_rate``, ``records_rate``: appended to the partitions of which it is known; of ``rates_missing`` others it is not. ``*_rates``
-    and ``out_of_sync_hour``: the last hour, a number a minute, the oldest first; -1 in it is a minute without a number. ``lag_records``:
-    the largest lag of a consumer group that somebody uses, in records as far as these are known, else in offsets. ``loss_ms``: when
-    retention may first delete what such a group has not read; ``loss_assumed``: by limits that are Kafka's defaults. ``full_ms``: when the
-    first log dir is full. ``out_of_sync``: replicas; of ``sync_missing`` partitions it is not known. ``*_why``: why that is not known, ""
-    if it is.
+    ``bytes_rate``, ``records_rate``: appended to the partitions of which it is known; of ``rates_missing`` others it is not. ``*_rates``,
+    ``lag_hour`` and ``out_of_sync_hour``: the last hour, a number a minute, the oldest first; -1 in it is a minute without a number.
+    ``lag_records``: the largest lag of a consumer group that somebody uses, in records as far as these are known, else in offsets.
+    ``loss_ms``: when retention may first delete what such a group has not read; ``loss_assumed``: by limits that are Kafka's defaults.
+    ``full_ms``: when the first log dir is full. ``out_of_sync``: replicas; of ``sync_missing`` partitions it is not known. ``*_why``: why
+    that is not known, "" if it is.
 
     ``hanging``: transactions that no coordinator will end; of ``unjudged`` open ones it cannot be told. ``oldest_ms``: since when the
     oldest open transaction is open, in ``oldest_topic`` and ``oldest_partition``; -1 if none is open.
@@ -37,6 +37,7 @@ class ClusterNumbers(PublicMessage):
     lag_records: int = -1
     lag_group: str = ""
     lag_why: str = ""
+    lag_hour: list[float] = field(default_factory=list)
     loss_ms: int = -1
     loss_group: str = ""
     loss_assumed: bool = False

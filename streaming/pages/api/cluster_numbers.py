@@ -25,6 +25,7 @@ def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
         bytes_rates=hour.bytes_rates,
         records_rates=hour.records_rates,
         out_of_sync_hour=hour.out_of_sync,
+        lag_hour=list(judged.lag_hour),
         **_rates(judged),
         **_of_groups(judged),
         **_disks(judged),

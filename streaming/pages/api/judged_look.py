@@ -31,8 +31,8 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 class JudgedLook:
     """A look, with everything that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`.
 
-    ``url``: where people reach the page, "" if nobody can. ``unknown``: sentences about what else is not known. ``whole``: it is about a
-    whole cluster, and not about some of its logs.
+    ``url``: where people reach the page, "" if nobody can. ``lag_hour``: the largest lag of each minute of the last hour. ``unknown``:
+    sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
     """
 
     look: Look
@@ -42,6 +42,7 @@ class JudgedLook:
     newest_ms: int = -1
     started_ms: int = -1
     url: str = ""
+    lag_hour: Sequence[float] = ()
     unknown: Sequence[str] = field(default_factory=tuple)
     whole: bool = True
 

@@ -26,8 +26,10 @@ def _records(row: ClusterNumbers, _: Times) -> Cell:
 
 def _lag(row: ClusterNumbers, _: Times) -> Cell:
     if row.lag_why:
-        return Cell(text=NONE, note=row.lag_why)
-    return Cell(text=count(row.lag_records), note=f"group {format_name(row.lag_group, 255)}", group=row.lag_group)
+        return Cell(text=NONE, note=row.lag_why, curve=tuple(row.lag_hour))
+    return Cell(
+        text=count(row.lag_records), note=f"group {format_name(row.lag_group, 255)}", group=row.lag_group, curve=tuple(row.lag_hour)
+    )
 
 
 def _loss(row: ClusterNumbers, times: Times) -> Cell:
@@ -91,6 +93,7 @@ CLUSTER_NUMBERS = Listing(
         ),
         Field(name="lag_group", unit=Unit.NAME, meaning="which group that is"),
         Field(name="lag_why", unit=Unit.SENTENCE, meaning="why it is not known"),
+        Field(name="lag_hour", unit=Unit.CURVE, meaning="the largest of the last hour, a number a minute, the oldest first"),
         Field(
             name="loss_ms",
             unit=Unit.MOMENT,

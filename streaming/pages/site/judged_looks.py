@@ -10,9 +10,11 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
+from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.kept_moments import KeptMoments
+from streaming.pages.api.lag_hour import LagHour
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
@@ -42,6 +44,7 @@ class JudgedLooks:
     ) -> None:
         self.events = EventLog()
         self.moments = KeptMoments()
+        self._lag_hour = LagHour()
         self._table = table
         self._observer = observer
         self._looks = looks
@@ -70,6 +73,7 @@ class JudgedLooks:
                 self._notice(self._judged(look))
 
     def _notice(self, judged: JudgedLook) -> None:
+        self._lag_hour.record(judged.at_ms, cluster_numbers(judged).lag_records)
         if self.events.notice(judged):
             self.moments.keep(judged)
 
@@ -110,6 +114,7 @@ class JudgedLooks:
             rates=self._looks.history,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             url=url,
+            lag_hour=self._lag_hour.hour(look.now_ms),
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
             unknown=_NO_GROUPS if snapshot is None and self._groups is not None and start is None else (),
         )
