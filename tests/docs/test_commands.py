@@ -20,7 +20,7 @@ from tests.processes import segtail, until
 from tests.tools import require_tool
 
 DOCUMENTED = commands()
-NEVER_END = ("agent", "run", "demo")
+NEVER_END = ("agent", "run", "demo", "page")
 HASHED = "$2y$04$2PUcpqlMVVbKYbNBVySsp.6l30R3Fft6cIUEnv1E7lHMjEUj1f4Aa"
 
 _LISTENS = re.compile(r"message=\"agent listens\" address=(\S+)")
@@ -35,6 +35,7 @@ def beginning(*words: str) -> list[Command]:
 OFFLINE = [command for command in beginning() if subcommand(command) and subcommand(command) not in NEVER_END]
 AGENTS = beginning("segtail", "agent") + beginning(".venv/bin/segtail", "agent")
 JOBS = beginning("segtail", "run") + beginning(".venv/bin/segtail", "run")
+PAGES = beginning("segtail", "page")
 MAKE = beginning("make")
 HELM = beginning("helm")
 PYTEST = beginning(".venv/bin/pytest")
@@ -43,7 +44,7 @@ ASKING = [*beginning("curl"), *(command for command in OFFLINE if "--job" in com
 """Commands that ask a job."""
 LISTED = re.findall(r"^([a-z-]+):.* ## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
 """The targets that `make help` lists."""
-RUN_HERE = [*OFFLINE, *AGENTS, *JOBS, *MAKE, *HELM, *PYTEST, *BENCH, *ASKING]
+RUN_HERE = [*OFFLINE, *AGENTS, *JOBS, *PAGES, *MAKE, *HELM, *PYTEST, *BENCH, *ASKING]
 
 
 def each(listed: list[Command]) -> pytest.MarkDecorator:
@@ -90,6 +91,16 @@ def test_an_agent_starts_as_it_is_shown_and_ends_when_it_is_reported(command: Co
         assert agent.running(), agent.stated
         agent.terminate()
         assert agent.wait() == 0, agent.stated
+
+
+@each(PAGES)
+def test_a_page_is_served_as_it_is_shown_and_ends_by_a_signal(command: Command, world: Sandbox, tmp_path: Path) -> None:
+    words = [*(world.here(word) for word in command.words[1:]), "--listen", "127.0.0.1:0"]
+    with segtail(*words, stated=tmp_path / "said", environ=world.environment()) as page:
+        until("it is served", lambda: "segtail: the page is at http://" in page.stated or not page.running())
+        assert page.running(), page.stated
+        page.terminate()
+        assert page.wait() == 0, page.stated
 
 
 def _place(word: str, world: Sandbox) -> str:
