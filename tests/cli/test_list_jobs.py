@@ -109,5 +109,5 @@ def test_what_the_job_does_not_have_or_does_not_do_is_refused(url: str, name: st
 
 @pytest.mark.parametrize("name", ["transactions", "retention", "count"])
 def test_a_table_has_the_headings_of_the_list(url: str, name: str) -> None:
-    heads = {"transactions": "0 open, 0 hanging", "retention": "Partition   Blocked ", "count": "Topic   Partitions "}
+    heads = {"transactions": "0 open, 0 hanging", "retention": "Partition   Verdict ", "count": "Topic   Partitions "}
     assert run(url, name, "orders").stdout.startswith(heads[name])

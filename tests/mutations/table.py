@@ -30,11 +30,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="top-key-of-a-heading",
-        file="streaming/terminal/top/view_columns.py",
-        before="return heading if at < 0 else heading[:at] + column.key + heading[at + 1 :]",
-        after="return heading",
+        file="streaming/terminal/top/table_lines.py",
+        before='piece.stylize("underline", at, at + 1)',
+        after='piece.stylize("underline", 0, 0)',
         why="Nobody would see which letter sorts by a column.",
-        tests=("tests/top/test_view_columns.py",),
+        tests=("tests/top/test_screens.py",),
     ),
     Mutation(
         name="listing-group-verdict",

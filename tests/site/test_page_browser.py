@@ -382,7 +382,7 @@ def test_behind_a_proxy_that_takes_a_prefix_away_everything_is_reached(chromium:
         chromium.run(REFRESH)
         chromium.driver.find_element("link text", "Groups").click()
         chromium.wait_for("location.pathname == '/ops/segtail/groups'")
-        chromium.find("input[type=search]").send_keys("billing", Keys.ENTER)
+        chromium.find("main input[type=search]").send_keys("billing", Keys.ENTER)
         chromium.wait_for("location.search.includes('filter=billing')")
         assert chromium.run("return location.pathname") == "/ops/segtail/groups"
         chromium.driver.find_element("link text", "This as JSON")

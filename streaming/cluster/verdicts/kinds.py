@@ -260,6 +260,7 @@ ORDER = {each.name: place for place, each in enumerate(KINDS)}
 
 NO_KIND = {
     "BytesSkipped": "it reports bytes that were missed lately; they stay in a counter for ever",
+    "ClustersMixed": "a job sees one cluster: another page has the other one",
     "LogTruncated": "it reports what was cut off lately; the count stays for ever",
     "ObserverDown": "who is down says nothing",
     "ObserverRestarting": "it counts restarts within a quarter of an hour",
