@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
@@ -128,6 +129,19 @@ def test_a_broker_has_what_it_leads_and_holds_and_its_own_problems_alone() -> No
     assert {each.broker: (each.agent_up, each.kind) for each in down.rows}[7] == (False, "agent_down")
     assert down.rows[0].broker == 7
     assert [each.broker for each in job.state.brokers("filter=broker 1 ").rows] == [1]
+
+
+def test_a_broker_that_writes_nothing_is_not_known_to_run() -> None:
+    """Its own copy of the metadata log has it as it was left."""
+    registered = [Registered(broker=1, fenced=False, epoch=3, phase="running", since_ms=NOW - DAY)]
+
+    def phase(written_ms: int) -> str:
+        of = broker(1, registered=registered, metadata_offset=9, appended_ms=written_ms)
+        disk = log_dir(broker=1, checkpoint_ms=written_ms)
+        return Watched(new_table(log("orders", 0)), agents=(agent("a1", of, log_dirs=(disk,)),)).state.brokers().rows[0].phase
+
+    assert phase(NOW - 1_000) == "running"
+    assert phase(NOW - 2 * MINUTE) == ""
 
 
 def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_use() -> None:

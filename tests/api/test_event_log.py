@@ -60,6 +60,7 @@ def test_the_newest_change_is_first_and_a_filter_finds_one() -> None:
     events.notice(judged(fine(), NOW_MS))
     events.notice(judged(stuck(0), NOW_MS + MINUTE))
     events.notice(judged(fine(), NOW_MS + 2 * MINUTE))
+    events.notice(judged(fine(), NOW_MS + 3 * MINUTE))
     assert [each for each, _ in kinds(events)] == ["problem_ended", "problem_began"]
     assert [each for each, _ in kinds(events, "filter=BEGAN")] == ["problem_began"]
     assert [each for each, _ in kinds(events, "filter=orders&limit=1&offset=1")] == ["problem_began"]
@@ -78,20 +79,21 @@ def test_looks_a_moment_apart_are_not_compared() -> None:
 
 def test_what_comes_and_goes_is_one_event_with_a_number() -> None:
     events, at = EventLog(), NOW_MS
-    for minute in range(9):
+    for minute in range(13):
         at = NOW_MS + minute * MINUTE
-        events.notice(judged(stuck(0) if minute % 2 else fine(), at))
-    assert kinds(events) == [("problem_ended", 4), ("problem_began", 4)]
-    ended, _ = page(events)
-    assert (ended.first_ms, ended.at_ms) == (NOW_MS + 2 * MINUTE, at)
-    events.notice(judged(stuck(0), at + 2 * HOUR))
+        events.notice(judged(stuck(0) if minute % 3 == 0 else fine(), at))
+    assert kinds(events) == [("problem_began", 4), ("problem_ended", 4)]
+    began, ended = page(events)
+    assert (ended.first_ms, began.at_ms) == (NOW_MS + MINUTE, at)
+    for hours in (2, 3, 4):
+        events.notice(judged(stuck(0) if hours == 4 else fine(), at + hours * HOUR))
     assert kinds(events)[0] == ("problem_began", 1)
 
 
 def test_only_the_newest_are_kept_and_it_is_known_since_when() -> None:
     events = EventLog()
-    for number in range(MOST_EVENTS + 10):
-        events.notice(judged(stuck(number) if number % 2 else fine(), NOW_MS + number * 2 * HOUR))
+    for number in range(3 * (MOST_EVENTS // 2 + 5)):
+        events.notice(judged(fine() if number % 3 else stuck(0), NOW_MS + number * 2 * HOUR))
     found = events.page("limit=1000", judged(fine()))
     assert (found.total, len(found.rows)) == (MOST_EVENTS, MOST_EVENTS)
     assert found.since_ms == found.rows[-1].at_ms

@@ -1,11 +1,15 @@
 """How Spark's options reach its JVM."""
 
 import re
+from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pyspark.conf import SparkConf
 
-from streaming.spark.job.jvm import properties
+from streaming.spark.job.jvm import Jvm, properties
+from tests.processes import until
 
 
 def read(text: str) -> dict[str, str]:
@@ -24,3 +28,16 @@ def _plain(escaped: str) -> str:
 @example({"spark.driver.extraJavaOptions": '-Dx="a b" # !\\\n', "spark.\N{GRINNING FACE}": "k=v: \t"})
 def test_options_come_out_of_the_file_as_they_went_in(options: dict[str, str]) -> None:
     assert read(properties(options)) == options
+
+
+def test_one_that_has_ended_already_can_be_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "spark" / "bin"
+    home.mkdir(parents=True)
+    (home / "spark-submit").write_text("#!/bin/sh\nexit 7\n")
+    (home / "spark-submit").chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(home.parent))
+    jvm = Jvm(SparkConf(loadDefaults=False), java_home=tmp_path, scratch=tmp_path, lock_fd=0, private=False)
+    until("it has ended", lambda: jvm.status is not None)
+    jvm.kill()
+    assert jvm.status == 7
+    jvm.stop()

@@ -8,8 +8,8 @@ from streaming.broker.protocol.event_json import ClusterEvent, EventKind
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.verdicts.cluster_changes import changes
-from streaming.cluster.verdicts.cluster_moments import Blind, ClusterMoment, Sighting, moment_of
+from streaming.cluster.verdicts.cluster_changes import SURE_MS, changes
+from streaming.cluster.verdicts.cluster_moments import Blind, ClusterMoment, Sighting, key_of, moment_of
 from streaming.cluster.view.table import Table
 from tests.verdicts.test_all_problems import MINUTE, NOW_MS, agent, around, well
 from tests.verdicts.test_incidents import groups, stuck, waiting
@@ -19,7 +19,7 @@ NONE: frozenset[Blind] = frozenset()
 
 
 def seen(*of: Problem, at_ms: int = NOW_MS, blind: frozenset[Blind] = NONE, **more: Any) -> ClusterMoment:
-    sightings = {each.id: Sighting(problem=each, blind=blind, first_ms=each.since_ms if each.since_ms >= 0 else at_ms) for each in of}
+    sightings = {key_of(each): Sighting(problem=each, blind=blind, first_ms=each.since_ms if each.since_ms >= 0 else at_ms) for each in of}
     given: dict[str, Any] = {"epochs": {}, "controller": -1, "leaders": {}} | more
     return ClusterMoment(at_ms=at_ms, problems=sightings, blind=blind, **given)
 
@@ -31,6 +31,16 @@ def problem(name: str, **more: Any) -> Problem:
 
 def between(before: ClusterMoment, after: ClusterMoment) -> list[tuple[str, str]]:
     return [(each.kind, each.what) for each in changes(before, after).events]
+
+
+def in_the_end(before: ClusterMoment, *later: ClusterMoment) -> list[tuple[str, str]]:
+    """The events between a moment, some later ones, and the last of these again when what it misses is over."""
+    found = []
+    for after in (*later, replace(later[-1], at_ms=later[-1].at_ms + SURE_MS)):
+        step = changes(before, after)
+        found += [(each.kind, each.what) for each in step.events]
+        before = step.now
+    return found
 
 
 def one(before: ClusterMoment, after: ClusterMoment) -> ClusterEvent:
@@ -47,7 +57,9 @@ def test_a_problem_begins_when_it_began_and_ends_when_it_is_not_there_any_more()
     began = one(seen(), seen(stuck_orders, at_ms=NOW_MS + MINUTE))
     assert (began.kind, began.at_ms, began.severity, began.problem) == ("problem_began", NOW_MS + 20_000, "critical", "orders")
     assert (began.what, began.topic, began.partition, began.runbook) == (stuck_orders.what, "orders", 3, "TransactionStuck")
-    ended = one(seen(stuck_orders, at_ms=NOW_MS + MINUTE), seen(at_ms=NOW_MS + 3 * MINUTE))
+    missing = changes(seen(stuck_orders, at_ms=NOW_MS + MINUTE), seen(at_ms=NOW_MS + 3 * MINUTE))
+    assert missing.events == ()
+    ended = one(missing.now, seen(at_ms=NOW_MS + 4 * MINUTE))
     assert (ended.kind, ended.at_ms, ended.what) == ("problem_ended", NOW_MS + 3 * MINUTE, stuck_orders.summary)
     assert ended.lasted_ms == 3 * MINUTE - 20_000
 
@@ -59,8 +71,29 @@ def test_one_that_becomes_a_problem_late_begins_then() -> None:
 
 def test_without_a_time_of_its_own_it_lasts_from_when_it_was_first_seen() -> None:
     first, second = seen(problem("a")), seen(problem("a"), at_ms=NOW_MS + MINUTE)
-    last = changes(first, second).now
-    assert one(last, seen(at_ms=NOW_MS + 5 * MINUTE)).lasted_ms == 5 * MINUTE
+    last = changes(changes(first, second).now, seen(at_ms=NOW_MS + 5 * MINUTE)).now
+    assert one(last, seen(at_ms=NOW_MS + 6 * MINUTE)).lasted_ms == 5 * MINUTE
+
+
+def test_what_is_there_again_within_a_while_has_not_ended_and_does_not_begin_again() -> None:
+    away = changes(seen(problem("a")), seen(at_ms=NOW_MS + MINUTE))
+    assert in_the_end(away.now, seen(problem("a"), at_ms=NOW_MS + MINUTE + SURE_MS - 1)) == []
+
+
+def test_a_problem_goes_on_where_more_comes_to_be_known_of_it_or_another_partition_joins() -> None:
+    first = problem("a", id="x", partition=1, kind="group_held", group="billing")
+    for later in (replace(first, id="y"), replace(first, id="z", partition=-1), replace(first, because="root")):
+        assert in_the_end(seen(first), seen(later, at_ms=NOW_MS + MINUTE)) == []
+    hanging = problem("a", kind="transaction_hanging", partition=1)
+    assert in_the_end(seen(hanging), seen(hanging, replace(hanging, partition=2), at_ms=NOW_MS + MINUTE)) == [
+        ("problem_began", hanging.what)
+    ]
+
+
+def test_a_stalled_offset_is_not_over_when_its_transaction_is_known_to_hang() -> None:
+    stalled, hanging = problem("a", kind="last_stable_offset_stalled"), problem("a", kind="transaction_hanging", partition=1)
+    assert in_the_end(seen(stalled), seen(hanging, at_ms=NOW_MS + MINUTE)) == [("problem_began", hanging.what)]
+    assert in_the_end(seen(stalled), seen(at_ms=NOW_MS + MINUTE)) == [("problem_ended", stalled.summary)]
 
 
 def test_nothing_changes_where_everything_stays() -> None:
@@ -77,15 +110,15 @@ def test_a_higher_severity_is_a_change_and_a_lower_one_is_none() -> None:
 def test_what_follows_from_a_problem_is_no_event_and_none_either_when_it_becomes_a_root() -> None:
     root, effect = problem("a"), problem("b", because="a")
     assert [each[0] for each in between(seen(), seen(root, effect))] == ["problem_began"]
-    assert between(seen(root, effect), seen(replace(effect, because=""))) == [("problem_ended", root.summary)]
-    assert between(seen(root, effect), seen(root)) == []
-    assert between(seen(root), seen(problem("c"), replace(root, because="c"))) == [("problem_began", problem("c").what)]
+    assert in_the_end(seen(root, effect), seen(replace(effect, because=""))) == [("problem_ended", root.summary)]
+    assert in_the_end(seen(root, effect), seen(root)) == []
+    assert in_the_end(seen(root), seen(problem("c"), replace(root, because="c"))) == [("problem_began", problem("c").what)]
 
 
 def test_from_three_of_a_kind_on_they_are_one_event() -> None:
     some = [problem(name) for name in "abcd"]
     assert between(seen(), seen(*some)) == [("problem_began", f"{some[0].what}; and 3 more of this kind")]
-    assert between(seen(*some), seen()) == [("problem_ended", f"{some[0].summary}; and 3 more of this kind")]
+    assert in_the_end(seen(*some), seen()) == [("problem_ended", f"{some[0].summary}; and 3 more of this kind")]
     assert len(between(seen(), seen(*some[:2]))) == 2
 
 
@@ -96,16 +129,16 @@ def test_what_cannot_be_seen_has_not_ended_and_does_not_begin_again() -> None:
     still = changes(blind.now, seen(at_ms=NOW_MS + 2 * MINUTE, blind=away))
     assert (blind.events, still.events) == ((), ())
     assert between(still.now, seen(one_there, at_ms=NOW_MS + 3 * MINUTE)) == []
-    assert between(still.now, seen(at_ms=NOW_MS + 3 * MINUTE)) == [("problem_ended", one_there.summary)]
+    assert in_the_end(still.now, seen(at_ms=NOW_MS + 3 * MINUTE)) == [("problem_ended", one_there.summary)]
 
 
 def test_what_was_seen_by_as_little_ends_and_so_does_what_another_broker_hides_nothing_of() -> None:
     away = frozenset({Blind("agent", 2)})
-    assert between(seen(problem("a"), blind=away), seen(blind=away)) == [("problem_ended", problem("a").summary)]
-    assert between(seen(problem("a", broker=1)), seen(blind=away)) == [("problem_ended", problem("a").summary)]
-    assert between(seen(problem("a")), seen(blind=away)) == []
+    assert in_the_end(seen(problem("a"), blind=away), seen(blind=away)) == [("problem_ended", problem("a").summary)]
+    assert in_the_end(seen(problem("a", broker=1)), seen(blind=away)) == [("problem_ended", problem("a").summary)]
+    assert in_the_end(seen(problem("a")), seen(blind=away)) == []
     unread = frozenset({Blind("groups", groups=True)})
-    assert between(seen(problem("a", group="billing"), problem("b")), seen(blind=unread)) == [("problem_ended", problem("b").summary)]
+    assert in_the_end(seen(problem("a", group="billing"), problem("b")), seen(blind=unread)) == [("problem_ended", problem("b").summary)]
 
 
 def test_brokers_that_were_started_again_come_or_go() -> None:

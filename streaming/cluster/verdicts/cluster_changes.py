@@ -1,7 +1,8 @@
 """What has changed between two moments of a cluster, as events: pure functions.
 
-A problem that is not seen any more has ended only if as much can be seen as when it was there. Else it is carried over, and nothing is
-said of it until as much can be seen again.
+A problem that is not seen any more has ended once it has not been seen for a while, though as much can be seen as when it was there: an
+agent that is away is noticed later than what it does not report. Else it is carried over, and nothing is said of it until as much can be
+seen again.
 """
 
 from collections import Counter, defaultdict
@@ -11,12 +12,19 @@ from itertools import islice
 
 from streaming.broker.protocol.event_json import ClusterEvent, EventKind
 from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import MOST_PROBLEMS
-from streaming.cluster.verdicts.cluster_moments import ClusterMoment, Sighting
+from streaming.cluster.verdicts.cluster_moments import ClusterMoment, Sighting, key_of
 from streaming.common.formatting import format_count, format_list, format_name
 
 _MANY = 3
 """From so many problems of one kind on that begin or end together, they are one event."""
+
+SURE_MS = 45_000
+"""So long a problem is not seen before it is over: a job notices within half a minute that it does not see everything."""
+
+_TURNS_INTO = {kinds.STALLED.name: (kinds.HANGING.name, kinds.STUCK.name)}
+"""Kinds that are not over where one of these begins in the same topic: it is the cause, which is known by then."""
 
 _MOST_NAMED = 3
 
@@ -41,8 +49,10 @@ def changes(before: ClusterMoment, after: ClusterMoment) -> ClusterChanges:
 
 def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:
     """The later moment, with what it cannot know as the earlier one had it."""
-    unseen = {name: each for name, each in before.problems.items() if name not in after.problems and each.is_hidden(after.blind)}
-    known = {name: _known_longer(before.problems.get(name), each) for name, each in after.problems.items()}
+    unseen = {
+        key: _missing(each, after) for key, each in before.problems.items() if key not in after.problems and not _is_over(each, after)
+    }
+    known = {key: _known_longer(before.problems.get(key), each) for key, each in after.problems.items()}
     leaders = {**before.leaders, **after.leaders} if after.blind else after.leaders
     return replace(
         after,
@@ -55,6 +65,15 @@ def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:
     )
 
 
+def _missing(sighting: Sighting, after: ClusterMoment) -> Sighting:
+    return sighting if sighting.missing_ms >= 0 else replace(sighting, missing_ms=after.at_ms)
+
+
+def _is_over(sighting: Sighting, after: ClusterMoment) -> bool:
+    """Whether a problem that is not seen now has ended."""
+    return 0 <= sighting.missing_ms <= after.at_ms - SURE_MS and not sighting.is_hidden(after.blind)
+
+
 def _known_longer(before: Sighting | None, now: Sighting) -> Sighting:
     return now if before is None else replace(now, first_ms=min(before.first_ms, now.first_ms))
 
@@ -62,16 +81,18 @@ def _known_longer(before: Sighting | None, now: Sighting) -> Sighting:
 def _of_problems(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
     """Roots that began, got worse or ended. What followed from another one has begun already when it becomes a root."""
     there = [each for each in after.problems.values() if not each.problem.because]
-    began = [each for each in there if each.problem.id not in before.problems]
-    worse = [each for each in there if each.problem.id in before.problems and _is_worse(before.problems[each.problem.id], each)]
-    gone = [each for name, each in before.problems.items() if name not in after.problems and not each.is_hidden(after.blind)]
+    began = [each for each in there if key_of(each.problem) not in before.problems]
+    worse = [each for each in there if _is_worse(before.problems.get(key_of(each.problem)), each)]
+    over = [each for key, each in before.problems.items() if key not in after.problems and _is_over(each, after)]
+    topics = {(each.problem.kind, each.problem.topic) for each in after.problems.values()}
+    gone = [each for each in over if not any((kind, each.problem.topic) in topics for kind in _TURNS_INTO.get(each.problem.kind, ()))]
     yield from _together(EventKind.PROBLEM_BEGAN, began, before, after)
     yield from _together(EventKind.PROBLEM_WORSENED, worse, before, after)
     yield from _together(EventKind.PROBLEM_ENDED, [each for each in gone if not each.problem.because], before, after)
 
 
-def _is_worse(before: Sighting, now: Sighting) -> bool:
-    return SEVERITIES.index(now.problem.gravity) < SEVERITIES.index(before.problem.gravity)
+def _is_worse(before: Sighting | None, now: Sighting) -> bool:
+    return before is not None and SEVERITIES.index(now.problem.gravity) < SEVERITIES.index(before.problem.gravity)
 
 
 def _together(kind: EventKind, sightings: Sequence[Sighting], before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
@@ -90,12 +111,13 @@ def _together(kind: EventKind, sightings: Sequence[Sighting], before: ClusterMom
 def _of_problem(kind: EventKind, sighting: Sighting, before: ClusterMoment, after: ClusterMoment) -> ClusterEvent:
     problem, ended = sighting.problem, kind is EventKind.PROBLEM_ENDED
     began_here = kind is EventKind.PROBLEM_BEGAN and before.at_ms <= problem.since_ms <= after.at_ms
+    at_ms = sighting.missing_ms if ended else problem.since_ms if began_here else after.at_ms
     return ClusterEvent(
         kind=kind,
-        at_ms=problem.since_ms if began_here else after.at_ms,
+        at_ms=at_ms,
         what=(problem.summary or problem.what) if ended else problem.what,
         severity=problem.gravity,
-        lasted_ms=after.at_ms - sighting.first_ms if ended else -1,
+        lasted_ms=at_ms - sighting.first_ms if ended else -1,
         broker=problem.broker,
         topic=problem.topic,
         partition=problem.partition,

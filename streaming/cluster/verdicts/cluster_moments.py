@@ -4,12 +4,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import OF_SIGHT
 from streaming.cluster.view.broker_status import newest
 
 PartitionKey = tuple[str, str, int]
 """Topic, topic id and partition: a topic that is made anew is another one."""
+
+ProblemKey = tuple[str, int, str, int, str, str, str]
+"""What a problem is about, as long as it goes on: kind, broker, topic, partition, group, log dir and agent.
+
+Its id is finer: it changes where more comes to be known, such as whose transaction it is, or where another partition joins.
+"""
+
+_BY_PARTITION = frozenset({kinds.HANGING.name, kinds.STUCK.name})
+"""Kinds of which each partition has a problem of its own; others name a partition as long as it is the only one."""
+
+
+def key_of(problem: Problem) -> ProblemKey:
+    """What it is about."""
+    partition = problem.partition if problem.kind in _BY_PARTITION else -1
+    return problem.kind, problem.broker, problem.topic, partition, problem.group, problem.log_dir, problem.agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +45,16 @@ class Blind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A problem as it was seen last. ``blind``: what could not be seen then. ``first_ms``: since when it is known."""
+    """A problem as it was seen last.
+
+    ``blind``: what could not be seen then. ``first_ms``: since when it is known. ``missing_ms``: since when it is not seen any more, -1
+    while it is.
+    """
 
     problem: Problem
     blind: frozenset[Blind]
     first_ms: int
+    missing_ms: int = -1
 
     def is_hidden(self, now: frozenset[Blind]) -> bool:
         """Whether it may still be there although it is not seen, because less can be seen than when it was."""
@@ -44,12 +65,12 @@ class Sighting:
 class ClusterMoment:
     """A judged cluster at one time.
 
-    ``problems``: by their ids, those that follow from others too. ``blind``: what cannot be seen. ``epochs``: of each broker's
+    ``problems``: by what they are about, those that follow from others too. ``blind``: what cannot be seen. ``epochs``: of each broker's
     registration, -1 not known. ``controller``: node id, -1 not known. ``leaders``: of the partitions for which it is known, the node id.
     """
 
     at_ms: int
-    problems: Mapping[str, Sighting]
+    problems: Mapping[ProblemKey, Sighting]
     blind: frozenset[Blind]
     epochs: Mapping[int, int]
     controller: int
@@ -66,12 +87,20 @@ def moment_of(circumstances: Circumstances, problems: Sequence[Problem]) -> Clus
     latest = newest(circumstances.brokers)
     return ClusterMoment(
         at_ms=circumstances.now_ms,
-        problems={each.id: Sighting(problem=each, blind=blind, first_ms=_first_ms(each, circumstances.now_ms)) for each in problems},
+        problems=_sightings(problems, blind, circumstances.now_ms),
         blind=blind,
         epochs={} if latest is None else {each.broker: each.epoch for each in latest.registered},
         controller=-1 if latest is None else latest.controller,
         leaders=dict(_leaders(circumstances)),
     )
+
+
+def _sightings(problems: Sequence[Problem], blind: frozenset[Blind], now_ms: int) -> dict[ProblemKey, Sighting]:
+    """Of several about the same, the first: they are sorted, the most severe incident first, and a root before what follows from it."""
+    found: dict[ProblemKey, Sighting] = {}
+    for each in problems:
+        found.setdefault(key_of(each), Sighting(problem=each, blind=blind, first_ms=_first_ms(each, now_ms)))
+    return found
 
 
 def _first_ms(problem: Problem, now_ms: int) -> int:

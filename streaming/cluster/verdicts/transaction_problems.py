@@ -20,6 +20,8 @@ from streaming.rules.transaction_verdicts import TransactionVerdict
 
 _MOST_NAMED = 5
 
+_HANGS = "no coordinator will end it. The abort discards its records: first make sure that its producer has ended"
+
 
 def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
@@ -88,7 +90,7 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -
 
 
 def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: HeldBackGroups) -> LinkedProblem:
-    end = "no coordinator will end it" if kind is kinds.HANGING else _remedy(circumstances, late, waiting).advice
+    end = _HANGS if kind is kinds.HANGING else _remedy(circumstances, late, waiting).advice
     partition = int(circumstances.view.logs["partition"][late.log])
     detail = f"{partitions_named([partition])}, {described(circumstances, late)}; {end}"
     return _found(circumstances, late, kind, detail, waiting)

@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.broker_json import BrokerPage, BrokerRow
 from streaming.broker.protocol.problem_json import Problem
+from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.kinds import ORDER
+from streaming.cluster.view.broker_status import BrokerPhase
 from streaming.cluster.view.observer import AgentStatus
 from streaming.common.arrays import Flags, Longs
+from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import PageRequest, Sheet, cut, ranks, worst_first
@@ -42,7 +45,7 @@ def _row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDAr
     in_sync = observed.replica_offsets["in_sync"][here[data[here]]]
     known = (observed.replica_offsets["in_sync_replicas"][here[data[here]]] >= 0).all()
     led = np.flatnonzero((look.brokers == broker) & (logs["leader"] > 0))
-    led_rates, phase = rates[led], circumstances.phases.get(broker)
+    led_rates, phase = rates[led], _phase(circumstances, broker)
     _, lag_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
     worst = _worst(judged.problems, broker, "" if agent is None else agent.name)
     return BrokerRow(
@@ -62,6 +65,13 @@ def _row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDAr
         severity="" if worst is None else worst.severity,
         since_ms=-1 if worst is None else worst.since_ms,
     )
+
+
+def _phase(circumstances: Circumstances, broker: int) -> BrokerPhase | None:
+    """The phase, None if it is not known: of a broker that writes nothing, the last metadata log still has it that it runs."""
+    phase = circumstances.phases.get(broker)
+    is_silent = broker in circumstances.idle or broker in circumstances.not_writing
+    return None if phase is not None and phase.phase is Phase.RUNNING and is_silent else phase
 
 
 def _worst(problems: Sequence[Problem], broker: int, agent: str) -> Problem | None:

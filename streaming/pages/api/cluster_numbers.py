@@ -65,7 +65,7 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
         assumed = bool(totals.columns["limits_assumed"][first] > 0)
         found |= {"loss_ms": int(loss_ms[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
     else:
-        found["loss_why"] = "nothing unread is known to be deleted"
+        found["loss_why"] = "no group in use is known to lose anything"
     return found
 
 

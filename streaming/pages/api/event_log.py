@@ -93,9 +93,11 @@ def _started(at_ms: int, seen_ms: int) -> ClusterEvent:
     return ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=at_ms, seen_ms=seen_ms, what="This job of segtail was started")
 
 
-def _key(event: ClusterEvent) -> tuple[str, str, int, str]:
+def _key(event: ClusterEvent) -> tuple[object, ...]:
     """What is the same when it comes again; elections of other partitions are not."""
-    return event.kind, event.problem, event.broker, "" if event.problem else event.what
+    if not event.problem:
+        return event.kind, event.broker, event.what
+    return event.kind, event.runbook, event.broker, event.topic, event.partition, event.group, event.log_dir, event.agent
 
 
 def _text(event: ClusterEvent) -> str:

@@ -19,7 +19,8 @@ def event_view(state: State, query: Query, status: Status) -> ListView:
     """All changes that are kept."""
     page = state.events(query.text("filter", "offset"))
     steps = paging(HERE, query.given("filter"), offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total)
-    empty = "No change matches the filter." if query.filter and page.total else "Nothing has changed."
+    nothing = "Nothing has changed." if page.since_ms >= 0 else "No change is known."
+    empty = "No change matches the filter." if query.filter and page.total else nothing
     return ListView(
         title="What has changed",
         here=HERE,

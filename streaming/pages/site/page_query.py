@@ -70,7 +70,7 @@ class Query:
         if not text and otherwise >= 0:
             return otherwise
         if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-            raise UsageError(f"{name} is not a number from 0 on")
+            raise UsageError(f"{name} is not a number from 0 on, of {_MOST_DIGITS} digits at most")
         return int(text)
 
 

@@ -104,7 +104,8 @@ def _consequence(each: Consequence) -> ShownConsequence:
 def _detail(problem: Problem) -> str:
     """What follows the summary, as a sentence of its own."""
     text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
-    return f"{text[:1].upper()}{text[1:]}"
+    first = text.partition(" ")[0].rstrip(",:;")  # a partition, which is somebody's name, stays as it is
+    return f"{text[:1].upper()}{text[1:]}" if first.isalpha() else text
 
 
 def _about(problem: Problem) -> list[Link]:

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,8 @@ class Jvm:
     def kill(self) -> None:
         """End it at once, with the scripts that may still be starting it."""
         self._options.unlink(missing_ok=True)
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # all of them have ended, as where Spark refuses an option
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 

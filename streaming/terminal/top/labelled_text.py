@@ -28,7 +28,7 @@ def labelled(label: str, text: str, width: int) -> list[DetailLine]:
     if width < _NARROW:
         return [DetailLine(f"{label}:"), *(DetailLine(f"  {line}") for line in wrapped(plain(text), max(2, width - 2)))]
     first, *rest = wrapped(plain(text), width - _LABEL)
-    return [DetailLine(f"{label:<{_LABEL}}{first}"), *(DetailLine(f"{'':<{_LABEL}}{line}") for line in rest)]
+    return [DetailLine(f"{label:<{_LABEL - 1}} {first}"), *(DetailLine(f"{'':<{_LABEL}}{line}") for line in rest)]
 
 
 def all_labelled(pairs: Iterable[tuple[str, str]], width: int) -> list[DetailLine]:
