@@ -95,6 +95,7 @@ def test_each_is_reported_once_and_many_by_their_number(
     assert rights.count == LOGGED_AT_ONCE + 2 == len(find_unreadable(open_log_dirs([disk])))
     assert sum(record.message == "may not be read" for record in caplog.records) == LOGGED_AT_ONCE
     assert any(getattr(record, "files", 0) == 2 for record in caplog.records)
+    assert "as the broker's own user, or with CAP_DAC_READ_SEARCH" in caplog.text, "no group may read what has mode 0400"
     caplog.clear()
     rights.check()
     assert caplog.text == ""

@@ -23,11 +23,17 @@ def known_to_linux() -> bool:
 
 def test_both_units_deny_the_same() -> None:
     own, copied = (
-        unit.read_text().partition("StateDirectory=segtail\n")[2].replace("ReadOnlyPaths=/var/lib/kafka\n", "") for unit in UNITS
+        unit.read_text().partition("StateDirectory=segtail\n")[2].replace("ReadOnlyPaths=-/var/lib/kafka\n", "") for unit in UNITS
     )
     assert own == copied
     denied = {"MemoryDenyWriteExecute=yes", "SystemCallFilter=~@privileged @resources", "ProtectSystem=strict", "NoNewPrivileges=yes"}
     assert denied <= set(own.splitlines())
+
+
+def test_the_unit_starts_where_a_path_that_it_names_is_not_there() -> None:
+    """systemd ends it with 226/NAMESPACE, unless the path has a minus."""
+    named = [line for unit in UNITS for line in unit.read_text().splitlines() if line.startswith(("ReadOnlyPaths=", "ReadWritePaths="))]
+    assert named == ["ReadOnlyPaths=-/var/lib/kafka"]
 
 
 def test_its_own_page_has_one_port_wherever_it_is_named() -> None:

@@ -114,6 +114,22 @@ def test_address_that_will_not_do(tmp_path: Path, disk: Path, listen: str) -> No
     assert done.stderr.count("\n") == 1
 
 
+@each_row("word", ["off", "0s"])
+def test_an_agent_that_does_not_end_by_itself_can_be_asked_for(tmp_path: Path, disk: Path, word: str) -> None:
+    """Taken, so that the next option is what is refused: as it is without the option."""
+    options = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "nonsense")
+    done = run_command(*options, "--let-go-after", word)
+    assert (done.returncode, done.stderr) == (2, run_command(*options).stderr)
+
+
+@each_row("word", ["30", "no", ""])
+def test_a_time_to_let_go_after_that_is_none_is_refused(tmp_path: Path, disk: Path, word: str) -> None:
+    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--let-go-after", word)
+    assert done.returncode == 2
+    assert done.stderr.startswith("segtail: error: --let-go-after ")
+    assert done.stderr.endswith("or off for an agent that does not end by itself\n")
+
+
 @each_row("name", ["", "a" * 1001, "kafka\n1", "\x1b[31mred", "bidi\u202e", "not UTF-8: \udcff"])
 def test_a_name_that_jobs_refuse_is_refused_at_once(tmp_path: Path, disk: Path, name: str) -> None:
     done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", name)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click import Context
 
+from streaming.common.units import parse_size
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.configuration import load
 from tests.helm.charts import CASES, CHART, RELEASE, ROOT, Manifest, named, pods, render, run, settings, template
@@ -157,7 +158,8 @@ def test_a_sidecars_container_cannot_harm_its_pod() -> None:
     found = yaml.safe_load((ROOT / "helm" / "examples" / "sidecar-container.yaml").read_text())
     (container,) = found["containers"]
     assert not {"livenessProbe", "readinessProbe", "startupProbe"} & container.keys()
-    assert container["resources"]["limits"]
+    assert container["resources"]["limits"].keys() == {"cpu", "memory"}
+    assert container["resources"]["limits"] == container["resources"]["requests"], "a Guaranteed pod stays so"
     word, *arguments = container["args"]
     agent = segtail.get_command(Context(segtail), "agent")
     assert word == "sidecar"
@@ -168,6 +170,23 @@ def test_a_sidecars_container_cannot_harm_its_pod() -> None:
     volumes = {volume["name"]: volume for volume in found["volumes"]}
     assert mounts.keys() - volumes.keys() == {"data"}, "that is the broker's"
     assert volumes["segtail-tls"]["secret"]["optional"]
+    assert volumes["segtail-tmp"]["emptyDir"]["sizeLimit"]
+    (bound,) = [parse_size(each.partition("=")[2]) for each in arguments if each.startswith("--journal-max-bytes=")]
+    assert 2 * bound <= parse_size(volumes["segtail-journal"]["emptyDir"]["sizeLimit"] + "B"), "beyond it the broker's pod is evicted"
+
+
+def test_strimzis_sidecar_has_the_bounds_of_the_other_and_closes_no_port_of_a_broker() -> None:
+    """Its container is an expression: `make cluster-check` has an API server read it."""
+    strimzi, other = ((ROOT / "helm" / "examples" / name).read_text() for name in ("strimzi-sidecar.yaml", "sidecar-container.yaml"))
+    kinds = {each["kind"] for each in yaml.safe_load_all(strimzi)}
+    assert kinds == {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Service"}, "a NetworkPolicy would be the brokers' only one"
+    (container,) = yaml.safe_load(other)["containers"]
+    for kind, bounds in container["resources"].items():
+        assert f'{kind}: {{"cpu": "{bounds["cpu"]}", "memory": "{bounds["memory"]}"}}' in strimzi
+    assert [each for each in container["args"] if each.startswith("--journal-max-bytes") and f'"{each}"' not in strimzi] == []
+    for volume in yaml.safe_load(other)["volumes"]:
+        if "emptyDir" in volume:
+            assert f'emptyDir{{sizeLimit: "{volume["emptyDir"]["sizeLimit"]}"}}' in strimzi
 
 
 def test_agents_and_job_find_what_the_chart_gives_them() -> None:

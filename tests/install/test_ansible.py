@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 import yaml
+from jinja2 import Template
 
 from tests.image.containers import podman
 from tests.install.built import ROOT
 from tests.install.debian import require_package
 from tests.install.offline_commands import DATA
 from tests.install.redhat import BareRoot, bare_root
+from tests.tables import each_row
 from tests.tools import require_tool
 
 ROLES = ROOT / "install" / "ansible"
@@ -51,6 +53,26 @@ def test_the_example_sets_only_what_the_role_has_and_uses_options_that_there_are
     options = yaml.safe_load((ROOT / "conf" / "segtail.yaml").read_text())
     assert set(role["vars"]) <= set(known)
     assert set(role["vars"]["segtail_options"]) <= set(options)
+
+
+@each_row(
+    ("template", "given", "lines"),
+    [
+        ("group", {}, ["SupplementaryGroups="]),
+        ("group", {"segtail_group": "confluent"}, ["SupplementaryGroups=", "SupplementaryGroups=confluent"]),
+        ("user", {}, []),
+        ("user", {"segtail_user": "cp-kafka"}, ["User=cp-kafka"]),
+        ("user", {"segtail_read_all": True}, ["CapabilityBoundingSet=CAP_DAC_READ_SEARCH", "AmbientCapabilities=CAP_DAC_READ_SEARCH"]),
+    ],
+)
+def test_a_drop_in_has_what_was_asked_for_and_no_group_that_may_not_be_there(
+    template: str, given: dict[str, str | bool], lines: list[str]
+) -> None:
+    """A unit with a group that the host has not does not start: 216/GROUP."""
+    role = ROLES / "segtail_agent"
+    variables = yaml.safe_load((role / "defaults" / "main.yml").read_text()) | given
+    written = Template((role / "templates" / f"{template}.conf.j2").read_text(), trim_blocks=True).render(variables)
+    assert written.splitlines()[1:] == ["[Service]", *lines]
 
 
 @dataclass(frozen=True, slots=True)

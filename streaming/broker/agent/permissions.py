@@ -28,6 +28,10 @@ _CHECKPOINTS = {
 
 
 _NO_RIGHT = "may not be read"
+_RIGHTS = (
+    "run the agent as the broker's own user, or with CAP_DAC_READ_SEARCH: no group may read snapshots of the metadata log (mode 0400); "
+    "other files their group may read, where the broker's umask lets it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,4 @@ class Rights:
         if len(new) > LOGGED_AT_ONCE:
             log.warning("more files may not be read", extra={"files": len(new) - LOGGED_AT_ONCE})
         if any(each.may_not for each in new):
-            log.warning(
-                "the agent's user needs a group that may read them: with umask 027 a broker lets only its own group read its files",
-                extra={"uid": os.getuid()},
-            )
+            log.warning(_RIGHTS, extra={"uid": os.getuid()})

@@ -13,6 +13,7 @@ from streaming.rules.letting_go import PATIENCE
 from streaming.terminal.cli.options import with_settings
 
 DEFAULT_LISTEN = Address("127.0.0.1", 8815)
+OFF = "off"
 
 
 @click.command("agent")
@@ -43,12 +44,15 @@ DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 )
 @click.option(
     "--let-go-after",
+    default=OFF,
+    show_default=True,
     metavar="DURATION",
     help=f"End, with exit status 0, once no broker has held .lock of its log dirs for so long, or {PATIENCE} times as long where "
-    "none was seen to let go of it: a volume of ReadWriteOnce can follow its broker to another node then.  [default: off]",
+    "none was seen to let go of it: a volume of ReadWriteOnce can follow its broker to another node then. "
+    f"{OFF} or 0s: it does not end by itself.",
 )
 @click.option("--child", is_flag=True, hidden=True, help="Print the address, and end when standard input does.")
-def command(settings: Settings, journal: Path, listen: str, name: str, let_go_after: str | None, child: bool) -> None:
+def command(settings: Settings, journal: Path, listen: str, name: str, let_go_after: str, child: bool) -> None:
     """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
 
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
@@ -86,7 +90,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
                 int(settings.consumer_expiry.total_seconds() * 1000),
             ),
             child=child,
-            let_go_after_ms=0 if let_go_after is None else _milliseconds(let_go_after),
+            let_go_after_ms=_milliseconds(let_go_after),
         )
     )
 
@@ -101,13 +105,13 @@ def _checked(name: str) -> str:
 
 
 def _milliseconds(let_go_after: str) -> int:
+    """How long no broker is there until it ends; 0 if it does not end by itself."""
+    if let_go_after == OFF:
+        return 0
     try:
-        found = parse_duration(let_go_after)
+        return parse_duration(let_go_after) // timedelta(milliseconds=1)
     except ValueError as error:
-        raise UsageError(f"--let-go-after {quoted(let_go_after)}: {error}") from error
-    if not found:
-        raise UsageError("--let-go-after 0s: leave the option out for an agent that does not end by itself, or write for example 30s")
-    return found // timedelta(milliseconds=1)
+        raise UsageError(f"--let-go-after {quoted(let_go_after)}: {error}, or {OFF} for an agent that does not end by itself") from error
 
 
 def _address(listen: str) -> Address:
