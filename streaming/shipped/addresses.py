@@ -24,6 +24,10 @@ class Addresses:
         return self.runbooks or (f"{self.page}/runbooks" if self.page else "")
 
 
+HELD = {ShippedKind.ALERTS: frozenset({"page", "runbooks", "grafana"}), ShippedKind.DASHBOARDS: frozenset({"page", "runbooks"})}
+"""Which addresses the files of a kind hold, by field; the files of other kinds hold none."""
+
+
 def with_addresses(kind: ShippedKind, file: ShippedFile, addresses: Addresses) -> str:
     """The text of a file with these addresses."""
     if kind is ShippedKind.ALERTS:

@@ -102,6 +102,16 @@ def test_an_address_that_would_change_the_file_is_refused(address: str, tmp_path
     assert [*tmp_path.iterdir()] == []
 
 
+@each_row(
+    ("kind", "option"),
+    [("dashboards", "--grafana"), *((kind, option) for kind in ("rules", "examples") for option in ("--url", "--runbooks", "--grafana"))],
+)
+def test_an_address_that_no_file_of_the_kind_holds_is_refused(kind: str, option: str, tmp_path: Path) -> None:
+    done = run_command("export", kind, tmp_path, option, PAGE)
+    assert (done.returncode, done.stderr) == (2, f"segtail: error: {option} would change nothing in {kind}: leave it out\n")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run_command("export", "rules", tmp_path / "file" / "inner")

@@ -179,7 +179,9 @@ def test_strimzis_sidecar_has_the_bounds_of_the_other_and_closes_no_port_of_a_br
     """Its container is an expression: `make cluster-check` has an API server read it."""
     strimzi, other = ((ROOT / "helm" / "examples" / name).read_text() for name in ("strimzi-sidecar.yaml", "sidecar-container.yaml"))
     kinds = {each["kind"] for each in yaml.safe_load_all(strimzi)}
-    assert kinds == {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Service"}, "a NetworkPolicy would be the brokers' only one"
+    assert kinds == {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Service"}, (
+        "a NetworkPolicy would be the brokers' only one"
+    )
     (container,) = yaml.safe_load(other)["containers"]
     for kind, bounds in container["resources"].items():
         assert f'{kind}: {{"cpu": "{bounds["cpu"]}", "memory": "{bounds["memory"]}"}}' in strimzi

@@ -12,6 +12,7 @@ from streaming.errors import UsageError
 _KINDS = ("alerts", "rules", "dashboards", "examples")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9\[][A-Za-z0-9._~:/%\[\]-]*")
 _NAMED = 5
+_OPTIONS = {"page": "--url", "runbooks": "--runbooks", "grafana": "--grafana"}
 
 
 def _address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
@@ -23,22 +24,28 @@ def _address(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.command("export")
 @click.argument("kind", type=click.Choice(_KINDS))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
-@click.option("--url", metavar="URL", callback=_address, help="The job's page, for links from alerts, and for runbooks without --runbooks.")
+@click.option("--url", metavar="URL", callback=_address, help="The page of one cluster's job, for links from alerts and runbooks.")
 @click.option("--runbooks", metavar="URL", callback=_address, help="Where copies of docs/runbooks are: NAME.md is put behind it.")
 @click.option("--grafana", metavar="URL", callback=_address, help="The Grafana that has the dashboards, for links from alerts.")
 @click.option("--force", is_flag=True, help="Overwrite files that differ.")
 def command(kind: str, folder: Path, url: str, runbooks: str, grafana: str, force: bool) -> None:
     """Write the alerts, rules, dashboards or examples of this version into DIR, for Prometheus and Grafana to read.
 
+    --url is one fixed address, to which the alerts of every cluster lead: for several clusters under one Prometheus leave it out, and give
+    --runbooks. An option that changes nothing in the files of a kind is an error.
+
     With addresses, the runbook_url of an alert is absolute, its annotations page and dashboard lead to what it is about, and dashboards
     lead to the runbooks. The rules are those that alerts and dashboards need; the examples are prometheus.yml and alertmanager.yml. Files
     that are there and differ are kept, and then nothing is written.
     """
-    from streaming.shipped.addresses import Addresses, with_addresses
+    from streaming.shipped.addresses import HELD, Addresses, with_addresses
     from streaming.shipped.shipped_files import ShippedKind, shipped
 
     chosen = ShippedKind(kind)
     addresses = Addresses(page=url, runbooks=runbooks, grafana=grafana)
+    unused = [option for field, option in _OPTIONS.items() if getattr(addresses, field) and field not in HELD.get(chosen, ())]
+    if unused:
+        raise UsageError(f"{format_list(unused, _NAMED)} would change nothing in {kind}: leave it out")
     texts = {folder / each.name: with_addresses(chosen, each, addresses).encode() for each in shipped(chosen)}
     written = _write(folder, texts, force=force)
     others = f", {format_count(len(texts) - written, 'file')} there already" if written < len(texts) else ""
