@@ -99,6 +99,8 @@ def started(words: Sequence[str]) -> str:
     if "kafka.Kafka" in words:
         return BROKERS
     names = [Path(word).name for word in words[:_WRAPPED]]
+    if names[:1] == ["make"]:  # what follows are targets, of which one may be called as a program
+        return ""
     if "java" in names and any("kafka-clients" in word for word in words):
         return TOOLS
     return next((name for name in names if name in OTHERS), "")

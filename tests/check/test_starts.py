@@ -46,6 +46,7 @@ def test_what_is_started_more_often_is_named() -> None:
         (["python", "-S", "-c", "execv", "/usr/bin/prometheus-alertmanager", "--x"], "prometheus-alertmanager"),
         (["java", "-version"], ""),
         (["git", "status"], ""),
+        (["make", "--dry-run", "rpm"], ""),
         ([], ""),
     ],
 )
