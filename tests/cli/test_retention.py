@@ -52,18 +52,19 @@ def properties(case: Path) -> str:
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of the log dirs of a case, the zeros of its preallocated segment put back. Its files are a day older than its freeze.
-
-    A file that was written a moment ago has not missed two checks of retention: a fresh checkout would have nothing overdue.
-    """
+    """A copy of the log dirs of a case, the zeros of its preallocated segment put back."""
     copied = tmp_path / "case"
     shutil.copytree(LOG_DIRS / request.param, copied)
     for segment in copied.glob("n1/*/prealloc-A-0/*.log"):
         os.truncate(segment, 2 << 20)
-    written = FROZEN[request.param] / 1000 - 86_400
-    for path in copied.rglob("*"):
-        os.utime(path, (written, written))
     return copied
+
+
+def aged(case: Path) -> Path:
+    """The same with old files. One that was written a moment ago has not missed two checks: in a fresh checkout nothing is overdue now."""
+    for path in case.rglob("*"):
+        os.utime(path, (1_795_000_000, 1_795_000_000))
+    return case
 
 
 def lines(path: Path) -> list[dict[str, str]]:
@@ -139,7 +140,7 @@ def test_where_leaders_are_not_here_a_replica_speaks_and_says_so(case: Path) -> 
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_a_log_dir_that_cannot_be_read_is_named_and_the_others_are_shown(case: Path, tmp_path: Path) -> None:
-    done = segtail_retention("--log-dirs", f"{dirs(case)},{tmp_path}/away", "--format", "json")
+    done = segtail_retention("--log-dirs", f"{dirs(aged(case))},{tmp_path}/away", "--format", "json")
     assert (done.returncode, len(json.loads(done.stdout)["rows"])) == (3, len(found("--log-dirs", dirs(case))))
     assert done.stderr == f"segtail: log dir {tmp_path}/away does not exist: name a broker's log.dirs\n"
     table = segtail_retention("--log-dirs", f"{dirs(case)},{tmp_path}/away")
@@ -178,7 +179,7 @@ def test_without_server_properties_defaults_are_assumed_and_marked(case: Path) -
 def test_without_a_metadata_log_topics_are_what_people_say(case: Path) -> None:
     shutil.rmtree(case / "n1" / "d0" / "__cluster_metadata-0")
     environ = {"SEGTAIL_TOPIC_CONFIG": "{lag-time-.*: {retention.ms: 7200000}, 'lag.*': {retention.ms: 1000}}"}
-    done = segtail_retention("--log-dirs", dirs(case), "--format", "json", environ=environ)
+    done = segtail_retention("--log-dirs", dirs(aged(case)), "--format", "json", environ=environ)
     assert done.returncode == 3
     assert "\nsegtail: the metadata log of broker 1 cannot be read here" in done.stderr
     limits = {row["topic"]: (row["retention_limit_ms"], row["limit_source"]) for row in json.loads(done.stdout)["rows"]}
