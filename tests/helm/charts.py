@@ -55,8 +55,9 @@ def named(manifests: list[Manifest], kind: str, name: str) -> Manifest:
 def pods(manifests: list[Manifest]) -> Iterator[tuple[str, Manifest]]:
     """The specification of every pod, by the component that it belongs to, those of Spark's executors included."""
     for each in manifests:
-        if each["kind"] in ("DaemonSet", "Job", "StatefulSet"):
-            yield each["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"], each["spec"]["template"]["spec"]
+        if each["kind"] in ("CronJob", "DaemonSet", "StatefulSet"):
+            template = each["spec"].get("jobTemplate", each)["spec"]["template"]
+            yield template["metadata"]["labels"]["app.kubernetes.io/component"], template["spec"]
         if each["kind"] == "ConfigMap" and "executor.yaml" in each["data"]:
             executor = yaml.safe_load(each["data"]["executor.yaml"])
             yield executor["metadata"]["labels"]["app.kubernetes.io/component"], executor["spec"]

@@ -280,7 +280,7 @@ def test_the_longest_names_still_fit() -> None:
     values = {"fullnameOverride": long, "agents": {"mode": "volumes", "volumes": {"brokers": [broker]}}}
 
     for manifest in render(values):
-        room = {"StatefulSet": 52, "DaemonSet": 52, "Job": 57}.get(manifest["kind"], 63)
+        room = {"StatefulSet": 52, "DaemonSet": 52, "CronJob": 52}.get(manifest["kind"], 63)
         assert len(manifest["metadata"]["name"]) <= room, manifest["metadata"]["name"]
 
 
@@ -291,19 +291,19 @@ def test_two_brokers_of_long_names_get_two_agents() -> None:
         "agents": {"mode": "volumes", "volumes": {"brokers": brokers}},
     }
 
-    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] in ("Job", "PersistentVolumeClaim")]
+    names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] in ("CronJob", "PersistentVolumeClaim")]
 
-    assert len(set(names)) == len(names) == 5, "two Jobs, two journals, a checkpoint"
+    assert len(set(names)) == len(names) == 5, "two CronJobs, two journals, a checkpoint"
 
 
-def test_an_agent_of_another_kind_is_another_job_and_its_journal_stays() -> None:
-    """What pods of a Job are made from cannot be changed: an upgrade that tried would fail."""
+def test_an_agent_of_another_kind_is_another_cron_job_and_its_journal_stays() -> None:
+    """A Job that runs keeps what its pod was made from: an upgrade that only changed its CronJob would leave the old agent there."""
     broker = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 
     def objects(**agents: object) -> tuple[Manifest, Manifest]:
         made = render({"agents": {"mode": "volumes", "volumes": {"brokers": [broker]}, **agents}})
-        (job,) = [each for each in made if each["kind"] == "Job"]
-        return job, named(made, "PersistentVolumeClaim", "rel-segtail-agent-kafka-0-journal")
+        (cron_job,) = [each for each in made if each["kind"] == "CronJob"]
+        return cron_job, named(made, "PersistentVolumeClaim", "rel-segtail-agent-kafka-0-journal")
 
     (same, journal), (again, _), (other, kept) = objects(), objects(journal={"size": "2Gi"}), objects(port=8816)
     assert same == again

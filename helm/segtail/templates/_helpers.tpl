@@ -87,7 +87,7 @@ imagePullSecrets:
 {{- if eq .Values.tls.source "certManager" -}}{{ include "segtail.fullname" . }}-job-tls{{- else -}}{{ .Values.tls.jobSecret }}{{- end -}}
 {{- end -}}
 
-{{/* What the names of an agent's objects begin with in mode volumes. Its Job adds a hash, that one's pods six characters more, of 63 in all.
+{{/* What the names of an agent's objects begin with in mode volumes. Its CronJob adds a hash, of 52 in all.
 Takes (dict "root" . "pod" NAME-OF-THE-BROKER'S-POD). */}}
 {{- define "segtail.agentName" -}}
 {{- $name := printf "%s-agent-%s" (include "segtail.fullname" .root) .pod -}}
