@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from docs.dashboards.pairs import one_of_a_pair
 from docs.dashboards.panels import DATASOURCE
 from docs.dashboards.tables import Dashboard, promql
 
@@ -56,14 +57,14 @@ def _alerts() -> Iterator[_Mark]:
 def _changes(table: Dashboard) -> Iterator[_Mark]:
     yield _Mark(
         name="Brokers down or starting",
-        query='max without (instance, pod) (segtail_broker_status{CLUSTER,status!="running"}) == 1',
+        query=one_of_a_pair('segtail_broker_status{CLUSTER,status!="running"} == 1'),
         title="Broker {{broker}}: {{status}}",
         labels="job,broker,status",
         color="purple",
     )
     yield _Mark(
         name="Agents away",
-        query="1 + (max without (instance, pod) (segtail_agent_up{CLUSTER}) == 0)",
+        query=one_of_a_pair("1 + (segtail_agent_up{CLUSTER} == 0)"),
         title="Agent {{agent}} away",
         labels="job,broker,agent",
         color="yellow",

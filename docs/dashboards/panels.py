@@ -22,6 +22,7 @@ _OF_A_SERIES = "&".join(
 )
 _OF_A_ROW = "&".join([_DRILL_DOWN, *(f"var-{name}=${{__data.fields.{name}:percentencode}}" for name in ("job", "topic", "partition"))])
 _OF_A_CLUSTER = f"/d/segtail-overview?{_ELSEWHERE}&var-job=${{__data.fields.job:percentencode}}"
+_OF_A_TOPIC = f"{_OF_A_CLUSTER}&var-topic=${{__data.fields.topic:percentencode}}"
 
 _NAMES = frozenset(("broker", "topic", "partition", "group", "log_dir", "instance"))
 """Labels whose values two clusters may have in common, so that a series has to name its cluster."""
@@ -103,7 +104,7 @@ def _bars(show: Show) -> bargauge.Panel:
 
 
 def _table(panel: Panel) -> table.Panel:
-    """A row for each series of an instant query, in the query's order; topics and partitions lead to the partition."""
+    """A row for each series of an instant query, in the query's order; it leads to its partition, or where it has none, to its topic."""
     heads = {column[0]: column[1] if len(column) > 1 else column[0] for column in panel.columns}
     widths = {column[0]: column[2] for column in panel.columns if len(column) > 2}
     places = {label: place for place, label in enumerate(heads)}
@@ -120,7 +121,8 @@ def _table(panel: Panel) -> table.Panel:
         if label in widths:
             properties["custom.width"] = widths[label]
         if label in ("topic", "partition"):
-            properties["links"] = [{"title": "Open the partition", "url": _OF_A_ROW}]
+            one = "partition" in heads
+            properties["links"] = [{"title": f"Open the {'partition' if one else 'topic'}", "url": _OF_A_ROW if one else _OF_A_TOPIC}]
         if properties:
             made = made.override_by_name(head, [models.DynamicConfigValue(id_val=name, value=value) for name, value in properties.items()])
     return made
@@ -195,7 +197,7 @@ def at_end(expr: str) -> str:
     expr = f"-{expr.removeprefix('time() - ')}" if expr.startswith("time() - ") else expr
     if "[$__rate_interval]" in expr:
         return expr.replace("[$__rate_interval]", "[1h] @ end()")
-    return expr.replace("}", "} @ end()")
+    return re.sub(r"\}(\[[^\]]*\])?", r"}\1 @ end()", expr)
 
 
 def _thresholds(show: Show) -> dashboard.ThresholdsConfig:

@@ -30,8 +30,8 @@ _VIEWS = (
 _WITHOUT_LABELS = {"GroupsAbandoned": "/groups"}
 """The view of an alert that is about nothing alone; of all others it is the page's first."""
 
-_PREFERRED = ("groups", "transactions", "retention", "observer", "partition", "overview")
-"""Of the dashboards that lead to an alert's runbook, the first of these is the alert's."""
+_PREFERRED = ("groups", "transactions", "retention", "observer", "overview")
+"""Of the dashboards that lead to an alert's runbook, the first of these is the alert's. The drill-down, which needs a partition, is none."""
 
 _OF_SCOPE = {"group": "groups", "observer": "observer"}
 """The dashboard of an alert of which none leads to the runbook; of other scopes it is the overview."""

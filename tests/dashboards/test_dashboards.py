@@ -122,6 +122,20 @@ def test_a_series_with_a_name_that_clusters_share_names_its_cluster_unless_one_i
     assert [str(panel) for panel in several if str(panel) in named and short not in panel.json["transformations"]] == []
 
 
+def test_a_join_takes_one_info_series_of_each_key() -> None:
+    joins = [(str(panel), target.expr) for panel, target in queries() if "group_left (" in target.expr]
+    assert joins
+    assert [each for each in joins if not re.search(r"on \(([^)]+)\) group_left \([^)]+\)\s+topk by \(\1\) \(1, ", each[1])] == []
+
+
+def test_a_row_leads_only_by_what_its_table_has() -> None:
+    tables = [panel for panel in all_panels() if panel.type == "table"]
+    used = {str(panel): set(re.findall(r"__data\.fields\.(\w+)", json.dumps(panel.json["fieldConfig"]))) for panel in tables}
+    assert any("partition" not in labels and "topic" in labels for labels in used.values())
+    lacking = {str(p): used[str(p)] for p in tables if not all(label in " ".join(t.expr for t in p.targets) for label in used[str(p)])}
+    assert lacking == {}
+
+
 def test_all_is_one_pattern_however_many_there_are() -> None:
     variables = [(dashboard, variable) for dashboard in DASHBOARDS for variable in read(dashboard)["templating"]["list"]]
     many = [(dashboard, variable) for dashboard, variable in variables if variable.get("includeAll")]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from docs.dashboards.pairs import OF_A_TARGET
 from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import samples
 from tests.dashboards.history import BESIDE, END, HANGING, PAIRED, SMALL, TOPICS, Cluster
@@ -41,6 +42,9 @@ MOST = {"timeseries": 12, "bargauge": 20, "stat": 1, "table": 100}
 
 OF_A_PROCESS = re.compile("segtail_(query|scrape|series|build)_|scrape_|up{")
 """What a pair of segtails has twice, because each is asked about itself."""
+
+OWN = ("job", "verdict")
+"""What a cluster's pair may show otherwise than one segtail: its name, and of what the two disagree on, either."""
 
 pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("dashboards/test_on_prometheus")]  # one process starts it, not each
 
@@ -95,9 +99,9 @@ def test_no_query_is_empty_and_no_panel_has_more_series_than_can_be_read(prometh
     assert {panel.title: reported for panel in panels(dashboard) if (reported := wrong(prometheus, world, panel))} == {}
 
 
-def shown(found: list[Series], *, but: str = "") -> dict[str, list[tuple[float, object]]]:
+def shown(found: list[Series], *, but: tuple[str, ...] = ()) -> dict[str, list[tuple[float, object]]]:
     """The values by labels, to nine digits: sums depend on an order."""
-    labels = [{name: value for name, value in series.labels.items() if name != but} for series in found]
+    labels = [{name: value for name, value in series.labels.items() if name not in but} for series in found]
     points = [[(at, pytest.approx(value, rel=1e-9, nan_ok=True)) for at, value in series.points] for series in found]
     return {str(sorted(each.items())): own for each, own in zip(labels, points, strict=True)}
 
@@ -123,7 +127,7 @@ def test_two_segtails_of_a_cluster_count_once(prometheus: Prometheus, world: Wor
             if not OF_A_PROCESS.search(target.expr):
                 one, two = (asked(prometheus, world, panel, target, cluster) for cluster in (world.single, world.pair))
                 compared += 1
-                differing += [f"{panel}: {target.expr}"] if shown(one, but="job") != shown(two, but="job") else []
+                differing += [f"{panel}: {target.expr}"] if shown(one, but=OWN) != shown(two, but=OWN) else []
     assert compared
     assert differing == []
 
@@ -171,7 +175,7 @@ def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus
     for metric in METRICS:
         for name in samples(metric):
             for series in prometheus.at(f"topk(1, {name})", END):
-                found = set(series.labels) - {"__name__", "job", "instance", "le"}
+                found = set(series.labels) - {"__name__", "job", "le", *OF_A_TARGET.split(", ")}
                 assert found <= set(metric.labels)
                 assert set(metric.labels) - found <= {"stuck", "groups"}  # which most late transactions have empty
 

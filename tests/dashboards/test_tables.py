@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from docs.dashboards import tables
-from docs.dashboards.pairs import one_of_a_pair
+from docs.dashboards.pairs import OF_A_TARGET, one_of_a_pair
 from docs.dashboards.panels import at_end
 from docs.dashboards.tables import Panel, promql, read
 from tests.tables import each_row
@@ -81,20 +81,24 @@ def test_a_metric_of_all_clusters_is_refused(mixed: str) -> None:
 @each_row(
     ("query", "counted"),
     [
-        ("sum(segtail_a{x})", "sum(max without (instance, pod) (segtail_a{x}))"),
-        ("sum by (topic) (rate(segtail_a{x}[5m]))", "sum by (topic) (max without (instance, pod) (rate(segtail_a{x}[5m])))"),
+        ("sum(segtail_a{x})", "sum(max without (TARGETS) (segtail_a{x}))"),
+        ("sum by (topic) (rate(segtail_a{x}[5m]))", "sum by (topic) (max without (TARGETS) (rate(segtail_a{x}[5m])))"),
         ("max by (topic) (segtail_a{x})", "max by (topic) (segtail_a{x})"),
         ("min(segtail_a{x} @ end())", "min(segtail_a{x} @ end())"),
         (
             "1 - min(segtail_a{x} / segtail_b{x})",
-            "1 - min(max without (instance, pod) (segtail_a{x}) / max without (instance, pod) (segtail_b{x}))",
+            "1 - min(max without (TARGETS) (segtail_a{x}) / max without (TARGETS) (segtail_b{x}))",
         ),
         ("a unless on (job) segtail_b{x}", "a unless on (job) segtail_b{x}"),
         ("sum(rate(segtail_query_a{x}[5m]))", "sum(rate(segtail_query_a{x}[5m]))"),
+        (
+            "topk(9, max by (a) (segtail_a{x}) * on (a) group_left (b, c) max by (a, b, c) (segtail_b{x}))",
+            "topk(9, max by (a) (segtail_a{x}) * on (a) group_left (b, c) topk by (a) (1, max by (a, b, c) (segtail_b{x})))",
+        ),
     ],
 )
 def test_of_a_pair_of_segtails_one_counts(query: str, counted: str) -> None:
-    assert one_of_a_pair(query) == counted
+    assert one_of_a_pair(query) == counted.replace("TARGETS", OF_A_TARGET)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,7 @@ def test_of_a_pair_of_segtails_one_counts(query: str, counted: str) -> None:
         ("sum by (topic) (rate(m{a}[$__rate_interval]))", "sum by (topic) (rate(m{a}[1h] @ end()))"),
         ("time() - min by (topic) (m{a})", "-min by (topic) (m{a} @ end())"),
         ("1 - m{a} / n{a}", "1 - m{a} @ end() / n{a} @ end()"),
+        ("sum by (topic) (increase(m{a}[30m]))", "sum by (topic) (increase(m{a}[30m] @ end()))"),
     ],
 )
 def test_series_are_ranked_by_the_end_of_what_is_shown(query: str, ranked: str) -> None:

@@ -59,7 +59,7 @@ def rendered(name: str, labels: dict[str, str], folder: Path) -> dict[str, str]:
         ("LogCorrupt", {"topic": "payments", "partition": "3"}, "/partitions?topic=payments&partition=3", "segtail-retention"),
         ("TransactionStuck", {"topic": "payments"}, "/transactions?filter=payments", "segtail-transactions"),
         ("RetentionBlocked", {"topic": "payments"}, "/retention?filter=payments", "segtail-retention"),
-        ("UnderReplicated", {"topic": "payments"}, "/topics?topic=payments", "segtail-partition"),
+        ("UnderReplicated", {"topic": "payments"}, "/topics?topic=payments", "segtail-overview"),
         ("GroupsAbandoned", {"job": "segtail"}, "/groups", "segtail-groups"),
         ("BrokerDown", {"broker": "2"}, "/", "segtail-overview"),
         ("MetadataUnreadable", {"job": "segtail"}, "/", "segtail-observer"),
