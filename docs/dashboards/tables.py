@@ -27,8 +27,16 @@ _WORDS = {
     "GROUP": f'{_CLUSTER},group=~"$group"',
     "CONSUMED": f'{_CLUSTER},group=~"$group",topic=~"$topic"',
     "RATE": "$__rate_interval",
+    "KNOWN": (
+        f"max by (job) (last_over_time(segtail_build_info{{{_CLUSTER}}}[1d])"
+        f' or up{{{_CLUSTER},job=~".*segtail.*",job!~".*agent.*"}} or up{{{_CLUSTER},pod=~".*segtail.*",pod!~".*agent.*"}}'
+        f" or up{{{_CLUSTER}}} and on (job, instance) count_over_time(segtail_build_info{{{_CLUSTER}}}[30d:1h]))"
+    ),
 }
 """Words of the queries, and the PromQL that they stand for: what a user has chosen, and Grafana's interval of rates.
+
+`KNOWN` are the clusters that there are, as ObserverDown finds them: a segtail answered within a day, or is a target that answers no more
+within a month, or by its name, a target that never did.
 
 A cluster is the `job` label of its scrapes, and each of these selectors chooses it.
 """

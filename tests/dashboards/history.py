@@ -61,6 +61,10 @@ _OF_THE_SECOND = {"namespace": "ap-2", "pod": "segtail-0", "service": "segtail-2
 """Labels of a pair's second target, which runs in another namespace under Prometheus's operator."""
 
 
+LONG_DOWN, NEVER_UP = "shop-old", "segtail-new"
+"""Clusters whose segtails are targets, and do not answer."""
+
+
 class _Page:
     """Families with all their samples, written one family behind the other as OpenMetrics asks."""
 
@@ -99,6 +103,17 @@ def write(clusters: Sequence[Cluster], path: Path) -> None:
     page.add("ALERTS", 1, job="", instance="", alertname="Watchdog", alertstate="firing", severity="info")
     with path.open("w", encoding="utf-8") as file:
         file.writelines(page.lines())
+
+
+def write_down(path: Path) -> None:
+    """Write what a Prometheus has of segtails that are down: of one that answered two days ago, and of one that never did."""
+    before, now = (_Page(np.array([at], dtype=np.float64)) for at in (END - 2 * 86_400, END))
+    before.add("segtail_build_info", 1, job=LONG_DOWN, instance="old:9712", version="0.1.0")
+    now.add("up", 0, job=LONG_DOWN, instance="old:9712")
+    now.add("up", 0, job=NEVER_UP, instance="new:9712")
+    now.add("up", 0, job="web", instance="web:80")
+    lines = [line for page in (before, now) for line in page.lines() if not line.startswith("#")]
+    path.write_text("".join(lines) + "# EOF\n", encoding="utf-8")
 
 
 def _cluster(page: _Page, cluster: Cluster) -> None:

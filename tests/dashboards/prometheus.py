@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.dashboards.history import END, Cluster, write
+from tests.dashboards.history import END, Cluster, write, write_down
 from tests.dashboards.panels import Target, fill
 from tests.limits import SECONDS
 
@@ -61,13 +61,13 @@ def answer(prometheus: Prometheus, target: Target, values: dict[str, str], *, en
 
 
 @contextmanager
-def serving(programs: tuple[Path, Path], clusters: Sequence[Cluster], folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus with the history of clusters; ``programs`` are prometheus and promtool."""
+def serving(programs: tuple[Path, Path], clusters: Sequence[Cluster], folder: Path, *, down: bool = False) -> Iterator[Prometheus]:
+    """A Prometheus with the history of clusters, and of some that are ``down``; ``programs`` are prometheus and promtool."""
     server, tool = programs
     write(clusters, folder / "history")
-    subprocess.run(
-        [tool, "tsdb", "create-blocks-from", "openmetrics", "history", "data"], cwd=folder, check=True, stdout=subprocess.DEVNULL
-    )
+    write_down(folder / "down")
+    for each in ("history", "down")[: 1 + down]:
+        subprocess.run([tool, "tsdb", "create-blocks-from", "openmetrics", each, "data"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     (folder / "prometheus.yml").write_text("global: {}\n")
     command = [
         *(server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--storage.tsdb.retention.time=100y"),

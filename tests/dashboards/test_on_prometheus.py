@@ -9,7 +9,7 @@ import pytest
 from docs.dashboards.pairs import OF_A_TARGET
 from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import samples
-from tests.dashboards.history import BESIDE, END, HANGING, PAIRED, SMALL, TOPICS, Cluster
+from tests.dashboards.history import BESIDE, END, HANGING, LONG_DOWN, NEVER_UP, PAIRED, SMALL, TOPICS, Cluster
 from tests.dashboards.panels import DASHBOARDS, Panel, Target, panels, read
 from tests.dashboards.prometheus import Prometheus, Series, answer, serving
 from tests.tools import require_tool
@@ -58,7 +58,7 @@ def world(request: pytest.FixtureRequest) -> World:
 @pytest.fixture(scope="module")
 def prometheus(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     programs = require_tool("prometheus"), require_tool("promtool")
-    with serving(programs, world.clusters, tmp_path_factory.mktemp("prometheus")) as found:
+    with serving(programs, world.clusters, tmp_path_factory.mktemp("prometheus"), down=True) as found:
         yield found
 
 
@@ -143,6 +143,15 @@ def test_where_all_are_chosen_what_has_a_name_is_one_cluster_s(prometheus: Prome
         if names & series.labels.keys() and "job" not in series.labels
     }
     assert mixed == set()
+
+
+def test_a_cluster_whose_segtail_has_long_been_down_or_never_answered_has_a_row(prometheus: Prometheus, world: World) -> None:
+    found = {panel.title: [asked(prometheus, world, panel, target) for target in panel.targets] for panel in panels("clusters")}
+    (segtail,) = (of for of in found["Clusters, the worst first"] if {each.points[-1][1] for each in of} == {0, 1})
+    down = {each.labels["job"] for each in segtail if each.points[-1][1] == 0}
+    assert down == {LONG_DOWN, NEVER_UP}
+    counts = {title: found[title][0][0].points[-1][1] for title in ("Clusters", "segtail down")}
+    assert counts == {"Clusters": len(world.clusters) + 2, "segtail down": 2}
 
 
 MARKS = {
