@@ -34,6 +34,8 @@ INSTALLED = 1 + max(n for n, command in enumerate(TYPED) if "install" in command
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
 NAME = "segtail-one-host"
+CHECKOUT, PIP_CACHE = Path("/srv/segtail"), Path("/var/cache/pip")
+"""On the bare host."""
 FEWER_FILES = "[Service]\nLimitNOFILE=1024\n"
 """No container may raise this limit on every machine, as a host may: the services take what the container has."""
 
@@ -50,12 +52,12 @@ class BareHost:
         """Run a line as root, with the network of this machine until it is booted."""
         shell = ("bash", "-c", command)
         if self.booted:
-            line = podman("exec", "--workdir=/root/segtail", NAME, *shell)
+            line = podman("exec", f"--workdir={CHECKOUT}", NAME, *shell)
         else:
             cache = subprocess.run([sys.executable, "-m", "pip", "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
             volumes = [f"--volume={self._pip}:/etc/pip.conf:ro", f"--volume={CERTIFICATES}:{CERTIFICATES}:ro"]
-            volumes += [f"--volume={cache}:/root/.cache/pip"] if Path(cache).is_dir() else []
-            with_network = ("--rm", "--network=host", *LIMITS, *volumes, "--env=DEBIAN_FRONTEND=noninteractive", "--workdir=/root/segtail")
+            volumes += [f"--volume={cache}:{PIP_CACHE}", f"--env=PIP_CACHE_DIR={PIP_CACHE}"] if Path(cache).is_dir() else []
+            with_network = ("--rm", "--network=host", *LIMITS, *volumes, "--env=DEBIAN_FRONTEND=noninteractive", f"--workdir={CHECKOUT}")
             line = podman("run", *with_network, "--rootfs", self._root, *shell)
         return subprocess.run(line, capture_output=True, text=True, check=False)
 
@@ -78,7 +80,7 @@ def host(tmp_path: Path) -> Iterator[BareHost]:
     with subprocess.Popen(podman("export", created), stdout=subprocess.PIPE) as exported:
         subprocess.run(["tar", "--extract", "--directory", root], stdin=exported.stdout, check=True)
     subprocess.run(podman("rm", created), check=True, capture_output=True)
-    _check_out(root / "root/segtail")
+    _check_out(root / CHECKOUT.relative_to("/"))
     broker = ShownBroker(tmp_path / "broker")
     for place in ("var/lib/kafka", "etc/kafka"):
         (tmp_path / "broker" / place).rename(root / place)  # its locks go with its files

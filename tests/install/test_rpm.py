@@ -99,7 +99,7 @@ def test_its_files_are_those_of_the_debian_package_where_red_hat_has_them(packag
 
 def test_its_tag_names_the_licences_of_all_that_it_brings(package: Path) -> None:
     (tag,) = asked("--query", "--package", "--queryformat", "%{LICENSE}\n", package)
-    listed = (ROOT / "build/payload/root/usr/share/doc/segtail/third-party").read_text()
+    listed = (ROOT / "build" / "payload" / "root" / "usr/share/doc/segtail/third-party").read_text()
     named = {part for line in re.findall(r"(?m)^\S+ \S+: (.+)$", listed) for part in re.split(r" (?:AND|OR) ", line)}
     assert named - {"BSD"} <= set(tag.split(" AND "))  # a classifier of old does not say which BSD licence it is
 

@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.view.broker_status import BrokerPhase
 from streaming.cluster.view.observer import AgentStatus
-from streaming.common.arrays import Flags, Longs
+from streaming.common.arrays import Flags, whole_sum
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
@@ -59,7 +59,7 @@ def _row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDAr
         replicas=len(here) if len(here) else -1,
         out_of_sync=int((in_sync == 0).sum()) if len(here) and known else -1,
         bytes_rate=float(led_rates.sum()) if len(led) and (led_rates >= 0).all() else -1.0,
-        size_bytes=_sum(observed.replica_offsets["size_bytes"][here]),
+        size_bytes=whole_sum(observed.replica_offsets["size_bytes"][here]),
         log_dirs=-1 if agent is None else sum(each.broker == broker for each in agent.log_dirs),
         kind="" if worst is None else worst.kind,
         severity="" if worst is None else worst.severity,
@@ -78,10 +78,6 @@ def _worst(problems: Sequence[Problem], broker: int, agent: str) -> Problem | No
     """The worst problem that is about the broker itself; those of its partitions are theirs."""
     own = [each for each in problems if not each.topic and not each.group and (each.broker == broker or (agent and each.agent == agent))]
     return min(own, key=lambda each: ORDER.get(each.kind, len(ORDER)), default=None)
-
-
-def _sum(values: Longs) -> int:
-    return int(values.sum()) if len(values) and (values >= 0).all() else -1
 
 
 def _sheet(rows: Sequence[BrokerRow]) -> Sheet:

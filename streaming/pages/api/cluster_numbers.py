@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
@@ -54,7 +55,7 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
         why = "nothing is known of consumer groups yet" if judged.unknown or not judged.ready else "no consumer groups are read"
         return {"lag_why": why, "loss_why": why}
     totals, used = judged.groups.totals, _used(judged.groups)
-    lag, loss_ms = np.where(used, totals.lag, ABSENT), np.where(used & (totals.columns["loss_ms"] >= 0), totals.columns["loss_ms"], _FAR)
+    lag, loss_ms = _lags(judged.groups, used), np.where(used & (totals.columns["loss_ms"] >= 0), totals.columns["loss_ms"], _FAR)
     found: dict[str, Any] = {}
     if (lag >= 0).any():
         found |= {"lag_records": int(lag.max()), "lag_group": totals.names[int(lag.argmax())]}
@@ -66,6 +67,16 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
         found |= {"loss_ms": int(loss_ms[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
     else:
         found["loss_why"] = "no group in use is known to lose anything"
+    return found
+
+
+def largest_lag(judged: JudgedLook) -> int:
+    """The largest lag of a group that somebody uses, as in the message; -1 if none is known."""
+    return ABSENT if judged.groups is None else int(_lags(judged.groups, _used(judged.groups)).max(initial=ABSENT))
+
+
+def _lags(groups: ListedGroups, used: Flags) -> Longs:
+    found: Longs = np.where(used, groups.totals.lag, ABSENT)
     return found
 
 

@@ -8,7 +8,7 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.topic_json import TopicReader
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.verdicts.group_judge import Judgement
-from streaming.common.arrays import Longs
+from streaming.common.arrays import Longs, whole_sum
 from streaming.pages.api.listed_groups import ListedGroups
 
 _NO_CODE = np.iinfo(np.int64).max
@@ -44,8 +44,8 @@ def readers_of(listed: ListedGroups, topic: str) -> list[TopicReader]:
         reader = TopicReader(
             group=names[number],
             partitions=len(of_group),
-            lag_records=_sum(left[of_group]),
-            lag_offsets=_sum(lags.offsets[of_group]),
+            lag_records=whole_sum(left[of_group]),
+            lag_offsets=whole_sum(lags.offsets[of_group]),
             verdict=worst.verdict.label,
             severity=worst.word,
             since_ms=worst.since_ms,
@@ -65,7 +65,3 @@ def _worst_codes(listed: ListedGroups, rows: Longs) -> Longs:
 def _judgement(listed: ListedGroups, rows: Longs, codes: Longs) -> Judgement:
     place = int(codes.argmin())
     return listed.judged.judgement(GroupVerdict(int(codes[place]) % len(GroupVerdict)), int(rows[place]))
-
-
-def _sum(values: Longs) -> int:
-    return -1 if (values < 0).any() else int(values.sum())

@@ -10,7 +10,7 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
-from streaming.pages.api.cluster_numbers import cluster_numbers
+from streaming.pages.api.cluster_numbers import largest_lag
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.kept_moments import KeptMoments
@@ -73,7 +73,7 @@ class JudgedLooks:
                 self._notice(self._judged(look))
 
     def _notice(self, judged: JudgedLook) -> None:
-        self._lag_hour.record(judged.at_ms, cluster_numbers(judged).lag_records)
+        self._lag_hour.record(judged.at_ms, largest_lag(judged))
         if self.events.notice(judged):
             self.moments.keep(judged)
 
