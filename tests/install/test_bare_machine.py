@@ -190,7 +190,7 @@ def test_the_unit_is_as_shut_as_the_one_to_copy(files: Path) -> None:
         )
     )
     assert all(line in own for line in HARDENING)
-    assert own == copied.replace("ReadOnlyPaths=/var/lib/kafka\n", "")
+    assert own == copied.replace("ReadOnlyPaths=-/var/lib/kafka\n", "")
 
 
 def test_the_package_says_what_it_needs(package: Path) -> None:
