@@ -8,7 +8,7 @@ import numpy as np
 from streaming.broker.protocol.group_json import GroupPartition, MovedOffset
 from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import KNOWN, REASONS, Lags
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
@@ -113,6 +113,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         reason=np.array([KNOWN if not of.unknown else REASONS.index(of.unknown) for of in parts], np.int8),  # type: ignore[arg-type]
         start=np.maximum(column("committed"), column("log_start")),
         offsets=column("lag_offsets"),
+        offsets_there=np.where(column("lag_offsets") >= 0, np.maximum(column("lag_offsets") - column("lost_offsets"), 0), ABSENT),
         read_committed=column("lag_records_read_committed"),
         read_uncommitted=column("lag_records_read_uncommitted"),
         bytes=column("lag_bytes"),

@@ -108,6 +108,7 @@ def commit_of(
         delivered=longs(delivered),
         done_least=longs(0),
         done_most=longs(0),
+        deleted_to=longs(max(offset, log_start)),
     )
 
 

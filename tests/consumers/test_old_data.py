@@ -89,3 +89,76 @@ def test_a_group_without_members_is_in_its_rhythm_as_of_the_data() -> None:
 
 def _as_new(snapshot: GroupSnapshot) -> GroupSnapshot:
     return replace(snapshot, found=replace(snapshot.found, data_age_ms=0 * snapshot.found.data_age_ms))
+
+
+def standing_still(seconds: int) -> GroupJob:
+    """The group has read 2 of 10 records, its coordinator's agent has stood still, and goes on: the log begins with 6 now."""
+    job = two_agents()
+    job.agents["a1"].commit(2)
+    job.round()
+    for _ in range(0, seconds, 15):
+        job.behind["a1"] = job.behind.get("a1", 0.0) + 15
+        job.round(15)
+    job.put("orders", agent="a2", end=10, log_start_offset=6)
+    return job
+
+
+def losses(job: GroupJob) -> tuple[int, int, str, int]:
+    """The total of lost records, the offsets that are known to be lost, the verdict, and what the group has left."""
+    detail = job.detail()
+    assert detail is not None
+    (one,) = detail.partitions
+    return (
+        int(job.page()["group_lost_records_total{g,orders}"]),
+        one.lost_offsets,
+        one.verdict,
+        one.lag_records_read_committed,
+    )
+
+
+@pytest.mark.parametrize("away", [60, 240])
+def test_what_a_group_had_perhaps_read_while_its_coordinator_s_agent_stood_still_is_not_lost(away: int) -> None:
+    """That agent tells first what has been deleted: what was committed before that comes a moment later."""
+    job = standing_still(away)
+    job.round(1)
+    assert losses(job)[:2] == (0, 0)
+    assert losses(job)[3] == 4
+    job.behind.clear()
+    job.round(1)
+    assert losses(job)[:2] == (0, 0)
+    assert losses(job)[3] == 4
+    job.agents["a1"].commit(8)
+    for _ in range(10):
+        job.round(15)
+        lost_records, lost_offsets, verdict, left = losses(job)
+        assert (lost_records, lost_offsets, left) == (0, 0, 2)
+        assert verdict in ("fine", "catching_up")
+
+
+def test_what_it_has_not_read_when_that_agent_has_surely_gone_on_is_lost() -> None:
+    job = standing_still(60)
+    job.behind.clear()
+    found = []
+    for _ in range(4):
+        job.round(15)
+        found.append(losses(job))
+    assert [each[:2] for each in found] == [(0, 0), (4, 4), (4, 4), (4, 4)]
+    assert [each[2] == "lost" for each in found] == [False, True, True, True]
+
+
+def test_what_was_lost_before_goes_on_being_told_while_that_agent_stands_still() -> None:
+    job = two_agents()
+    job.agents["a1"].commit(2)
+    job.round()
+    job.put("orders", agent="a2", end=10, log_start_offset=5)
+    job.round(15)
+    for _ in range(4):
+        job.behind["a1"] = job.behind.get("a1", 0.0) + 15
+        job.round(15)
+    job.put("orders", agent="a2", end=10, log_start_offset=6)
+    job.round(15)
+    assert losses(job) == (3, 3, "lost", 4)
+    job.behind.clear()
+    for _ in range(4):
+        job.round(15)
+    assert losses(job) == (4, 4, "lost", 4)

@@ -1,6 +1,7 @@
 """What rounds count of each partition of a group: the records that it has read, and those that were deleted before it had read them.
 
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
+A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet.
 A share group has done more than its start offset shows; it loses nothing of what it is done with.
 """
 
@@ -94,17 +95,27 @@ class CountingMemory:
         return Counters(**{name: column.copy() for name, column in self._counters.items()})
 
     def update(
-        self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, committed_before: Longs, now_ms: int, steady_ms: int
+        self,
+        rows: CommitRows,
+        lags: Lags,
+        places: Places,
+        ends: Ends,
+        *,
+        doubtful: Flags,
+        committed_before: Longs,
+        now_ms: int,
+        steady_ms: int,
     ) -> Counted:
         """Count what lies between where each partition was read from in the round before and where it is read from now.
 
         Args:
+            doubtful: which commits are perhaps older than what has been deleted after them.
             committed_before: the offsets of the round before.
         """
         at, start = self._columns, lags.start
         done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
         before, edition = records_before(start, places, ends, lags.reads_uncommitted)
-        passed = self._passed(rows, lags, ends, done=done, before=before, edition=edition)
+        passed = self._passed(rows, lags, ends, doubtful, done=done, before=before, edition=edition)
         self._add(rows, passed, now_ms, steady_ms)
         self._rates.restart(np.flatnonzero(passed.taken & (start < at["start"])), steady_ms)  # it was set back
         uncounted = (passed.lost_offsets > 0) | (committed_before != rows.offset) | (at["lost"] == ABSENT) | rows.share
@@ -117,16 +128,22 @@ class CountingMemory:
         return Counted(
             lost_ms=at["lost_ms"],
             lost_lately=self._losses.of(rows.key) if self._watches else LostLately.unwatched(len(rows)),
-            lost_records=np.where(at["start"] == start, at["lost"], ABSENT),
+            lost_records=np.where((at["start"] == start) | doubtful, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
             lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
             settled_rate=self._rates.steady(steady_ms, for_ms=SETTLED_MS, silent_ms=SILENT_MS),
         )
 
-    def _passed(self, rows: CommitRows, lags: Lags, ends: Ends, *, done: Longs, before: Longs, edition: Longs) -> _Passed:
+    def deleted_to(self, rows: CommitRows, start: Longs, doubtful: Flags) -> Longs:
+        """Up to where it is known that what is before is deleted, and was so after the commit: of doubtful commits up to where it was known
+        before."""
+        known = np.where(self._columns["start"] == ABSENT, rows.offset, self._columns["start"])
+        return np.where(doubtful, np.minimum(known, start), start)
+
+    def _passed(self, rows: CommitRows, lags: Lags, ends: Ends, doubtful: Flags, *, done: Longs, before: Longs, edition: Longs) -> _Passed:
         at, start = self._columns, lags.start
         judged = np.isin(lags.reason, (KNOWN, CODES[LagReason.FILLING], CODES[LagReason.DAMAGED])) & (start <= ends.high_watermark)
-        waits = (lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT)
+        waits = doubtful | ((lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT))
         further = (start > at["start"]) | ((start == at["start"]) & (done > at["done"]))
         moved = judged & ~waits & (at["start"] != ABSENT) & further
         same = moved & (edition != ABSENT) & (edition == at["edition"]) & (at["isolation"] == lags.reads_uncommitted)

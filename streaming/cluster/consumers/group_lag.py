@@ -123,7 +123,8 @@ class Committed:
     the end of the log that is known, it is known to be beyond the end.
     ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``. ``start``: from where on there is something to read.
     ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
-    ``done_least`` and ``done_most`` of these are before ``start``.
+    ``done_least`` and ``done_most`` of these are before ``start``. ``deleted_to``: what is before it is deleted, and the commit is no older
+    than that; ``start``, but where the commit is perhaps older.
     """
 
     offset: Longs
@@ -135,6 +136,7 @@ class Committed:
     delivered: Longs
     done_least: Longs
     done_most: Longs
+    deleted_to: Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,7 +145,8 @@ class Lags:
 
     ``reason``: the code of why the records are not known. ``offsets`` may be known all the same. ``read_committed`` and
     ``read_uncommitted``: records. ``start``: the offset from which they are counted. ``beyond``: the committed offset is after the log's
-    end. ``below``: so many offsets before the log start, without those that a share group is known to be done with. ``next_``: as in
+    end. ``below``: so many offsets before the log start, without those that a share group is known to be done with, nor those that it has
+    perhaps committed since; ``offsets_there``: what is left of ``offsets`` without all that are before the log start. ``next_``: as in
     `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be readable:
     ``reads_uncommitted``, as in `Committed`, is not set.
     """
@@ -151,6 +154,7 @@ class Lags:
     reason: Codes
     start: Longs
     offsets: Longs
+    offsets_there: Longs
     read_committed: Longs
     read_uncommitted: Longs
     bytes: Longs
@@ -171,11 +175,6 @@ class Lags:
     def left(self) -> Longs:
         """The records that the group has yet to get: by the isolation that it is known to have, else with ``read_committed``."""
         return np.where(self.reads_uncommitted, self.read_uncommitted, self.read_committed)
-
-    @property
-    def offsets_there(self) -> Longs:
-        """The offsets after the committed one that are still on disk."""
-        return np.where(self.offsets >= 0, np.maximum(self.offsets - self.below, 0), ABSENT)
 
     @property
     def next_ms(self) -> Longs:
@@ -207,17 +206,22 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     bound = np.minimum(uncommitted, np.maximum(ends.high_watermark - start - np.maximum(delivered - committed.done_most, 0), 0))
     unread = left & (places.next_offset >= 0) & (places.next_offset < ends.high_watermark) & ~(committed.share & (bound == 0))
     offsets = np.where(blocked == KNOWN, np.maximum(ends.high_watermark - committed.offset - delivered, 0), ABSENT)
-    gone = (ends.log_start >= 0) & (committed.offset >= 0)
+    offsets = np.where(ends.high_watermark >= 0, offsets, ABSENT)
+    there = (ends.log_start >= 0) & (committed.offset >= 0)
+    gone, below = (
+        np.where(there, np.maximum(first - committed.offset - committed.done_least, 0), 0) for first in (start, committed.deleted_to)
+    )
     return Lags(
         reason=reason,
         start=start,
-        offsets=np.where(ends.high_watermark >= 0, offsets, ABSENT),
+        offsets=offsets,
+        offsets_there=np.where(offsets >= 0, np.maximum(offsets - gone, 0), ABSENT),
         read_committed=np.where(known, np.where(committed.share, bound, kept), ABSENT),
         read_uncommitted=np.where(known, np.where(committed.share, bound, uncommitted), ABSENT),
         bytes=np.where(known, np.where(left & ~(committed.share & (bound == 0)), np.maximum(ends.bytes - places.bytes, 0), 0), ABSENT),
         **{name: np.where(unread, getattr(places, name), ABSENT) for name in _OF_NEXT},
         beyond=beyond,
-        below=np.where(gone, np.maximum(start - committed.offset - committed.done_least, 0), 0),
+        below=below,
         held=unread & (places.next_offset >= ends.last_stable) & ~committed.share & ~committed.reads_uncommitted,
         reads_uncommitted=committed.reads_uncommitted,
     )

@@ -268,6 +268,7 @@ class GroupTracker:
         ends = self._ends.ends(logs).take(logs.of_row)
         start = starts(rows, ends.log_start)
         done = done_between(rows, rows.offset, start)
+        doubtful = self._ages.in_doubt(commits) & (ends.log_start > rows.offset)
         committed = Committed(
             offset=rows.offset,
             start=start,
@@ -278,10 +279,11 @@ class GroupTracker:
             delivered=rows.delivered,
             done_least=done.least,
             done_most=done.most,
+            deleted_to=self._memory.deleted_to(rows, start, doubtful),
         )
         lag = lags(committed, ends, places)
         appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
-        progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
+        progress = self._memory.update(rows, lag, appended, places, ends, doubtful=doubtful, now_ms=view.now_ms, steady_ms=view.steady_ms)
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, watched=progress.lost_records)
         progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
