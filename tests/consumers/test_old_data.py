@@ -91,7 +91,7 @@ def _as_new(snapshot: GroupSnapshot) -> GroupSnapshot:
     return replace(snapshot, found=replace(snapshot.found, data_age_ms=0 * snapshot.found.data_age_ms))
 
 
-def standing_still(seconds: int) -> GroupJob:
+def a_pause_of(seconds: int) -> GroupJob:
     """The group has read 2 of 10 records, its coordinator's agent has stood still, and goes on: the log begins with 6 now."""
     job = two_agents()
     job.agents["a1"].commit(2)
@@ -119,7 +119,7 @@ def losses(job: GroupJob) -> tuple[int, int, str, int]:
 @pytest.mark.parametrize("away", [60, 240])
 def test_what_a_group_had_perhaps_read_while_its_coordinator_s_agent_stood_still_is_not_lost(away: int) -> None:
     """That agent tells first what has been deleted: what was committed before that comes a moment later."""
-    job = standing_still(away)
+    job = a_pause_of(away)
     job.round(1)
     assert losses(job)[:2] == (0, 0)
     assert losses(job)[3] == 4
@@ -136,7 +136,7 @@ def test_what_a_group_had_perhaps_read_while_its_coordinator_s_agent_stood_still
 
 
 def test_what_it_has_not_read_when_that_agent_has_surely_gone_on_is_lost() -> None:
-    job = standing_still(60)
+    job = a_pause_of(60)
     job.behind.clear()
     found = []
     for _ in range(4):
@@ -146,7 +146,7 @@ def test_what_it_has_not_read_when_that_agent_has_surely_gone_on_is_lost() -> No
     assert [each[2] == "lost" for each in found] == [False, True, True, True]
 
 
-def test_what_was_lost_before_goes_on_being_told_while_that_agent_stands_still() -> None:
+def test_what_was_lost_before_stays_known_while_that_agent_stands_still() -> None:
     job = two_agents()
     job.agents["a1"].commit(2)
     job.round()
