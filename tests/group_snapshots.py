@@ -127,6 +127,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         next_latest_ms=column("next_timestamp_ms"),
         beyond=np.array([of.unknown == "beyond_end" for of in parts], np.bool_),
         below=column("lost_offsets"),
+        deleted_to=np.maximum(column("committed"), column("log_start")),
         held=column("held") > 0,
         reads_uncommitted=np.array([of.reads_uncommitted for of in parts], np.bool_),
     )

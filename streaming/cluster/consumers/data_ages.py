@@ -8,13 +8,11 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from streaming.broker.protocol.group_doubts import OLD_DATA_MS
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import Commits
-
-GAP_MS = 30_000
-"""An agent of which nothing newer comes for so long stands still, or its job is behind it."""
 
 
 class DataAges:
@@ -22,13 +20,13 @@ class DataAges:
 
     def __init__(self) -> None:
         self._read_ms: dict[str, int] = {}
-        self._gap_ms: dict[str, int] = {}  # when each agent was last found to stand still
+        self._gap_ms: dict[str, int] = {}  # when the data of each agent was last old
 
     def read(self, read_ms: Mapping[str, int], now_ms: int, steady_ms: int) -> None:
         """Up to when each agent is read, in a round. What agents say does not become older, and the clock of ``steady_ms`` is not set."""
         for agent, at_ms in read_ms.items():
             self._read_ms[agent] = max(self._read_ms.get(agent, at_ms - now_ms + steady_ms), at_ms - now_ms + steady_ms)
-        self._gap_ms |= {agent: steady_ms for agent, at_ms in self._read_ms.items() if steady_ms - at_ms > GAP_MS}
+        self._gap_ms |= {agent: steady_ms for agent, at_ms in self._read_ms.items() if steady_ms - at_ms > OLD_DATA_MS}
 
     def data_age_ms(self, commits: Commits, logs: GroupLogs, steady_ms: int) -> Longs:
         """How old is what each commit is judged by: of its coordinator and of the log that it is of, what is older. 0 where nothing is

@@ -95,27 +95,17 @@ class CountingMemory:
         return Counters(**{name: column.copy() for name, column in self._counters.items()})
 
     def update(
-        self,
-        rows: CommitRows,
-        lags: Lags,
-        places: Places,
-        ends: Ends,
-        *,
-        doubtful: Flags,
-        committed_before: Longs,
-        now_ms: int,
-        steady_ms: int,
+        self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, committed_before: Longs, now_ms: int, steady_ms: int
     ) -> Counted:
         """Count what lies between where each partition was read from in the round before and where it is read from now.
 
         Args:
-            doubtful: which commits are perhaps older than what has been deleted after them.
             committed_before: the offsets of the round before.
         """
         at, start = self._columns, lags.start
         done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
         before, edition = records_before(start, places, ends, lags.reads_uncommitted)
-        passed = self._passed(rows, lags, ends, doubtful, done=done, before=before, edition=edition)
+        passed = self._passed(rows, lags, ends, done=done, before=before, edition=edition)
         self._add(rows, passed, now_ms, steady_ms)
         self._rates.restart(np.flatnonzero(passed.taken & (start < at["start"])), steady_ms)  # it was set back
         uncounted = (passed.lost_offsets > 0) | (committed_before != rows.offset) | (at["lost"] == ABSENT) | rows.share
@@ -128,7 +118,7 @@ class CountingMemory:
         return Counted(
             lost_ms=at["lost_ms"],
             lost_lately=self._losses.of(rows.key) if self._watches else LostLately.unwatched(len(rows)),
-            lost_records=np.where((at["start"] == start) | doubtful, at["lost"], ABSENT),
+            lost_records=np.where(at["start"] == lags.deleted_to, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),
             lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
             settled_rate=self._rates.steady(steady_ms, for_ms=SETTLED_MS, silent_ms=SILENT_MS),
@@ -140,10 +130,11 @@ class CountingMemory:
         known = np.where(self._columns["start"] == ABSENT, rows.offset, self._columns["start"])
         return np.where(doubtful, np.minimum(known, start), start)
 
-    def _passed(self, rows: CommitRows, lags: Lags, ends: Ends, doubtful: Flags, *, done: Longs, before: Longs, edition: Longs) -> _Passed:
+    def _passed(self, rows: CommitRows, lags: Lags, ends: Ends, *, done: Longs, before: Longs, edition: Longs) -> _Passed:
         at, start = self._columns, lags.start
         judged = np.isin(lags.reason, (KNOWN, CODES[LagReason.FILLING], CODES[LagReason.DAMAGED])) & (start <= ends.high_watermark)
-        waits = doubtful | ((lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT))
+        filling = (lags.reason == CODES[LagReason.FILLING]) & (before == ABSENT) & (edition == ABSENT)
+        waits = filling | (lags.deleted_to < start)
         further = (start > at["start"]) | ((start == at["start"]) & (done > at["done"]))
         moved = judged & ~waits & (at["start"] != ABSENT) & further
         same = moved & (edition != ABSENT) & (edition == at["edition"]) & (at["isolation"] == lags.reads_uncommitted)

@@ -145,10 +145,10 @@ class Lags:
 
     ``reason``: the code of why the records are not known. ``offsets`` may be known all the same. ``read_committed`` and
     ``read_uncommitted``: records. ``start``: the offset from which they are counted. ``beyond``: the committed offset is after the log's
-    end. ``below``: so many offsets before the log start, without those that a share group is known to be done with, nor those that it has
-    perhaps committed since; ``offsets_there``: what is left of ``offsets`` without all that are before the log start. ``next_``: as in
-    `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be readable:
-    ``reads_uncommitted``, as in `Committed`, is not set.
+    end. ``below``: so many offsets before the log start, without those that a share group is known to be done with, nor what is after
+    ``deleted_to``, which is as in `Committed`; ``offsets_there``: what is left of ``offsets`` without all that are before the log start.
+    ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be
+    readable: ``reads_uncommitted``, as in `Committed`, is not set.
     """
 
     reason: Codes
@@ -168,6 +168,7 @@ class Lags:
     next_latest_ms: Longs
     beyond: Flags
     below: Longs
+    deleted_to: Longs
     held: Flags
     reads_uncommitted: Flags
 
@@ -222,6 +223,7 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
         **{name: np.where(unread, getattr(places, name), ABSENT) for name in _OF_NEXT},
         beyond=beyond,
         below=below,
+        deleted_to=committed.deleted_to,
         held=unread & (places.next_offset >= ends.last_stable) & ~committed.share & ~committed.reads_uncommitted,
         reads_uncommitted=committed.reads_uncommitted,
     )

@@ -75,16 +75,7 @@ class GroupMemory:
         return self._counting.deleted_to(rows, start, doubtful)
 
     def update(
-        self,
-        rows: CommitRows,
-        lags: Lags,
-        appended: AppendedNext,
-        places: Places,
-        ends: Ends,
-        *,
-        doubtful: Flags,
-        now_ms: int,
-        steady_ms: int,
+        self, rows: CommitRows, lags: Lags, appended: AppendedNext, places: Places, ends: Ends, *, now_ms: int, steady_ms: int
     ) -> GroupProgress:
         """Take over what a round has found. Commits are dated by their coordinators, so how long one stands is seen by the present time; if
         the clock is set back, nothing stands since a time to come.
@@ -93,12 +84,9 @@ class GroupMemory:
             appended: when their next records were.
             places: the positions of the commits.
             ends: of each commit.
-            doubtful: as in `CountingMemory.update`.
         """
         before = self._moves.offset
-        counted = self._counting.update(
-            rows, lags, places, ends, doubtful=doubtful, committed_before=before, now_ms=now_ms, steady_ms=steady_ms
-        )
+        counted = self._counting.update(rows, lags, places, ends, committed_before=before, now_ms=now_ms, steady_ms=steady_ms)
         moves = self._moves.update(rows, lags, appended, now_ms)
         return GroupProgress(
             committed_ms=moves.committed_ms,

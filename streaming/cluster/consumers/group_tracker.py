@@ -283,7 +283,7 @@ class GroupTracker:
         )
         lag = lags(committed, ends, places)
         appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
-        progress = self._memory.update(rows, lag, appended, places, ends, doubtful=doubtful, now_ms=view.now_ms, steady_ms=view.steady_ms)
+        progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, watched=progress.lost_records)
         progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
