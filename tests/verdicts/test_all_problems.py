@@ -415,8 +415,25 @@ def test_why_retention_is_blocked_is_reported_with_what_it_keeps() -> None:
     assert found.what == ("Retention of topic orders is blocked on broker 1 (future_timestamp): partition 0, past the limit for 1h 40m")
     assert found.holds_back == (
         "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date. "
-        "800 B are in these logs."
+        "800 B are in these logs. Mend the producer, or set message.timestamp.type=LogAppendTime on the topic; then kafka-delete-records.sh "
+        "up to the end of that segment frees the space: no reader gets anything from before that offset any more."
     )
+    assert found.no_command == "it ends with its cause"
+    cause = only(CASES["retention_blocked"](), "timestamps_in_future")
+    assert cause.what.endswith("; the command reads partition 0 on broker 1")
+    assert cause.command == 'segtail dump --from-time "$(date +%s)" /data/orders-0'
+    assert "kafka-delete-records.sh up to the end of that segment" in cause.holds_back
+
+
+def test_blocked_retention_has_the_command_that_shows_what_holds_it() -> None:
+    past = NOW_MS - 1000 * (3600 + 601)
+    held = facts((0, 500, 4201), (50, 300, 10), configs=BELOW, oldest_timestamp=past, isr=(1, 2), replicas=(1, 2))
+    found = only(around(agent(well()), table=new_table(orders(held, high_watermark=40))), "retention_blocked")
+    assert found.command == "kafka-topics.sh --bootstrap-server HOST:PORT --describe --topic orders"
+    assert found.holds_back.endswith("Bring the replica back, or take it out by a reassignment.")
+    near = facts((0, 500, -1800), (50, 300, 9600), configs=BELOW, oldest_timestamp=NOW_MS - 9_600_000)
+    alone = only(around(agent(well()), table=new_table(orders(near))), "retention_blocked")
+    assert (alone.because, alone.command) == ("", 'segtail dump --from-time "$(date +%s)" /data/orders-0')
 
 
 def test_of_one_kind_the_oldest_comes_first_and_what_has_no_time_last() -> None:

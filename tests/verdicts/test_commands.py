@@ -28,6 +28,8 @@ def test_a_name_like_an_option_is_taken_for_a_name() -> None:
     assert " --group=-x --topic=-t:0 " in GroupCommands(group="-x").reset_to_earliest("-t", 0).line
     assert HERE.why("-x").line == "segtail why -- -x"
     assert replace(HERE, asked="--job http://kafka-1:9712").why("-x").line == "segtail why --job http://kafka-1:9712 -- -x"
+    assert HERE.dated_in_future("-x").line == 'segtail dump --from-time "$(date +%s)" -- -x'
+    assert HERE.retention("-x").line == "segtail retention -- -x"
     assert HERE.keep_longer("--alter", "retention.ms", 5).line.endswith("--entity-name=--alter --add-config retention.ms=10")
 
 
@@ -44,7 +46,7 @@ def test_a_name_comes_out_of_a_shell_as_it_is_or_there_is_no_command_but_a_reaso
 
 @each_row("name", ["a\nb", "a\x1b[31m", "a\u202eb", "a\u2066b", "\u200f", "", "x" * 1001])
 def test_a_name_that_cannot_be_copied_gives_no_command_but_the_reason(name: str) -> None:
-    for command in (HERE.abort(name, 0, 1), HERE.why(name), HERE.verify(name), HERE.describe_transaction(name)):
+    for command in (HERE.abort(name, 0, 1), HERE.why(name), HERE.verify(name), HERE.describe_transaction(name), HERE.retention(name)):
         assert command.line == ""
         assert command.reason
 

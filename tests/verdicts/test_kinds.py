@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.cluster.verdicts.blocked_remedies import REMEDIES
 from streaming.cluster.verdicts.kinds import BLIND, KINDS, NO_KIND, ProblemKind
-from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
 from streaming.cluster.verdicts.observer_problems import UNKNOWN
 from tests.tables import each_row
 
@@ -76,13 +76,13 @@ def test_what_is_not_seen_is_stated_as_the_alert_does(sentence: str) -> None:
     assert sentence in plain(alert(BLIND.alert)["annotations"]["description"])
 
 
-@each_row("reason", WHY_BLOCKED)
-def test_why_retention_is_blocked_is_stated_as_the_alert_does(reason: str) -> None:
+@each_row("reason", REMEDIES)
+def test_why_retention_is_blocked_and_what_mends_it_is_stated_as_the_alert_does(reason: str) -> None:
     description = alert("RetentionBlocked")["annotations"]["description"]
     if reason == "active_segment":  # which wakes nobody up
         assert reason not in description
     else:
-        assert WHY_BLOCKED[reason] in description
+        assert f"{REMEDIES[reason].why} {REMEDIES[reason].mend}" in description
 
 
 def test_a_name_can_neither_hide_nor_pretend_anything() -> None:

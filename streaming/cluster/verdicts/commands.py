@@ -68,22 +68,37 @@ class Commands:
         """List the partitions with a problem, by the option of Kafka's tool that selects them."""
         return Command(f"kafka-topics.sh --bootstrap-server {self._server} --describe {which}")
 
+    def describe_topic(self, topic: str) -> Command:
+        """Show who leads the partitions of a topic, and which replicas are in sync."""
+        return self._line(f"kafka-topics.sh --bootstrap-server {self._server} --describe {option('--topic', topic)}", topic)
+
     def unregister(self, broker: int) -> Command:
         """Let the cluster forget a broker that is gone for good."""
         return Command(f"kafka-cluster.sh unregister --bootstrap-server {self._server} --id {broker}")
 
     def why(self, group: str) -> Command:
         """Ask segtail what a group waits for."""
-        words = [self.asked, "--" if group.startswith("-") else "", shlex.quote(group)]
-        return self._line(f"segtail why {' '.join(filter(None, words))}", group, private=True, short=True)
+        return self._line(self._segtail("why", group), group, private=True, short=True)
+
+    def retention(self, topic: str) -> Command:
+        """Ask segtail what of a topic is kept, and what goes next."""
+        return self._line(self._segtail("retention", topic), topic)
+
+    def transactions(self, topic: str) -> Command:
+        """Ask segtail which transactions of a topic are open."""
+        return self._line(self._segtail("transactions", topic), topic)
+
+    def dated_in_future(self, directory: str) -> Command:
+        """Show the batches of a log that are dated after the time at which this runs, with their producers."""
+        return self._line(f'segtail dump --from-time "$(date +%s)" {_argument(directory)}', directory)
 
     def verify(self, directory: str) -> Command:
         """Read a log as a broker would, and say where it is damaged."""
-        return self._line(f"segtail dump --verify {'-- ' if directory.startswith('-') else ''}{shlex.quote(directory)}", directory)
+        return self._line(f"segtail dump --verify {_argument(directory)}", directory)
 
     def list_directory(self, directory: str) -> Command:
         """Try to read a directory as this user."""
-        return self._line(f"ls -l {'-- ' if directory.startswith('-') else ''}{shlex.quote(directory)}", directory)
+        return self._line(f"ls -l {_argument(directory)}", directory)
 
     def of_group(self, group: str, type_: str) -> "GroupCommands":
         """The commands for one of its groups."""
@@ -99,6 +114,9 @@ class Commands:
     @property
     def _server(self) -> str:
         return shlex.quote(self.server) if self.server else ANY_SERVER
+
+    def _segtail(self, command: str, name: str) -> str:
+        return " ".join(filter(None, ["segtail", command, self.asked, _argument(name)]))
 
     def _line(self, line: str, *names: str, private: bool = False, short: bool = False) -> Command:
         """The command, unless one of the names in it cannot be copied safely.
@@ -147,6 +165,11 @@ class GroupCommands(Commands):
         words = f"{option('--group', self.group)} {option('--topic', f'{topic}:{partition}')} --reset-offsets {to} --execute"
         tool = "kafka-share-groups.sh" if self.share else "kafka-consumer-groups.sh"
         return self._line(f"{tool} --bootstrap-server {self._server} {words}", self.group, topic, private=True)
+
+
+def _argument(value: str) -> str:
+    """The last argument, quoted for a shell, which no tool takes for an option."""
+    return f"{'-- ' if value.startswith('-') else ''}{shlex.quote(value)}"
 
 
 def option(name: str, value: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
@@ -15,18 +16,6 @@ from streaming.cluster.view.late_arrivals import worst
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_age, format_count, format_duration, format_size, format_time
 from streaming.rules.expired_arrivals import LateLooks
-
-WHY_BLOCKED = {
-    "future_timestamp": "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",
-    "high_watermark": (
-        "The first segment is not replicated to its end: "
-        "some in-sync replica does not follow, or fewer are in sync than min.insync.replicas."
-    ),
-    "remote_copy": "The first segment waits for its copy in remote storage.",
-    "head_of_line": "A later segment is past the limit, but the first one has younger records and must be deleted before it.",
-    "active_segment": "The only segment still takes appends: it is deleted once it is rolled, and this is how Kafka works.",
-}
-"""Why data past its limit stays, in the words of the alert RetentionBlocked."""
 
 _Words = Callable[[Circumstances, Longs, int], str]
 """What is said of some replicas, by their indexes in `Observed`, which have a problem since a time; -1 if that is not known."""
@@ -41,6 +30,8 @@ def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterat
             yield from _blocked(circumstances, each)
         elif each.kind is kinds.LIMITS_ASSUMED:
             yield from _assumed(circumstances, each)
+        elif each.kind is kinds.IN_FUTURE:
+            yield from _ahead(circumstances, each)
         elif each.kind is kinds.ARRIVES_EXPIRED:
             yield from _expired(circumstances, each)
         elif each.kind in _WORDS:
@@ -59,19 +50,16 @@ def _in_words(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProb
 
 
 def _damaged(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
-    observed = circumstances.view.observed
     for broker, topic, places in _by_topic(circumstances, cases):
         items = cases.items[places]
         partitions = _partitions(circumstances, items)
-        first = items[np.argmin(observed.columns["partition"][items])]
-        log_dir = observed.log_dirs[int(observed.columns["log_dir"][first])][1]
         yield found(
             cases.kind,
             f"{partitions_named(partitions)}; the command reads the first of them",
             broker=broker,
             topic=topic,
             partition=only(partitions),
-            command=circumstances.commands.verify(f"{log_dir}/{topic}-{partitions[0]}"),
+            command=circumstances.commands.verify(_directory(circumstances, _first(circumstances, items))),
         )
 
 
@@ -97,7 +85,7 @@ def _unclean(circumstances: Circumstances) -> Iterator[LinkedProblem]:
 
 def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
     for broker, topic, places in _by_topic(circumstances, cases):
-        items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
+        items, since_ms, remedy = cases.items[places], _oldest(cases.since_ms[places]), REMEDIES[cases.reason]
         partitions = _partitions(circumstances, items)
         size = int(circumstances.view.observed.replica_offsets["size_bytes"][items].sum())
         late = f", past the limit for {format_duration((circumstances.now_ms - since_ms) / 1000)}" if since_ms >= 0 else ""
@@ -108,9 +96,30 @@ def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProbl
             topic=topic,
             partition=only(partitions),
             since_ms=since_ms,
-            holds_back=f"{WHY_BLOCKED[cases.reason]} {format_size(size)} are in these logs.",
+            holds_back=f"{remedy.why} {format_size(size)} are in these logs. {remedy.mend}",
+            command=shows(cases.reason, circumstances.commands, topic, _directory(circumstances, _first(circumstances, items))),
             links=Links(partitions=partitions_of(topic, partitions), reason=cases.reason),
             reason=cases.reason,
+        )
+
+
+def _ahead(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
+    """What shows the records that are furthest ahead: they, or some of them, block retention by time, too."""
+    for broker, topic, places in _by_topic(circumstances, cases):
+        items = cases.items[places]
+        partitions, ahead = _partitions(circumstances, items), _kept(circumstances, "max_timestamp_ahead_ms", items)
+        furthest = items[int(np.argmax(ahead))]
+        its = {name: int(circumstances.view.observed.columns[name][furthest]) for name in ("partition", "broker")}
+        where = f"; the command reads partition {its['partition']} on broker {its['broker']}"
+        yield found(
+            cases.kind,
+            f"{partitions_named(partitions)}, up to {format_time(circumstances.now_ms + int(ahead.max()))}{where}",
+            broker=broker,
+            topic=topic,
+            partition=only(partitions),
+            holds_back=f"{cases.kind.costs} {REMEDIES[FUTURE].mend}",
+            command=shows(FUTURE, circumstances.commands, topic, _directory(circumstances, furthest)),
+            links=Links(partitions=partitions_of(topic, partitions)),
         )
 
 
@@ -177,15 +186,9 @@ def _uncompacted(circumstances: Circumstances, items: Longs, _since_ms: int) -> 
     return f"; {format_size(size)} wait, for more than three hours"
 
 
-def _ahead(circumstances: Circumstances, items: Longs, _since_ms: int) -> str:
-    furthest = int(_kept(circumstances, "max_timestamp_ahead_ms", items).max())
-    return f", up to {format_time(circumstances.now_ms + furthest)}"
-
-
 _WORDS: dict[kinds.ProblemKind, _Words] = {
     kinds.RETENTION_OVERDUE: _overdue,
     kinds.COMPACTION_STALLED: _uncompacted,
-    kinds.IN_FUTURE: _ahead,
 }
 
 _OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.ARRIVES_EXPIRED})
@@ -208,6 +211,17 @@ def _kept(circumstances: Circumstances, name: str, items: Longs) -> Longs:
     retention = circumstances.view.retention
     values: Longs = retention.columns[name][np.searchsorted(retention.items, items)]
     return values
+
+
+def _first(circumstances: Circumstances, items: Longs) -> int:
+    return int(items[np.argmin(circumstances.view.observed.columns["partition"][items])])
+
+
+def _directory(circumstances: Circumstances, item: int) -> str:
+    """The directory of a replica, "" if its log dir is not known."""
+    observed = circumstances.view.observed
+    number = int(observed.columns["log_dir"][item])
+    return f"{observed.log_dirs[number][1]}/{observed.names[item]}-{observed.columns['partition'][item]}" if number >= 0 else ""
 
 
 def _oldest(since_ms: Longs) -> int:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
+from streaming.cluster.verdicts.blocked_remedies import REMEDIES
 from streaming.cluster.verdicts.cases import RowVerdicts
-from streaming.cluster.verdicts.log_problems import WHY_BLOCKED
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
@@ -58,7 +58,7 @@ def _row(look: Look, item: int, copied: dict[str, Any]) -> RetentionRow:
         log_dir=look.view.observed.log_dirs[directory][1] if directory >= 0 else "",
         leader=bool(logs["leader"][item] > 0),
         retention_blocked=reason,
-        retention_blocked_why=WHY_BLOCKED.get(reason, ""),
+        retention_blocked_why=REMEDIES[reason].why if reason else "",
         dirty_ratio=-1.0 if millionths < 0 else millionths / 1e6,
         **_of_limits(limits),
         **({} if limits is None or not limits.compacts else _of_compacted(look, item)),

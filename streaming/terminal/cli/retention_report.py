@@ -5,18 +5,16 @@ from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.listing_json import RetentionRow
 from streaming.cluster.verdicts import kinds
-from streaming.common.formatting import format_count, format_list, format_size, format_time
+from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
+from streaming.cluster.verdicts.commands import Commands
+from streaming.common.formatting import format_count, format_list, format_size
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli.printing import ShellCommand
 
 ADVICE = {
-    "future_timestamp": "Show it with `segtail dump --records --from-time {now}`; get rid of it with kafka-delete-records; keep others out "
-    "by message.timestamp.after.max.ms or message.timestamp.type=LogAppendTime.",
-    "high_watermark": "Check for replicas that lag, or brokers that are down.",
-    "remote_copy": "Check for errors of the remote storage, and for open transactions, which hold copies back.",
-    "head_of_line": "If it must not wait, use kafka-delete-records.",
-    "active_segment": "A smaller segment.ms or segment.bytes rolls it earlier; an idle partition never rolls by itself.",
+    **{reason: each.mend for reason, each in REMEDIES.items()},
     "overdue": "The first segment could be deleted for more than two checks and is still there. Check whether the broker runs, whether its "
     "log dir is online, and whether the partition is being moved.",
     "open_transaction": "Compaction stops at an open transaction. Find it with `segtail transactions`.",
@@ -32,7 +30,7 @@ def report(rows: Sequence[RetentionRow], now_ms: int, width: int | None = None) 
     yield from text_table(RETENTION, rows, Times(now_ms), width)
     yield ""
     yield _totals(rows)
-    advice = list(_advice(rows, now_ms))
+    advice = list(_advice(rows))
     if advice:
         yield ""
         yield from advice
@@ -53,8 +51,7 @@ def _totals(rows: Sequence[RetentionRow]) -> str:
     )
 
 
-def _advice(rows: Sequence[RetentionRow], now_ms: int) -> Iterator[str]:
-    now = format_time(now_ms)
+def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
     present: dict[str, list[RetentionRow]] = {reason: [] for reason in ADVICE}
     for row in rows:
         if row.retention_blocked:
@@ -70,4 +67,7 @@ def _advice(rows: Sequence[RetentionRow], now_ms: int) -> Iterator[str]:
         if concerned:
             some = format_list([f"{row.topic}-{row.partition}" for row in concerned], 3)
             why = next((f"{row.retention_blocked_why} " for row in concerned if row.retention_blocked == reason), "")
-            yield f"{reason}: {some}: {why}{ADVICE[reason].format(now=now)}"
+            yield f"{reason}: {some}: {why}{ADVICE[reason]}"
+            if reason == FUTURE:
+                first = concerned[0]
+                yield ShellCommand(f"  {shows(reason, Commands(), first.topic, f'{first.log_dir}/{first.topic}-{first.partition}').line}")
