@@ -25,7 +25,7 @@ ONE_HOST = "One host in five minutes"
 ELSEWHERE = (
     Elsewhere("kafka-transactions.sh", "it asks a broker, about a transaction of the reader's", "tests/broker/test_transactions.py"),
     Elsewhere("kafka-delete-records.sh", "it deletes records of the reader's broker"),
-    Elsewhere("echo {\"version\":1,\"partitions\"", "its topic and its offset are the reader's"),
+    Elsewhere('echo {"version":1,"partitions"', "its topic and its offset are the reader's"),
     Elsewhere("segtail top --job", "it asks a job", "tests/top/test_terminal.py"),
     Elsewhere("kubectl", "it changes a Kubernetes cluster", "tests/cluster/check_installation.py"),
     Elsewhere("", "it changes the machine on which it is typed", "tests/install/test_one_host.py", section=ONE_HOST),

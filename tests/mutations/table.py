@@ -1019,8 +1019,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="command-asks-after-the-names",
         file="streaming/cluster/verdicts/commands.py",
-        before='words = [self.asked, "--" if group.startswith("-") else "", shlex.quote(group)]',
-        after='words = ["--" if group.startswith("-") else "", self.asked, shlex.quote(group)]',
+        before='return " ".join(filter(None, ["segtail", command, self.asked, _argument(name)]))',
+        after='return " ".join(filter(None, ["segtail", command, _argument(name), self.asked]))',
         why="The address of the job would be taken for names of groups.",
         tests=("tests/verdicts/test_commands.py",),
     ),
