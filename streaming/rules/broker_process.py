@@ -79,6 +79,7 @@ class ProcessLook:
     written_ms: int = -1  # the last write, as of the last look at which all were free
     growths: int = 0  # in how many looks since then files had changed
     grown_ms: int = -1  # when that was last so
+    released_ms: int = -1  # when a lock that was held was first seen released, none is held, and others cannot be asked
 
 
 NEVER_LOOKED = ProcessLook()
@@ -99,11 +100,24 @@ def look(before: ProcessLook, locks: Sequence[DirLock], written_ms: int, now_ms:
     needed = LockState.UNKNOWN if LockState.UNKNOWN in states or LockState.DELETED in states else LockState.MISSING
     unknown = [each.why for each in locks if each.state is needed]
     if unknown or not locks:
-        return replace(before, state=ProcessState.UNKNOWN, why=unknown[0] if unknown else _NO_DIR, since_ms=-1, last_ms=written_ms)
+        why = unknown[0] if unknown else _NO_DIR
+        released_ms = now_ms if before.released_ms < 0 and _is_one_released(before.held, locks) else before.released_ms
+        return replace(before, state=ProcessState.UNKNOWN, why=why, since_ms=-1, last_ms=written_ms, released_ms=released_ms)
     known = _grown(before, written_ms, now_ms)
     if LockState.DELETED in states:
         return _ended(known) if known.held else _nobody(known)
     return _free(known, frozenset(each.file for each in locks if each.file is not None), now_ms)
+
+
+def _is_one_released(held: frozenset[tuple[int, int]], locks: Sequence[DirLock]) -> bool:
+    """Whether a lock that was held is released for sure: its file is free, or was deleted in an orderly end.
+
+    A file that was deleted is not known by its number. But if fewer are not known than were held, one of those was.
+    """
+    if any(each.state is LockState.FREE and each.file in held for each in locks):
+        return True
+    others = sum(each.state in (LockState.MISSING, LockState.UNKNOWN) for each in locks)
+    return others < len(held) and any(each.state is LockState.DELETED for each in locks)
 
 
 def _grown(before: ProcessLook, written_ms: int, now_ms: int) -> ProcessLook:

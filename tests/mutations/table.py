@@ -1043,8 +1043,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="volume-of-a-broker-not-seen",
         file="streaming/rules/letting_go.py",
-        before="return now_ms - max(began_ms, process.last_ms) >= PATIENCE * after_ms",
-        after="return False",
+        before="return max(began_ms, process.last_ms) + PATIENCE * after_ms",
+        after="return None",
         why="An agent that never saw its broker's process would keep the volume for ever from a broker that has moved.",
         tests=("tests/rules/test_letting_go.py",),
     ),

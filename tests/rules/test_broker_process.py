@@ -83,6 +83,30 @@ def test_states(what: str, steps: Sequence[Step], expected: list[ProcessState]) 
     assert states(*steps) == expected
 
 
+HELD_BOTH, HELD_ONE = Step(0, [LOCKED, LOCKED_B]), Step(0, [LOCKED, REFUSED])
+
+
+@each_row(
+    ("what", "steps", "expected"),
+    [
+        ("of two, one cannot be asked when the other is released", [HELD_BOTH, Step(5, [FREE, REFUSED])], 5),
+        ("nor could it be before", [HELD_ONE, Step(5, [FREE, REFUSED])], 5),
+        ("the first time counts", [HELD_ONE, Step(5, [FREE, REFUSED]), Step(10, [FREE, REFUSED])], 5),
+        ("one that was never there counts as one that cannot be asked", [HELD_ONE, Step(5, [FREE, MISSING])], 5),
+        ("deleted in an orderly end", [HELD_BOTH, Step(5, [DELETED, REFUSED])], 5),
+        ("long ago, so the other may be held", [Step(0, [DELETED, LOCKED_B]), Step(5, [DELETED, REFUSED])], None),
+        ("no lock was seen held", [Step(0, [FREE, REFUSED])], None),
+        ("the one that was held cannot be asked", [Step(0, [LOCKED, FREE_B]), Step(5, [REFUSED, FREE_B])], None),
+        ("deleted by somebody: the broker may hold it", [HELD_BOTH, Step(5, [MISSING, REFUSED])], None),
+        ("held by another program", [HELD_BOTH, Step(5, [DirLock(LockState.UNKNOWN, A, "a program"), REFUSED])], None),
+        ("held again", [HELD_BOTH, Step(5, [FREE, REFUSED]), Step(10, [LOCKED, REFUSED])], None),
+    ],
+)  # fmt: skip
+def test_a_lock_was_released_where_others_cannot_be_asked(what: str, steps: Sequence[Step], expected: int | None) -> None:
+    assert last(*steps).released_ms == (-1 if expected is None else T + 1000 * expected)
+    assert last(*steps).state is not ENDED
+
+
 def test_the_end_lies_between_the_last_sign_of_life_and_the_first_look_without_one() -> None:
     found = last(*KILLED)
     assert (found.last_ms, found.since_ms) == (T + 2_000, T + 5_000), "it wrote after the look at which it was held"

@@ -1,5 +1,7 @@
 """When an agent ends because its brokers have left their volumes."""
 
+from dataclasses import replace
+
 from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
 from streaming.rules.letting_go import PATIENCE, lets_go
 from tests.tables import each_row
@@ -22,6 +24,10 @@ def unknown(written_ms: int) -> ProcessLook:
     return ProcessLook(ProcessState.UNKNOWN, "its .lock may not be read", last_ms=written_ms)
 
 
+def released(seconds: int, written_ms: int) -> ProcessLook:
+    return replace(unknown(written_ms), released_ms=T - 1000 * seconds)
+
+
 @each_row(
     ("what", "looks", "began_ms", "expected"),
     [
@@ -36,6 +42,9 @@ def unknown(written_ms: int) -> ProcessLook:
         ("locks that are not seen, files that change", [unknown(T - 5_000)], 0, False),
         ("and that do not any more", [unknown(T - LONG)], 0, True),
         ("a log dir in which nobody ever wrote", [unknown(-1)], T - LONG, True),
+        ("a lock was released, another one cannot be asked", [released(30, T - 31_000)], 0, True),
+        ("a moment ago", [released(29, T - 31_000)], 0, False),
+        ("but the broker goes on without that log dir", [released(300, T - 5_000)], 0, False),
         ("before the first look", [NEVER_LOOKED], T - 1_000, False),
         ("log dirs of which nothing is known", [], T - 1_000, False),
         ("for long", [], T - LONG, True),

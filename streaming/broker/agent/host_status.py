@@ -80,8 +80,8 @@ class HostStatus:
         self.logs = self._live
         self._incomplete = _listed(tails) < self.logs
 
-    def process_looks(self) -> list[ProcessLook]:
-        """The last look at the process of each broker."""
+    def process_looks(self) -> dict[int, ProcessLook]:
+        """The last look at the process of each broker, by its id."""
         return self._processes.last_looks()
 
     def _status_of(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:

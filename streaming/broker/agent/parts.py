@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,8 @@ from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.watcher import Watcher
 from streaming.common.short_names import redacted
 from streaming.common.units import Address
-from streaming.rules.letting_go import lets_go
+from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
+from streaming.rules.letting_go import ends_ms, lets_go
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ class Parts:
     ) -> None:
         self._options, self._log_dirs, self._journal = options, log_dirs, journal
         self._pulse, self._polls, self._ending, self._began_ms = pulse, polls, ending, now_ms()
+        self._unknown = set[tuple[int, str]]()  # what was logged of processes of which it is not known whether they have ended
         self._consumers, self._arrivals = Consumers(journal, journal.now_ms), ConsumerArrivals()
         self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
         self.ladders = self._new_ladders() if options.ladder_rate else None
@@ -191,13 +193,29 @@ class Parts:
 
     def _let_go(self) -> None:
         """End the agent, if it is to, once no process of its brokers is there."""
-        after_ms, looks = self._options.let_go_after_ms, self.blocking.current.host_watch.host_status.process_looks()
-        if after_ms and not self._ending.event.is_set() and lets_go(looks, began_ms=self._began_ms, after_ms=after_ms, now_ms=now_ms()):
+        after_ms = self._options.let_go_after_ms
+        if not after_ms or self._ending.event.is_set():
+            return
+        looks, at_ms = self.blocking.current.host_watch.host_status.process_looks(), now_ms()
+        self._log_unknown(looks, at_ms)
+        if lets_go(list(looks.values()), began_ms=self._began_ms, after_ms=after_ms, now_ms=at_ms):
             log.info(
                 "no broker has had these log dirs for so long that the agent ends, so that their volumes may go to another node",
-                extra={"agent": self._options.name, "let_go_after_ms": after_ms, "states": ",".join(each.state for each in looks)},
+                extra={"agent": self._options.name, "let_go_after_ms": after_ms, "states": ",".join(each.state for each in looks.values())},
             )
             self._ending.end()
+
+    def _log_unknown(self, looks: Mapping[int, ProcessLook], at_ms: int) -> None:
+        """Say once for each reason why it is not known whether a broker has ended, and when the agent ends all the same."""
+        for broker, process in looks.items():
+            if process.state is not ProcessState.UNKNOWN or process is NEVER_LOOKED or (broker, process.why) in self._unknown:
+                continue
+            self._unknown.add((broker, process.why))
+            ends = ends_ms(process, began_ms=self._began_ms, after_ms=self._options.let_go_after_ms)
+            log.warning(
+                "it is not known whether the process of this broker has ended: the agent ends if nothing else is seen for so long",
+                extra={"broker": broker, "why": process.why, "seconds": None if ends is None else max(0, ends - at_ms) // 1000},
+            )
 
     def end(self) -> None:
         """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""

@@ -56,9 +56,9 @@ class ProcessWatch:
         found = self._locks.get(log_dir.path)
         return LockState.UNKNOWN if found is None else found.state
 
-    def last_looks(self) -> list[ProcessLook]:
-        """The last look at the process of each broker."""
-        return [self._looks.get(broker, NEVER_LOOKED) for broker in self._log_dirs.brokers]
+    def last_looks(self) -> dict[int, ProcessLook]:
+        """The last look at the process of each broker, by its id."""
+        return {broker: self._looks.get(broker, NEVER_LOOKED) for broker in self._log_dirs.brokers}
 
     def status_of(self, broker: int) -> ProcessStatus | None:
         """What the last look has found out about a broker's process; None if there was none."""
