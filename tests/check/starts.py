@@ -25,7 +25,7 @@ SPARK, BROKERS, TOOLS = "Spark", "Kafka", "Kafka's tools"
 COUNTED = (SPARK, BROKERS)
 """How often others run is no matter: they are quick, and some are asked until something is so."""
 
-FAST, TEST, LIVE = "make fast", "make test", "make test-live"
+FAST, TEST, LIVE, CLUSTER = "make fast", "make test", "make test-live", "make cluster-check"
 _FIRST = ((LIVE, ("live", "image")), (TEST, ("spark", "programs")))
 """Which marks leave a test to a target. `make fast` has those without any, which start nothing."""
 
@@ -75,7 +75,8 @@ class Seen:
     def know(self, items: Sequence[pytest.Item]) -> None:
         """Which target is the first to run each of these tests."""
         for item in items:
-            self._targets[item.nodeid] = next((of for of, marks in _FIRST if any(map(item.get_closest_marker, marks))), FAST)
+            marked = next((of for of, marks in _FIRST if any(map(item.get_closest_marker, marks))), FAST)
+            self._targets[item.nodeid] = marked if item.path.name.startswith("test_") else CLUSTER  # pytest finds it by its path alone
 
     def note_jvms(self) -> None:
         """Count the JVMs of Spark that were started since the last time."""

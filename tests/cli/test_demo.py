@@ -18,6 +18,7 @@ import pytest
 from streaming.common.settings import Settings
 from streaming.common.start_from import StartFrom
 from streaming.common.units import Address
+from streaming.spark.job.checkpoint import Checkpoint
 from streaming.terminal.cli.demo import free_address, with_demo_defaults
 from tests import job_environment
 from tests.commands import run_command
@@ -48,6 +49,17 @@ def test_its_help_has_the_defaults_that_it_takes() -> None:
 def test_what_is_given_stands(tmp_path: Path) -> None:
     given = settings(**{"from": "latest", "checkpoint": "/given", "listen": f"127.0.0.1:{free_ports(1)[0]}", "log_level": "debug"})
     assert with_demo_defaults(given, tmp_path) == given
+
+
+def test_the_checkpoint_of_an_earlier_demo_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier"
+    Checkpoint(earlier, "an-earlier-cluster", "auto").close()
+    before = sorted(earlier.rglob("*"))
+    ended = run_command("demo", "--checkpoint", earlier)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"--checkpoint '{earlier}' is of an earlier job or demo" in ended.stderr
+    assert "name a directory that is not there yet" in ended.stderr
+    assert sorted(earlier.rglob("*")) == before
 
 
 def test_another_port_is_taken_where_one_is_in_use() -> None:

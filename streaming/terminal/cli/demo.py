@@ -24,6 +24,7 @@ from streaming.common import logs
 from streaming.common.settings import LogLevel, Settings
 from streaming.common.start_from import StartFrom
 from streaming.common.units import Address
+from streaming.errors import UsageError, quoted
 from streaming.terminal.cli.options import with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
 from streaming.terminal.cli.stopping import Signals, Stopped
@@ -63,11 +64,23 @@ def command(settings: Settings, seconds: float | None) -> None:
             if chosen.log_dirs:
                 _run(chosen, seconds, signals)
             else:
+                _refuse_earlier(chosen.checkpoint)
                 with _simulated_broker(Path(scratch, "broker"), signals.stop) as log_dirs:
                     properties = log_dirs[0].with_name("server.properties")
                     _run(chosen.model_copy(update={"log_dirs": log_dirs, "server_properties": (properties,)}), seconds, signals)
     except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
         click.echo("segtail: stopped before it had started")
+
+
+def _refuse_earlier(checkpoint: Path) -> None:
+    """Refuse the checkpoint of an earlier job or demo, before anything is started: a simulated broker is a new cluster each time."""
+    from streaming.spark.job.checkpoint import cluster_of_checkpoint
+
+    if cluster_of_checkpoint(checkpoint):
+        raise UsageError(
+            f"--checkpoint {quoted(str(checkpoint))} is of an earlier job or demo, and each simulated broker is a new cluster: name a "
+            "directory that is not there yet, or leave --checkpoint out; with --log-dirs, the demo goes on where the checkpoint is"
+        )
 
 
 def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
