@@ -12,7 +12,9 @@ import pytest
 from tests.builders import NOW, batch, log_dir, partition
 from tests.cli.test_retention import FROZEN, dirs, found, properties
 from tests.cli.test_retention import case as case
+from tests.cli.test_search_below import needs_root, nobody
 from tests.commands import run_command
+from tests.scratch import scratch
 
 HOUR, DAY = 3_600_000, 86_400_000
 
@@ -189,6 +191,28 @@ def test_a_log_dir_whose_growth_nobody_knows_is_no_promise(tmp_path: Path) -> No
     done = segtail_disk(disk.path, "--at", NOW + 60_000)
     assert done.returncode == 4
     assert "it takes ten minutes to see how one grows" in done.stdout
+
+
+@needs_root
+def test_a_log_that_cannot_be_read_is_the_reason_why_growth_is_not_known() -> None:
+    with scratch() as name:
+        Path(name).chmod(0o755)
+        path = _grows(Path(name))
+        read = reported(path, "--at", NOW, "--free", "1GiB")["log_dirs"][0]
+        assert (read["growth_unknown"], read["growth_unread"], read["recovery_logs"]) == (0, 0, 1)
+        for segment in (path / "orders-0").glob("*.log"):
+            segment.chmod(0)
+        with nobody():
+            done, answer = segtail_disk(path, "--at", NOW, "--free", "1GiB"), reported(path, "--at", NOW, "--free", "1GiB", status=4)
+    assert done.returncode == 4
+    assert done.stdout.startswith(f"Whether every log dir has room is not known: not all logs in {path} can be read\n")
+    assert "nobody can tell when it is full: not all of its logs can be read" in done.stdout
+    assert "the growth of 1 replica is not known: its log cannot be read" in done.stdout
+    assert "minutes" not in done.stdout, "it is not too young"
+    assert "the next start reads no log" not in done.stdout
+    (unread,), (row,) = answer["log_dirs"], answer["rows"]
+    assert (unread["growth_unknown"], unread["growth_unread"], unread["recovery_logs"]) == (1, 1, None)
+    assert (row["growth_unknown"], row["growth_unread"]) == (1, 1)
 
 
 def test_without_a_log_dir_it_says_how_it_is_called(tmp_path: Path) -> None:

@@ -93,7 +93,10 @@ def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_stated() -> None:
     (quiet,) = more(checkpoint_ms=NOW_MS - 61_000)
     assert quiet.startswith("  no broker has written here for 1m 1s: ")
     (unknown,) = more(growth_unknown=2)
-    assert unknown.startswith("  the growth of 2 replicas is not known")
+    assert unknown == "  the growth of 2 replicas is not known: all there is of them is minutes old"
+    unread, young = more(growth_unknown=3, growth_unread=1)
+    assert unread == "  the growth of 1 replica is not known: its log cannot be read"
+    assert young.startswith("  the growth of 2 replicas is not known: all there is")
 
 
 def test_what_is_tried_is_compared_with_what_is_in_force() -> None:

@@ -39,6 +39,7 @@ def lost(*replicas: Replica) -> dict[str, OnNoDisk]:
         segments=zeros,
         garbage=zeros,
         live=zeros == 0,
+        unread=zeros > 0,
     )
     logs = LogsThere(
         items=np.arange(len(replicas)),

@@ -47,8 +47,9 @@ class KindUse(PublicMessage):
 class LogDirUse(PublicMessage):
     """A log dir. ``taken`` is what everything in it takes on the disk, ``apparent`` the length of all files, ``kinds`` the same by kind.
 
-    ``growth_day``: of the replicas whose growth is known; ``growth_unknown`` is the number of the others. ``frees_now``: what the next
-    check deletes; ``frees_day``: what is free in 24 hours at the latest. ``next_ms``: when the next space is free.
+    ``growth_day``: of the replicas whose growth is known; ``growth_unknown`` is the number of the others, ``growth_unread`` of those among
+    them whose logs cannot be read; what there is of the rest is too young. ``frees_now``: what the next check
+    deletes; ``frees_day``: what is free in 24 hours at the latest. ``next_ms``: when the next space is free.
     ``file_system``: log dirs with the same number share ``free`` and ``capacity``, and are full together. ``full_ms``: when, if nothing
     else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it frees nothing. ``checkpoint_ms``: when a
     broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how many files and directories in it could
@@ -73,6 +74,7 @@ class LogDirUse(PublicMessage):
     capacity: int = -1
     growth_day: int = -1
     growth_unknown: int = 0
+    growth_unread: int = 0
     frees_now: int = -1
     frees_day: int = -1
     next_ms: int = -1
@@ -115,6 +117,7 @@ class DiskRow(PublicMessage):
     garbage: int = 0
     growth_day: int = -1
     growth_unknown: int = 0
+    growth_unread: int = 0
     frees_now: int = -1
     frees_day: int = -1
     next_ms: int = -1

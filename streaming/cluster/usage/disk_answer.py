@@ -83,7 +83,10 @@ def _selected(disk: DiskContents, reckoning: Reckoning, by: str, topics: Collect
 
 def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
     sums = reckoning.summed(reckoning.directory, len(disk.dirs))
-    live = np.bincount(disk.replicas.directory, disk.replicas.live, minlength=len(disk.dirs)).astype(int).tolist()
+    live, unread = (
+        np.bincount(disk.replicas.directory, each, minlength=len(disk.dirs)).astype(int).tolist()
+        for each in (disk.replicas.live, disk.replicas.unread)
+    )
     counts = _replicas(disk)
     systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in disk.dirs if each.up))}
     for number, each in enumerate(disk.dirs):
@@ -111,7 +114,8 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             unread=len(each.unread),
             unread_of=[f"{path}: {why}" for path, why in list(each.unread.items())[:MOST_UNREAD]],
             growth_day=sums.growth_day[number],
-            growth_unknown=sums.growth_unknown[number],
+            growth_unknown=sums.growth_unknown[number] + unread[number],
+            growth_unread=unread[number],
             frees_now=sums.frees_now[number],
             frees_day=sums.frees_day[number],
             next_ms=sums.next_ms[number],
@@ -161,6 +165,7 @@ def _by_group(
         for name in ("taken", "apparent", "segments", "garbage")
     }
     lives = np.bincount(group, replicas.live, minlength=count).astype(int).tolist()
+    unread = np.bincount(group, replicas.unread, minlength=count).astype(int).tolist()
     present = np.bincount(group, minlength=count).tolist()
     for item, head in enumerate(heads):
         if selected is not None and not present[item]:
@@ -173,7 +178,8 @@ def _by_group(
             segments=columns["segments"][item],
             garbage=columns["garbage"][item],
             growth_day=sums.growth_day[item],
-            growth_unknown=sums.growth_unknown[item],
+            growth_unknown=sums.growth_unknown[item] + unread[item],
+            growth_unread=unread[item],
             frees_now=sums.frees_now[item],
             frees_day=sums.frees_day[item],
             next_ms=sums.next_ms[item],

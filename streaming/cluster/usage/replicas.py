@@ -60,7 +60,8 @@ class DirFacts:
 class ReplicaSizes:
     """Directories of replicas, whatever their state: arrays have one item for each.
 
-    ``directory``: the number of the log dir. ``taken``: on the disk, and ``garbage`` the part of it that is no live log.
+    ``directory``: the number of the log dir. ``taken``: on the disk, and ``garbage`` the part of it that is no live log. ``unread``: live
+    logs that could not be read, so that nothing is known of them but what they take.
     """
 
     topics: Sequence[str]
@@ -71,6 +72,7 @@ class ReplicaSizes:
     segments: Longs
     garbage: Longs
     live: NDArray[np.bool_]
+    unread: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -74,6 +74,7 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
             segments=np.where(data[shown], size, 0),
             garbage=np.zeros_like(size),
             live=np.ones(len(shown), np.bool_),
+            unread=np.zeros(len(shown), np.bool_),
         ),
         logs=_logs_there(view, place_of),
         leftovers=[],

@@ -43,6 +43,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("garbage", Unit.BYTES, "of what is no live log"),
             field("growth_day", Unit.BYTES, "bytes a day, of the replicas whose growth is known"),
             field("growth_unknown", Unit.COUNT, "how many the others are"),
+            field("growth_unread", Unit.COUNT, "of how many of these the log cannot be read"),
             field("frees_now", Unit.BYTES, "what the next check deletes"),
             field("frees_day", Unit.BYTES, "what is free in 24 hours"),
             field("next_ms", Unit.MOMENT, "when the next space is free"),

@@ -11,7 +11,9 @@ def _full(row: LogDirUse, times: Times) -> Cell:
         return Cell(text="cannot be read", note=row.problem)
     if row.outlook == FULL:
         return Cell(text=times.deadline(row.full_ms), at_ms=row.full_ms)
-    return Cell(text="not within a year") if row.outlook == NEVER else Cell(text=NONE, note="its growth is not known")
+    if row.outlook == NEVER:
+        return Cell(text="not within a year")
+    return Cell(text=NONE, note="not all of its logs can be read" if row.growth_unread else "its growth is not known")
 
 
 def _growth(row: LogDirUse, _: Times) -> Cell:
@@ -51,6 +53,7 @@ LOG_DIRS = Listing(
         Field(name="capacity", unit=Unit.BYTES, meaning="of its file system", heading="Capacity", rank=7),
         Field(name="growth_day", unit=Unit.BYTES, meaning="bytes a day", heading="Growth a day", rank=5, cell=_growth),
         Field(name="growth_unknown", unit=Unit.COUNT, meaning="of how many replicas it is not known"),
+        Field(name="growth_unread", unit=Unit.COUNT, meaning="of how many of these the log cannot be read"),
         Field(name="frees_now", unit=Unit.BYTES, meaning="what the next check deletes", heading="Next check frees", rank=9),
         Field(name="frees_day", unit=Unit.BYTES, meaning="what is free in 24 hours"),
         Field(name="next_ms", unit=Unit.MOMENT, meaning="when the next space is free"),

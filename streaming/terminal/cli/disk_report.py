@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, DiskAnswer, LogDirUse
+from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
 from streaming.cluster.usage.disk_findings import Finding, full_sentence
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.disk_list import DISK
@@ -12,6 +12,9 @@ from streaming.terminal.cli import away_lines
 
 _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
+
+
+_YET = "nobody can tell yet when it is full"
 
 
 def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = None) -> Iterator[str]:
@@ -60,6 +63,9 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if not each.up]
     if unread:
         return f"Whether every log dir has room is not known: {format_list(unread, 3)} cannot be read"
+    unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if each.outlook == UNKNOWN and each.growth_unread]
+    if unread:
+        return f"Whether every log dir has room is not known: not all logs in {format_list(unread, 3)} can be read"
     return "Whether every log dir has room is not known: it takes ten minutes to see how one grows"
 
 
@@ -88,8 +94,11 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
             "appended and nothing deleted"
         )
     yield from _restart(answer, each)
-    if each.growth_unknown:
-        yield f"  the growth of {format_count(each.growth_unknown, 'replica')} is not known: all there is of them is minutes old"
+    if each.growth_unread:
+        them = "its log" if each.growth_unread == 1 else "their logs"
+        yield f"  the growth of {format_count(each.growth_unread, 'replica')} is not known: {them} cannot be read"
+    if young := each.growth_unknown - each.growth_unread:
+        yield f"  the growth of {format_count(young, 'replica')} is not known: all there is of them is minutes old"
 
 
 def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
@@ -118,7 +127,8 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
     if each.outlook == FULL:
         when = "full now" if each.full_ms <= now_ms else f"full in {_in(each.full_ms, now_ms)}"
     else:
-        when = "not full within a year" if each.outlook == NEVER else "nobody can tell yet when it is full"
+        unknown = "nobody can tell when it is full: not all of its logs can be read" if each.growth_unread else _YET
+        when = "not full within a year" if each.outlook == NEVER else unknown
     if each.full_uncleaned_ms not in (-1, each.full_ms):
         because += f"; if compaction frees nothing, full in {_in(each.full_uncleaned_ms, now_ms)}"
     return when + because

@@ -112,7 +112,7 @@ class _Reading:
             else:
                 self._take(log_dir, usage)
         trials, logs = self._question.trials, self._logs_there(self._limiter.now())
-        columns = np.concatenate(self._columns) if self._columns else np.empty((0, 7), np.int64)
+        columns = np.concatenate(self._columns) if self._columns else np.empty((0, 8), np.int64)
         return DiskContents(
             dirs=self._dirs,
             replicas=ReplicaSizes(
@@ -124,6 +124,7 @@ class _Reading:
                 segments=columns[:, 4],
                 garbage=columns[:, 5],
                 live=columns[:, 6] > 0,
+                unread=columns[:, 7] > 0,
             ),
             logs=logs,
             leftovers=self._leftovers,
@@ -144,6 +145,11 @@ class _Reading:
         replicas = [(row, name) for row, name in enumerate(usage.names) if name is not None]
         rows = np.array([row for row, _ in replicas], np.int64)
         self._topics += [name.topic for _, name in replicas]
+        self._leftovers += self._foreign(log_dir, usage)
+        unread = dict(usage.unread)
+        known = len(self._logs)
+        self._read_logs(log_dir, usage, {row: before + item for item, (row, _) in enumerate(replicas)}, unread)
+        failed = [name.state is DirState.LIVE and _directory(log_dir, name) in unread for _, name in replicas]
         self._columns.append(
             np.stack(
                 [
@@ -154,15 +160,12 @@ class _Reading:
                     usage.apparent[rows, DiskFileKind.SEGMENT],
                     usage.taken[rows][:, _GARBAGE].sum(axis=1),
                     np.array([name.state is DirState.LIVE for _, name in replicas], np.int64),
+                    np.array(failed, np.int64),
                 ],
                 axis=1,
             )
         )
-        self._leftovers += self._foreign(log_dir, usage)
-        unread = dict(usage.unread)
-        known = len(self._logs)
-        self._read_logs(log_dir, usage, {row: before + item for item, (row, _) in enumerate(replicas)}, unread)
-        restart = self._restart(log_dir, self._logs[known:])
+        restart = self._restart(log_dir, self._logs[known:], whole=not any(failed))
         self._links += usage.links
         self._leftovers += [
             LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
@@ -197,8 +200,8 @@ class _Reading:
             if name is None or name.state is not DirState.LIVE:
                 continue
             if is_foreign(self._cluster, LogKey(log_dir.broker, name.topic, name.partition, "")):
-                path = log_dir.path / f"{name.topic}-{name.partition}"
-                yield LeftoverFiles(path=str(path), kind="foreign", taken=int(usage.taken[row].sum()), since_ms=_modified_ms(path))
+                path = _directory(log_dir, name)
+                yield LeftoverFiles(path=path, kind="foreign", taken=int(usage.taken[row].sum()), since_ms=_modified_ms(Path(path)))
 
     def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
         ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets or {}
@@ -211,7 +214,7 @@ class _Reading:
             row = int(own["directory"][0])
             name = usage.names[row]
             assert name is not None
-            directory = f"{log_dir.path}/{name.topic}-{name.partition}"
+            directory = _directory(log_dir, name)
             try:
                 times = self._times.of_log(directory, own)
             except FileNotFoundError:  # rolled, deleted or compacted after it was listed
@@ -241,10 +244,12 @@ class _Reading:
             active_first_ms=times.active_first_ms,
         )
 
-    def _restart(self, log_dir: LogDir, logs: Sequence[_Log]) -> RestartFacts:
-        """What a start after a crash reads, by the recovery points now."""
+    def _restart(self, log_dir: LogDir, logs: Sequence[_Log], *, whole: bool) -> RestartFacts:
+        """What a start after a crash reads, by the recovery points now. ``whole``: all logs were read."""
         logs = [log for log in logs if log.key.topic != names.METADATA_TOPIC]
         threads = self._cluster.recovery_threads(log_dir.broker, self._limiter.given(log_dir.broker))
+        if not whole:
+            return RestartFacts(threads=threads)
         if not logs:
             return RestartFacts(logs=0, scanned=0, not_fsynced=0, threads=threads)
         points = _points(logs)
@@ -339,6 +344,11 @@ def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:
         kinds={},
         unread={},
     )
+
+
+def _directory(log_dir: LogDir, name: PartitionDir) -> str:
+    """That of a live log."""
+    return f"{log_dir.path}/{name.topic}-{name.partition}"
 
 
 def _points(logs: Sequence[_Log]) -> RecoveryPoints:
