@@ -61,6 +61,8 @@ def test_every_view_is_there_but_for_what_only_a_running_job_knows(server: State
         assert word in get(server, view)
     assert json.loads(get(server, "api/v1/status"))["critical"] == 2
     assert "Link to this moment" not in get(server, "")
+    for link in ('href="./metrics"', 'href="./cost"'):
+        assert link not in get(server, ""), "it leads nowhere here"
     assert status_of(server, "cost")[0] == 503
     assert status_of(server, "api/v1/cost") == (503, "what a scrape costs is known of a running job alone\n")
     assert status_of(server, "metrics") == (404, "not found: log dirs that were read have a page, and no metrics\n")

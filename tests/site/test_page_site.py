@@ -5,12 +5,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
+from typing import cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.common.web.messages import SECURED, HttpRequest
+from streaming.pages.api.state import State
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.site import page_assets
 from streaming.pages.site.hour_charts import hour_charts
@@ -327,6 +329,13 @@ def test_what_is_not_there_is_stated_with_a_way_on(site: PageSite) -> None:
         page = read(site, address, HTTPStatus.NOT_FOUND)
         assert page.all("h1")[0].text == "Not there"
         assert "/groups" in page.links()
+
+
+def test_a_job_has_metrics_and_their_cost_in_reach_and_log_dirs_that_were_read_have_neither(site: PageSite) -> None:
+    assert {"/metrics", "/cost"} <= set(read(site, "/").links())
+    unscraped = PageSite(cast(State, MadeUpJob()), None)
+    assert {"/metrics", "/cost"}.isdisjoint(read(unscraped, "/").links())
+    assert "known of a running job alone" in read(unscraped, "/cost", HTTPStatus.SERVICE_UNAVAILABLE).html
 
 
 def test_what_is_none_of_the_pages_is_left_to_others(site: PageSite) -> None:

@@ -49,6 +49,7 @@ from streaming.pages.site.partition_view import partition_view
 from streaming.pages.site.relative_links import relative
 from streaming.pages.site.runbook_view import runbook_view
 from streaming.pages.site.search_view import SearchView, search_view
+from streaming.pages.site.state_routes import no_cost
 from streaming.pages.site.topic_view import topic_view
 
 HTML_TYPE = "text/html; charset=utf-8"
@@ -88,10 +89,10 @@ class PageSite:
     """For several threads.
 
     Args:
-        cost: makes the message about what a scrape costs.
+        cost: makes the message about what a scrape costs; None where nothing is scraped: then no page leads to it, or to metrics.
     """
 
-    def __init__(self, state: State, cost: Callable[[], Cost]) -> None:
+    def __init__(self, state: State, cost: Callable[[], Cost] | None) -> None:
         self._state = state
         self._cost = cost
 
@@ -119,7 +120,7 @@ class PageSite:
             view, code = _error(status, "That cannot be asked", f"{error}."), HTTPStatus.BAD_REQUEST
         except NotThereError as error:
             view, code = _error(status, "Not there", error.words), HTTPStatus.NOT_FOUND
-        body = relative(_rendered(view), request.path).encode()
+        body = relative(_rendered(view, scraped=self._cost is not None), request.path).encode()
         return Response(status=code, content_type=HTML_TYPE, body=body, headers=PAGE_SECURED)
 
     def _view(self, path: str, segments: list[str], query: Query, status: Status) -> PageView:
@@ -129,7 +130,7 @@ class PageSite:
             numbers = self._state.numbers() if status.start is None else None  # of a start nothing is whole
             return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, numbers)
         if path == COST:
-            return cost_view(self._cost(), status)
+            return cost_view((self._cost or no_cost)(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:
             return self._runbook(_decoded(segments[1]) if len(segments) > 1 else "", status)
         if path == DISKS:
@@ -214,12 +215,12 @@ def _packed(answer: Response | None, request: HttpRequest) -> Response | None:
     return replace(answer, body=bytes(cramjam.gzip.compress(answer.body, 1)), gzip=True)
 
 
-def _rendered(view: PageView) -> str:
-    """A view as HTML."""
+def _rendered(view: PageView, *, scraped: bool) -> str:
+    """A view as HTML. ``scraped``: there are metrics."""
     name = type(view).__name__.removesuffix("View").lower()
     kind = f"{name} starting" if view.status.start is not None else name  # a script replaces a view of another kind as a whole
     refresh = REFRESH_SECONDS if view.status.start is None else STARTING_REFRESH_SECONDS
-    return _environment().get_template(f"{name}.html").render(view=view, kind=kind, refresh=refresh)
+    return _environment().get_template(f"{name}.html").render(view=view, kind=kind, refresh=refresh, scraped=scraped)
 
 
 @cache

@@ -26,12 +26,12 @@ class StateAnswers:
     """For several threads.
 
     Args:
-        cost: makes the message about what a scrape costs.
+        cost: makes the message about what a scrape costs; None where nothing is scraped.
     """
 
-    def __init__(self, state: State, cost: Callable[[], Cost]) -> None:
+    def __init__(self, state: State, cost: Callable[[], Cost] | None) -> None:
         self._state = state
-        self._cost = cost
+        self._cost = no_cost if cost is None else cost
 
     def answer(self, request: HttpRequest) -> Response:
         """The answer to a request for a path that begins with `API`."""
@@ -77,6 +77,15 @@ class StateAnswers:
             return _bad_request("the number of a partition is not a number")
         detail = self._state.partition(topic, int(parts[1]))
         return _not_found("partition") if detail is None else _json(detail, request)
+
+
+def no_cost() -> Cost:
+    """Where nothing is scraped.
+
+    Raises:
+        NotYetError: always, with a sentence for whoever asks.
+    """
+    raise NotYetError("what a scrape costs is known of a running job alone")
 
 
 def _json(message: Message, request: HttpRequest) -> Response:

@@ -5,10 +5,8 @@ from http import HTTPStatus
 from pathlib import Path
 from time import monotonic as system_monotonic
 
-from streaming.broker.protocol.cost_json import Cost
 from streaming.common.web.gate import Gate
 from streaming.common.web.messages import HttpRequest, Response, sentence
-from streaming.errors import NotYetError
 from streaming.pages.api.state import State
 from streaming.pages.site.listening import listen, root_url
 from streaming.pages.site.page_site import PageSite
@@ -38,7 +36,7 @@ class StateServer:
 
     def show(self, state: State) -> None:
         """Show another reading from now on. Requests that are being answered end with the one before."""
-        self._faces = StateAnswers(state, _cost), PageSite(state, _cost)
+        self._faces = StateAnswers(state, None), PageSite(state, None)
 
     @property
     def url(self) -> str:
@@ -61,7 +59,3 @@ class StateServer:
             return sentence(HTTPStatus.OK, "the log dirs are read")
         page = site.answer(request)
         return sentence(HTTPStatus.NOT_FOUND, "not found: log dirs that were read have a page, and no metrics") if page is None else page
-
-
-def _cost() -> Cost:
-    raise NotYetError("what a scrape costs is known of a running job alone")
