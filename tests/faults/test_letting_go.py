@@ -25,6 +25,14 @@ def _sees_the_broker(status: Status | None) -> bool:
     return status is not None and any(each.process is not None and each.process.state == ProcessState.UP for each in status.broker_statuses)
 
 
+def _started(address: str) -> int:
+    """When the agent's process began, Unix milliseconds: a job tells by it that it was started again."""
+    consumer = Consumer(address)
+    status = until("it answers", consumer.status)
+    consumer.close()
+    return status.started_ms
+
+
 def _unknown_process(agent: Segtail) -> str:
     """What it logs of a process of which it is not known whether it has ended; once for each reason."""
     lines = [line for line in agent.stated.splitlines() if "it is not known whether the process of this broker has ended" in line]
@@ -78,8 +86,9 @@ def test_an_agent_that_lets_go_waits_for_the_journal_of_the_one_that_ends(tmp_pa
     partition(disk, "orders").append(batch(3))
     arguments = ("agent", "--log-dirs", disk.path, "--journal", journal, "--listen", "127.0.0.1:0", "--let-go-after", "30s")
     with segtail(*arguments, stated=tmp_path / "first") as first:
-        until("it listens", lambda: address(first))
+        began = _started(until("it listens", lambda: address(first)))
+        assert began > 0
         with segtail(*arguments, stated=tmp_path / "second") as second:
             first.terminate()
             assert first.wait() == 0
-            until("it listens", lambda: address(second))
+            assert _started(until("it listens", lambda: address(second))) > began

@@ -20,7 +20,7 @@ NONE: frozenset[Blind] = frozenset()
 
 def seen(*of: Problem, at_ms: int = NOW_MS, blind: frozenset[Blind] = NONE, **more: Any) -> ClusterMoment:
     sightings = {key_of(each): Sighting(problem=each, blind=blind, first_ms=each.since_ms if each.since_ms >= 0 else at_ms) for each in of}
-    given: dict[str, Any] = {"epochs": {}, "controller": -1, "leaders": {}} | more
+    given: dict[str, Any] = {"epochs": {}, "agents": {}, "controller": -1, "leaders": {}} | more
     return ClusterMoment(at_ms=at_ms, problems=sightings, blind=blind, **given)
 
 
@@ -148,6 +148,20 @@ def test_brokers_that_were_started_again_come_or_go() -> None:
         ("broker_removed", "Broker 2 is not registered any more"),
         ("broker_restarted", "Broker 1 was started again"),
     ]
+
+
+def test_an_agent_that_was_started_again_is_a_change_and_one_that_comes_or_does_not_answer_is_none() -> None:
+    before = seen(agents={"a1": NOW_MS - MINUTE, "a2": NOW_MS - MINUTE, "earlier version": -1})
+    event = one(
+        before, seen(agents={"a1": NOW_MS + 7_000, "a2": NOW_MS - MINUTE, "a3": NOW_MS, "earlier version": -1}, at_ms=NOW_MS + 9_000)
+    )
+    assert (event.kind, event.what, event.agent) == ("agent_restarted", "segtail's agent a1 was started again", "a1")
+    assert event.at_ms == NOW_MS + 7_000
+    away = changes(before, seen(agents={"a1": -1, "a2": NOW_MS - MINUTE}))
+    assert away.events == ()
+    behind = one(away.now, seen(agents={"a1": NOW_MS - 2 * MINUTE, "a2": NOW_MS - MINUTE}))
+    assert (behind.agent, behind.at_ms) == ("a1", NOW_MS), "its clock was set back, or is behind: then it was seen"
+    assert judged(around(agent(well(), started_ms=7))).agents == {"a1": 7}
 
 
 def test_what_no_copy_of_the_metadata_shows_is_compared_with_what_was_known_before() -> None:

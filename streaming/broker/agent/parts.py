@@ -151,6 +151,7 @@ class Parts:
             scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
             redact=self._redact,
             takes=takes,
+            started_ms=self._began_ms,
             about_groups=GroupAnswers(
                 journal=self._journal,
                 consumers=self._consumers,

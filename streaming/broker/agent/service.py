@@ -94,6 +94,7 @@ class Service:
     takes: Callable[[str, str], bool] = lambda _principal, _consumer: False  # whether a principal may take another one's consumer
     beginnings: Allowance = field(default_factory=lambda: Allowance(BEGINNINGS, BEGINNING_SECONDS))
     consumer_expiry_ms: int = 7 * 86_400_000
+    started_ms: int = -1
     notes: RareLog = field(default_factory=lambda: RareLog(log))
 
     @property
@@ -153,6 +154,7 @@ class Service:
             pending=list(answer(request.pending, self.watcher.tails(), self.redact)) if request.pending else [],
             catalog=catalog,
             unread=self._unread(caught_up=caught_up),
+            started_ms=self.started_ms,
         )
 
     def _unread(self, *, caught_up: bool) -> int:

@@ -22,6 +22,7 @@ class EventKind(StrEnum):
     BROKER_RESTARTED = "broker_restarted"
     BROKER_ADDED = "broker_added"
     BROKER_REMOVED = "broker_removed"
+    AGENT_RESTARTED = "agent_restarted"
     LEADERS_CHANGED = "leaders_changed"
     CONTROLLER_CHANGED = "controller_changed"
     JOB_STARTED = "job_started"

@@ -219,7 +219,7 @@ class Status(Message):
     watcher's last sign of life. ``unreadable``: how many logs cannot be read, for each broker with such logs; ``unreadable_logs``: the
     first of them. ``twins``: ids that two jobs share. ``scrubs``: for each log dir, none where the scrub is off. ``pending``: for the
     requested transactions, those whose log is here and could be read. ``catalog``: a part of the catalog if it was requested, else none;
-    it contains the decisions up to this end of the journal.
+    it contains the decisions up to this end of the journal. ``started_ms``: when its process began, by its clock, -1 not known.
     """
 
     DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
@@ -249,3 +249,4 @@ class Status(Message):
     pending: list[PendingCommits] = field(default_factory=list)
     catalog: list[CatalogPart] = field(default_factory=list)
     unread: int = -1
+    started_ms: int = -1

@@ -42,7 +42,7 @@ class ClusterChanges:
 
 def changes(before: ClusterMoment, after: ClusterMoment) -> ClusterChanges:
     """What has changed."""
-    found = [*_of_brokers(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
+    found = [*_of_brokers(before, after), *_of_agents(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
     events = [replace(each, seen_ms=after.at_ms) for each in found]
     return ClusterChanges(events=tuple(sorted(events, key=lambda each: each.at_ms)), now=_carried(before, after))
 
@@ -60,6 +60,7 @@ def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:
         epochs={
             broker: epoch if epoch >= 0 else before.epochs.get(broker, -1) for broker, epoch in (after.epochs or before.epochs).items()
         },
+        agents={name: started if started >= 0 else before.agents.get(name, -1) for name, started in after.agents.items()},
         controller=after.controller if after.controller >= 0 else before.controller,
         leaders=leaders if len(leaders) <= _MOST_LEADERS else after.leaders,
     )
@@ -144,6 +145,15 @@ def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[Cluster
     if 0 <= before.controller != after.controller >= 0:
         what = f"Node {after.controller} is the active controller; it was node {before.controller}"
         yield ClusterEvent(kind=EventKind.CONTROLLER_CHANGED, at_ms=at_ms, what=what)
+
+
+def _of_agents(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
+    """Agents that are another process than before: one that is killed and started again in seconds is no problem that anybody sees."""
+    for name, started_ms in sorted(after.agents.items()):
+        if 0 <= before.agents.get(name, -1) != started_ms >= 0:
+            at_ms = started_ms if before.at_ms <= started_ms <= after.at_ms else after.at_ms
+            what = f"segtail's agent {format_name(name)} was started again"
+            yield ClusterEvent(kind=EventKind.AGENT_RESTARTED, at_ms=at_ms, what=what, agent=name)
 
 
 def _of_leaders(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:

@@ -1,4 +1,4 @@
-"""What of a judged cluster is compared with a later moment: problems, what can be seen at all, brokers, the controller, leaders."""
+"""What of a judged cluster is compared with a later moment: problems, what can be seen at all, brokers, agents, the controller, leaders."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,13 +66,15 @@ class ClusterMoment:
     """A judged cluster at one time.
 
     ``problems``: by what they are about, those that follow from others too. ``blind``: what cannot be seen. ``epochs``: of each broker's
-    registration, -1 not known. ``controller``: node id, -1 not known. ``leaders``: of the partitions for which it is known, the node id.
+    registration, -1 not known. ``agents``: when the process of each began, by its own clock, -1 not known. ``controller``: node id, -1 not
+    known. ``leaders``: of the partitions for which it is known, the node id.
     """
 
     at_ms: int
     problems: Mapping[ProblemKey, Sighting]
     blind: frozenset[Blind]
     epochs: Mapping[int, int]
+    agents: Mapping[str, int]
     controller: int
     leaders: Mapping[PartitionKey, int]
 
@@ -90,6 +92,7 @@ def moment_of(circumstances: Circumstances, problems: Sequence[Problem]) -> Clus
         problems=_sightings(problems, blind, circumstances.now_ms),
         blind=blind,
         epochs={} if latest is None else {each.broker: each.epoch for each in latest.registered},
+        agents={each.name: each.started_ms for each in circumstances.agents},
         controller=-1 if latest is None else latest.controller,
         leaders=dict(_leaders(circumstances)),
     )

@@ -12,6 +12,7 @@ _WORDS = {
     EventKind.BROKER_RESTARTED: "restart",
     EventKind.BROKER_ADDED: "new",
     EventKind.BROKER_REMOVED: "gone",
+    EventKind.AGENT_RESTARTED: "restart",
     EventKind.LEADERS_CHANGED: "election",
     EventKind.CONTROLLER_CHANGED: "election",
     EventKind.JOB_STARTED: "restart",
@@ -45,7 +46,7 @@ EVENTS = Listing(
             name="kind",
             unit=Unit.WORD,
             meaning="`problem_began`, `problem_worsened`, `problem_ended`, `broker_restarted`, `broker_added`, `broker_removed`, "
-            "`leaders_changed`, `controller_changed` or `job_started`",
+            "`agent_restarted`, `leaders_changed`, `controller_changed` or `job_started`",
             heading="Change",
             rank=2,
             cell=_change,

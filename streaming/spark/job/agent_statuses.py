@@ -221,6 +221,7 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
         directories=tuple(status.directories),
         scrubs=tuple(status.scrubs),
         unread_bytes=status.unread,
+        started_ms=status.started_ms,
     )
     return by_our_clock(found)
 
