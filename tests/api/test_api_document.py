@@ -11,29 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.disk_json import DiskAnswer
+from streaming.broker.protocol.doctor_json import DoctorPage
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
 from streaming.broker.protocol.problem_json import ProblemPage
 from streaming.pages.listings.api_reference import write_reference
-from streaming.pages.listings.json_schema import ANSWERS, ROWS, kinds_of, meaning_of, schema
+from streaming.pages.listings.json_schema import ANSWERS, EVERY, OF_COMMANDS, ROWS, kinds_of, meaning_of, schema
 from streaming.pages.listings.message_meanings import INTRODUCTIONS, MEANINGS
 from tests.protocol.built import built
 from tests.tables import each_row
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "api.md").read_text()
-MESSAGES = sorted({each for kind in ANSWERS.values() for each in kinds_of(kind)}, key=lambda kind: kind.__name__)
-LISTS = (ProblemPage, PartitionPage, TransactionPage, RetentionPage, DiskAnswer)
+MESSAGES = sorted({each for kind in EVERY for each in kinds_of(kind)}, key=lambda kind: kind.__name__)
+LISTS = (ProblemPage, PartitionPage, TransactionPage, RetentionPage, DiskAnswer, DoctorPage)
 
 
 WHOLE = schema()
 
 
-def checked(answer: object, path: str) -> None:
-    """Hold an answer, as JSON has it, against the schema of its path."""
-    paths = WHOLE["paths"]
+def checked(answer: object, place: str) -> None:
+    """Hold an answer, as JSON has it, against the schema of its path or its command."""
+    paths, commands = WHOLE["paths"], WHOLE["commands"]
     assert isinstance(paths, dict)
-    jsonschema.Draft202012Validator({"$defs": WHOLE["$defs"], **paths[path]}).validate(answer)
+    assert isinstance(commands, dict)
+    jsonschema.Draft202012Validator({"$defs": WHOLE["$defs"], **(paths | commands)[place]}).validate(answer)
 
 
 def test_every_path_is_there_with_its_message() -> None:
@@ -63,11 +65,11 @@ def test_the_schema_is_one() -> None:
 
 
 @settings(max_examples=8, deadline=None)
-@pytest.mark.parametrize("path", ANSWERS)
+@pytest.mark.parametrize("place", [*ANSWERS, *OF_COMMANDS])
 @given(data=st.data())
-def test_every_answer_is_as_the_schema_says(path: str, data: st.DataObject) -> None:
-    message = data.draw(built(ANSWERS[path]))
-    checked(json.loads(message.encode()), path)
+def test_every_answer_is_as_the_schema_says(place: str, data: st.DataObject) -> None:
+    message = data.draw(built((ANSWERS | OF_COMMANDS)[place]))
+    checked(json.loads(message.encode()), place)
 
 
 @pytest.mark.parametrize(

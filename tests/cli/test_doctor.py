@@ -8,9 +8,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from streaming import __version__
 from tests.builders import batch, log_dir, partition
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "api.schema.json").read_text())
 
 BLOCKED = """
 import sys
@@ -55,9 +59,10 @@ def test_a_fault_with_its_command(disk: Path, tmp_path: Path) -> None:
     done = doctor("--log-dirs", disk, "--checkpoint", tmp_path, files=300)
     assert done.returncode == 3
     assert "open files: sudo prlimit --pid $$ --nofile=2048:2048" in done.stdout.splitlines()
-    found = json.loads(doctor("--log-dirs", disk, "--checkpoint", tmp_path, "--json", files=300).stdout)
-    assert [each["check"] for each in found if each["state"] == "fault"] == ["open files"]
-    assert set(found[0]) == {"check", "state", "what", "command"}
+    page = json.loads(doctor("--log-dirs", disk, "--checkpoint", tmp_path, "--json", files=300).stdout)
+    jsonschema.Draft202012Validator({"$defs": SCHEMA["$defs"], **SCHEMA["commands"]["segtail doctor"]}).validate(page)
+    assert [each["check"] for each in page["rows"] if each["state"] == "fault"] == ["open files"]
+    assert (page["version"], page["faults"], page["unknown"]) == (__version__, 1, len(page["doubts"]))
 
 
 def test_log_dirs_that_are_none_and_a_job_that_is_away(tmp_path: Path) -> None:

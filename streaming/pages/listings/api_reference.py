@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.pages.listings.json_schema import ANSWERS, ROWS, kinds_of
+from streaming.pages.listings.json_schema import EVERY, ROWS, kinds_of
 from streaming.pages.listings.message_meanings import INTRODUCTIONS, MEANINGS
 
 MARK = "<!-- What follows is made from streaming/pages/listings by `make docs`. -->\n"
@@ -14,7 +14,7 @@ MARK = "<!-- What follows is made from streaming/pages/listings by `make docs`. 
 def write_reference(text: str) -> str:
     """The document, with everything below `MARK` made anew."""
     head, mark, _ = text.partition(MARK)
-    kinds = dict.fromkeys(kind for answer in ANSWERS.values() for kind in kinds_of(answer))
+    kinds = dict.fromkeys(kind for answer in EVERY for kind in kinds_of(answer))
     return f"{head}{mark}{''.join(map(_section, kinds))}"
 
 

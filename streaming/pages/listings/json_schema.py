@@ -1,4 +1,4 @@
-"""The JSON Schema of every answer of `/api/v1/`, from the declared types: ``python -m streaming.pages.listings.json_schema`` writes it."""
+"""The JSON Schema of every answer of `/api/v1/` and of the doctor, from the declared types: ``python -m streaming.pages.listings.json_schema`` writes it."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
 from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.doctor_json import DoctorPage
 from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
@@ -62,6 +63,11 @@ ANSWERS: Mapping[str, type[PublicMessage]] = {
 }
 """The message at each path."""
 
+OF_COMMANDS: Mapping[str, type[PublicMessage]] = {"segtail doctor": DoctorPage}
+"""The messages that a command alone prints, at no path."""
+
+EVERY = (*ANSWERS.values(), *OF_COMMANDS.values())
+
 _LISTS = (
     *(CLUSTER_NUMBERS, PROBLEMS, EVENTS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"]),
     *(BROKERS, LOG_DIRS, DISK["partition"], GROUPS, GROUP_PARTITIONS),
@@ -73,12 +79,13 @@ _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
 def schema() -> dict[str, object]:
-    """The schema: ``$defs`` has each message by its name, and each of ``paths`` refers to one."""
-    kinds = sorted({kind for answer in ANSWERS.values() for kind in _within(answer)}, key=lambda kind: kind.__name__)
+    """The schema: ``$defs`` has each message by its name, and each of ``paths`` and ``commands`` refers to one."""
+    kinds = sorted({kind for answer in EVERY for kind in _within(answer)}, key=lambda kind: kind.__name__)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Answers of segtail's jobs and commands",
         "paths": {path: _reference(kind) for path, kind in ANSWERS.items()},
+        "commands": {command: _reference(kind) for command, kind in OF_COMMANDS.items()},
         "$defs": {kind.__name__: _of_kind(kind) for kind in kinds},
     }
 

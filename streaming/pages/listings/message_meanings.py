@@ -7,6 +7,7 @@ from streaming.broker.protocol.broker_json import BrokerPage
 from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.broker.protocol.count_json import CountPage
 from streaming.broker.protocol.disk_json import DiskAnswer, KindUse, LeftoverFiles
+from streaming.broker.protocol.doctor_json import DiagnosisRow, DoctorPage
 from streaming.broker.protocol.event_json import EventPage
 from streaming.broker.protocol.group_json import (
     BatchCheck,
@@ -258,10 +259,22 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     ),
     KindUse: ((("kind", "taken", "apparent"), "the kind of files, what they take on the disk, their length"),),
     LeftoverFiles: ((("path", "kind", "taken", "since_ms"), "where, what it is, bytes, since when nothing of it has changed"),),
+    DoctorPage: (
+        *_ANSWER,
+        (("faults", "warnings", "unknown"), "numbers of rows with these states"),
+        (("rows",), "list of `DiagnosisRow`, in the order of the checks"),
+    ),
+    DiagnosisRow: (
+        (("check",), "what was looked at"),
+        (("state",), "`fine`, `warning`, `fault`, `unknown` or `not applicable`"),
+        (("what",), "a sentence"),
+        (("command",), "what mends it, `null` if no command does"),
+    ),
 }
 """The fields of each message, in the order in which documents have them."""
 
 INTRODUCTIONS: Mapping[str, str] = {
+    "DoctorPage": "What `segtail doctor --json` prints ([doctor.md](doctor.md)). No path has it.",
     "Problem": (
         "Each kind goes with one alert of `conf/alerts`: the sentence begins with the alert's summary, and the severity is "
         "the same. A problem is\nthere at once, where an alert waits until it has lasted. The alerts without a kind report "

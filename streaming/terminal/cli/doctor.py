@@ -1,14 +1,13 @@
 """``segtail doctor``: look for what keeps segtail from working here, and say what mends it."""
 
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from streaming import __version__
 from streaming.common.formatting import format_count
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
@@ -18,6 +17,7 @@ from streaming.terminal.cli.printing import ShellCommand, echo_lines, sentence_t
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, job_of
 
 if TYPE_CHECKING:  # the checks import pyarrow: not for --help
+    from streaming.broker.protocol.doctor_json import DoctorPage
     from streaming.terminal.doctor.diagnosis import Diagnosis
 
 _EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something cannot be told, 1 failed, 2 not possible as asked."
@@ -50,13 +50,13 @@ def command(settings: Settings, job: str | None, form: str) -> int:
     from streaming.terminal.doctor.examination import examine
 
     log_once()
-    job = job_of(settings, job)
-    found = examine(settings, os.environ, time.time(), given=settings.model_fields_set, job=job or "")
+    job, now = job_of(settings, job), time.time()
+    found = examine(settings, os.environ, now, given=settings.model_fields_set, job=job or "")
     if job is not None:
         found = (*found, *_of_job(job))
     width = width_of(form)
     if form == "json":
-        click.echo(json.dumps([asdict(each) | {"command": each.command or None} for each in found], indent=2))
+        click.echo(_page(found, now).encode_readable())
     else:
         echo_lines(_lines(found, width), width)
     return _ended(found)
@@ -94,8 +94,30 @@ def _lines(diagnoses: "Sequence[Diagnosis]", width: int | None) -> Iterator[str]
             yield from (f"{each.check}:", ShellCommand(f"  {each.command}"))
     if mending:
         yield ""
-    faults, warnings, unknown = (sum(each.state == state for each in diagnoses) for state in ("fault", "warning", "unknown"))
+    faults, warnings, unknown = _counted(diagnoses)
     yield f"{format_count(faults, 'fault')}, {format_count(warnings, 'warning')}, {unknown} not known"
+
+
+def _page(diagnoses: "Sequence[Diagnosis]", now: float) -> "DoctorPage":
+    """The same as JSON has it; a doubt is what is not known."""
+    from streaming.broker.protocol.doctor_json import DiagnosisRow, DoctorPage
+
+    faults, warnings, unknown = _counted(diagnoses)
+    return DoctorPage(
+        at_ms=round(now * 1000),
+        version=__version__,
+        doubts=[f"{each.check}: {each.what}" for each in diagnoses if each.state == "unknown"],
+        faults=faults,
+        warnings=warnings,
+        unknown=unknown,
+        rows=[DiagnosisRow(check=each.check, state=str(each.state), what=each.what, command=each.command) for each in diagnoses],
+    )
+
+
+def _counted(diagnoses: "Sequence[Diagnosis]") -> tuple[int, int, int]:
+    """How many faults and warnings there are, and how much is not known."""
+    faults, warnings, unknown = (sum(each.state == state for each in diagnoses) for state in ("fault", "warning", "unknown"))
+    return faults, warnings, unknown
 
 
 def _ended(diagnoses: "Sequence[Diagnosis]") -> int:
