@@ -9,6 +9,7 @@ from pathlib import Path
 from streaming.broker.protocol.problem_json import WARNING, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.kinds import KINDS, ProblemKind
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from tests.alert_worlds.prometheus_rules import Labels, firing
 from tests.alert_worlds.worlds import World
 
@@ -119,7 +120,8 @@ def compare(worlds: Sequence[World], directory: Path) -> Comparison:
             comparison.agreed.update(_agreed(worlds[number].problems, of_alert, subject))
         for number, subject in sorted(found ^ fires[alert], key=lambda each: (each[0], sorted(each[1]))):
             alone = (number, subject) in fires[alert]
-            if not (alone and _is_explained(alert, subject, worlds[number].problems)):
+            explained = _is_explained if alone else _is_told_elsewhere
+            if not explained(alert, subject, worlds[number].problems):
                 comparison.differences.append(Difference(seed=worlds[number].seed, alert=alert, fires=alone, subject=subject))
     return comparison
 
@@ -160,3 +162,11 @@ def _is_explained(alert: str, subject: Labels, problems: Sequence[Problem]) -> b
     if alert == kinds.BLIND.alert:
         return dict(subject)["reason"] == "metadata_unreadable" and any(each.kind == kinds.METADATA_UNREADABLE.name for each in problems)
     return False
+
+
+def _is_told_elsewhere(alert: str, subject: Labels, problems: Sequence[Problem]) -> bool:
+    """Whether each transaction that is stuck in the offsets is the consequence of what is stuck in another topic, whose alert tells it."""
+    if alert != kinds.STUCK.alert or dict(subject)["topic"] != OFFSETS_TOPIC:
+        return False
+    elsewhere = {each.id for each in problems if each.kind == kinds.STUCK.name and each.topic != OFFSETS_TOPIC}
+    return all(each.because in elsewhere for each in problems if each.kind == kinds.STUCK.name and each.topic == OFFSETS_TOPIC)

@@ -81,6 +81,12 @@ def test_an_alert_says_how_bad_it_is_what_it_is_about_and_where_to_read_on() -> 
     assert [name for name, _, texts in stated if texts["runbook_url"] != f"docs/runbooks/{name}.md"] == []
 
 
+def test_the_summary_begins_with_the_name_of_the_cluster() -> None:
+    heads = {path.stem: _alert(path)["annotations"]["summary"].partition(": ")[0] for path in ALERTS if path.stem != ALWAYS}
+    assert heads.pop("ObserverDown").startswith("{{ with $labels.job }}{{ . }}")  # where no segtail is scraped, there is none
+    assert {name: head for name, head in heads.items() if head != "{{ $labels.job }}"} == {}
+
+
 def test_alerts_about_transactions_outlast_a_restart_within_five_minutes() -> None:
     of_transactions = [path for path in ALERTS if path.stem.startswith(("Transaction", "LastStable"))]
     kept = {path.stem: _alert(path).get("keep_firing_for") for path in of_transactions}
