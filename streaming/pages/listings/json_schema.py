@@ -1,4 +1,4 @@
-"""The JSON Schema of every answer of `/api/v1/` and of the doctor, from the declared types: ``python -m streaming.pages.listings.json_schema`` writes it."""
+"""The JSON Schema of all answers below `/api/v1/` and of the doctor's: ``python -m streaming.pages.listings.json_schema`` writes it."""
 
 import json
 import sys
