@@ -120,7 +120,7 @@ def compare(worlds: Sequence[World], directory: Path) -> Comparison:
             comparison.agreed.update(_agreed(worlds[number].problems, of_alert, subject))
         for number, subject in sorted(found ^ fires[alert], key=lambda each: (each[0], sorted(each[1]))):
             alone = (number, subject) in fires[alert]
-            explained = _is_explained if alone else _is_told_elsewhere
+            explained = _is_explained if alone else _is_reported_elsewhere
             if not explained(alert, subject, worlds[number].problems):
                 comparison.differences.append(Difference(seed=worlds[number].seed, alert=alert, fires=alone, subject=subject))
     return comparison
@@ -164,7 +164,7 @@ def _is_explained(alert: str, subject: Labels, problems: Sequence[Problem]) -> b
     return False
 
 
-def _is_told_elsewhere(alert: str, subject: Labels, problems: Sequence[Problem]) -> bool:
+def _is_reported_elsewhere(alert: str, subject: Labels, problems: Sequence[Problem]) -> bool:
     """Whether each transaction that is stuck in the offsets is the consequence of what is stuck in another topic, whose alert tells it."""
     if alert != kinds.STUCK.alert or dict(subject)["topic"] != OFFSETS_TOPIC:
         return False
