@@ -162,3 +162,24 @@ def test_what_was_lost_before_stays_known_while_that_agent_stands_still() -> Non
     for _ in range(4):
         job.round(15)
     assert losses(job) == (4, 4, "lost", 4)
+
+
+def test_what_the_commit_before_had_lost_is_not_what_a_newer_one_has_lost() -> None:
+    """It comes while that agent reads on, and a part of what was deleted had been read."""
+    job = two_agents()
+    job.agents["a1"].commit(2)
+    job.round()
+    job.put("orders", agent="a2", end=10, log_start_offset=5)
+    job.round(15)
+    for _ in range(4):
+        job.behind["a1"] = job.behind.get("a1", 0.0) + 15
+        job.round(15)
+    job.put("orders", agent="a2", end=10, log_start_offset=6)
+    job.behind.clear()
+    job.agents["a1"].commit(4)
+    for _ in range(5):
+        job.round(15)
+        detail = job.detail()
+        assert detail is not None
+        (one,) = detail.partitions
+        assert one.lost_records <= one.lost_offsets <= 2

@@ -105,10 +105,11 @@ class CountingMemory:
         at, start = self._columns, lags.start
         done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
         before, edition = records_before(start, places, ends, lags.reads_uncommitted)
+        at["lost"] = np.where(committed_before != rows.offset, ABSENT, at["lost"])  # that was of the commit before
         passed = self._passed(rows, lags, ends, done=done, before=before, edition=edition)
         self._add(rows, passed, now_ms, steady_ms)
         self._rates.restart(np.flatnonzero(passed.taken & (start < at["start"])), steady_ms)  # it was set back
-        uncounted = (passed.lost_offsets > 0) | (committed_before != rows.offset) | (at["lost"] == ABSENT) | rows.share
+        uncounted = (passed.lost_offsets > 0) | (at["lost"] == ABSENT) | rows.share
         so_far = np.where(uncounted, ABSENT, at["lost"] + passed.lost_records)
         new = {"done": done, "before": before, "isolation": lags.reads_uncommitted, "edition": edition, "start": start}
         for name, values in (new | {"lost": np.where(lags.below == 0, 0, so_far)}).items():
