@@ -18,6 +18,7 @@ from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.clocks import Clock
 from tests.scrub.real import closed, flip
+from tests.swaps import Swap
 
 WEEK = 7 * 24 * 3_600_000
 
@@ -226,3 +227,21 @@ def test_a_directory_that_cannot_be_listed_is_reported_until_it_can(disk: LogDir
     clock.now += WEEK
     run(one)
     assert one.progress.segments == ()
+
+
+@pytest.mark.parametrize("before", range(7))
+@pytest.mark.parametrize("looks", [0, 3, 6, 9])
+def test_a_compaction_that_goes_on_or_was_cut_off_damages_nothing(disk: LogDir, clock: Clock, before: int, looks: int) -> None:
+    """What the new segment replaces is there for a while, and until the next start if its broker is killed."""
+    log, one = filled(disk, "a", segments=3), scrub(disk, clock)
+    swap = Swap(log, 2, {0, 6, 8, 14})
+    swap.upto(before)
+    run(one, looks)
+    for step in swap.steps[before:]:
+        step()
+        run(one, 1)
+    run(one)
+    assert reported(one) == []
+    clock.now += WEEK
+    run(one)
+    assert (reported(one), one.progress.checked > 0) == ([], True)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import live_directories
+from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
 from streaming.broker.scrub.findings import Findings, FoundSegment
@@ -107,7 +108,7 @@ class LogDirScrub:
         elif self._directories is None:
             self._list()
         elif self._next < len(self._directories):
-            self._find_next(self._log_dir / self._directories[self._next])
+            self._find_next(self._log_dir / self._directories[self._next], buffer)
         else:
             self._running, self._ended_ms = False, now
             log.info("scrub has finished a log dir", extra={"log_dir": str(self._log_dir), "checked_bytes": self._checked})
@@ -129,17 +130,11 @@ class LogDirScrub:
             if self._directories[self._next : self._next + 1] == [self._resume.directory]:
                 self._checked_base = self._resume.behind
 
-    def _find_next(self, directory: Path) -> None:
+    def _find_next(self, directory: Path, buffer: Bytes) -> None:
+        segments = self._segments(directory, buffer)
+        if segments is None:
+            return
         resume, self._resume = self._resume, None
-        try:
-            segments = list_segments(directory)
-        except (FileNotFoundError, NotADirectoryError):  # the log has just gone
-            segments = ()
-        except OSError as error:
-            self._note_unreadable(directory, _DIRECTORY, error)
-            segments = ()
-        else:
-            self._findings.note(FoundSegment(directory, _DIRECTORY), whole=True)
         closed = next((pair for pair in pairwise(segments) if pair[0].base_offset > self._checked_base), None)
         if closed is None:
             self._next, self._checked_base = self._next + 1, -1
@@ -151,6 +146,24 @@ class LogDirScrub:
         self._check = SegmentCheck(segment, following, self._epochs(directory), position)
         before = [damage for damage in self._findings.of(segment.path, key).damages if damage.position < position]
         self._so_far = FoundSegment(segment.path, key).with_damages(before)
+
+    def _segments(self, directory: Path, buffer: Bytes) -> Sequence[Segment] | None:
+        """What holds the log now, nothing if it has just gone or cannot be listed; None if a compaction goes on: list it once more."""
+        try:
+            listed = list_segments(directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            self._note_unreadable(directory, _DIRECTORY, error)
+            return ()
+        self._findings.note(FoundSegment(directory, _DIRECTORY), whole=True)
+        try:
+            return without_replaced(listed, buffer)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._note_unreadable(directory, _DIRECTORY, error)
+            return ()
 
     def _epochs(self, directory: Path) -> Sequence[EpochEntry]:
         path = directory / LEADER_EPOCH_CHECKPOINT
@@ -167,7 +180,7 @@ class LogDirScrub:
         before = check.checked
         try:
             damages = check.advance(buffer)
-            if damages and not _is_closed(check.segment):
+            if damages and not _is_closed(check, buffer):
                 raise ChangedError
         except (ChangedError, FileNotFoundError):
             self._check = None
@@ -195,9 +208,10 @@ class LogDirScrub:
         self._findings.note(replace(self._findings.of(path, key), error=str(error) or repr(error)), whole=True)
 
 
-def _is_closed(segment: Segment) -> bool:
-    """Whether a segment is still the same file and has another one after it: after a truncation it may be the active segment."""
-    return segment in list_segments(segment.directory)[:-1]
+def _is_closed(check: SegmentCheck, buffer: Bytes) -> bool:
+    """Whether a segment is still the same file, followed by the same: after a truncation it may be active, a compaction joins segments."""
+    there = without_replaced(list_segments(check.segment.directory), buffer)
+    return any(segment == check.segment and following.base_offset == check.following.base_offset for segment, following in pairwise(there))
 
 
 def _is_there(damaged: FoundSegment) -> bool:

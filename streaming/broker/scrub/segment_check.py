@@ -49,11 +49,10 @@ class SegmentCheck:
     """
 
     def __init__(self, segment: Segment, following: Segment, epochs: Sequence[EpochEntry], position: int = 0) -> None:
-        self.segment = segment
+        self.segment, self.following = segment, following
         self.done = False
         self.checked = 0
         """The number of checked bytes; bytes in which no batch was found do not count."""
-        self._following = following
         self._around = SegmentFacts(segment.base_offset, following.base_offset, epochs)
         self._reached = CheckPosition(position, segment.base_offset)
         self._large: _Large | None = None
@@ -111,7 +110,7 @@ class SegmentCheck:
 
     def _at_end(self) -> tuple[Damage, ...]:
         self.done = True
-        return check_end(self._reached, _first_epoch(self._following))
+        return check_end(self._reached, _first_epoch(self.following))
 
     def _unwhole(self, stop: Stop, rest: Bytes) -> tuple[Damage, ...]:
         """Begin with bytes that are no batch, or a batch that is larger than a window; ``rest``: the part of them that was read."""
