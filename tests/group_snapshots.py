@@ -140,6 +140,8 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         loss_doubtful=np.zeros(len(parts), np.bool_),
         loss_ms=column("loss_ms"),
         loss_pace=_paces(lags, column("loss_ms"), now_ms),
+        loss_start_of=column("loss_start_of"),
+        loss_at_start=column("loss_start_of") >= 0,
         assumed=column("limits_assumed") > 0,
         holding_ms=np.full(len(parts), -1, np.int64),
         expiration_ms=column("expiration_ms"),

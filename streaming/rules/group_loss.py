@@ -8,11 +8,12 @@ A high watermark in the active segment is taken to follow the log's end. One fur
 deleted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from streaming.common.arrays import Flags, Longs
+from streaming.rules.awaited_start import after_start
 from streaming.rules.reading_pace import Paces, paces
 from streaming.rules.retention_passes import FAR, Growth, RetentionPasses
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
@@ -28,6 +29,9 @@ class Losses:
     earliest time deletes; ``last_end``: of what one at the latest time does, `ABSENT` also where that is in a segment to which more comes
     until then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it would stay. ``pace``: a reader
     that begins there and reads so many offsets a second is ahead of deletion for all that the log holds now, `ABSENT` as ``at_ms``.
+
+    ``start_of``: the broker, without a process, that has to be started before that, `ABSENT` if none has: then there are no times.
+    ``at_start``: it is due, so that the first check after that start deletes it; ``first_end`` is then what a start now would delete.
     """
 
     at_ms: Longs
@@ -36,6 +40,12 @@ class Losses:
     last_end: Longs
     by_size: Flags
     pace: Paces
+    start_of: Longs
+    at_start: Flags
+
+    def take(self, places: Longs) -> "Losses":
+        """Some of the items."""
+        return Losses(**{each.name: getattr(self, each.name)[places] for each in fields(self)})
 
     def spread(self, items: Longs, count: int) -> "Losses":
         """The same as items among so many, of which nothing is known of the others."""
@@ -54,21 +64,33 @@ class Losses:
             last_end=among(self.last_end),
             by_size=among(self.by_size.astype(np.int64)) > 0,
             pace=paced,
+            start_of=among(self.start_of),
+            at_start=among(self.at_start.astype(np.int64)) > 0,
         )
 
 
 _NONE: Longs = np.empty(0, np.int64)
 
-NOTHING = Losses(at_ms=_NONE, latest_ms=_NONE, first_end=_NONE, last_end=_NONE, by_size=np.empty(0, np.bool_), pace=np.empty(0))
+NOTHING = Losses(
+    at_ms=_NONE,
+    latest_ms=_NONE,
+    first_end=_NONE,
+    last_end=_NONE,
+    by_size=np.empty(0, np.bool_),
+    pace=np.empty(0),
+    start_of=_NONE,
+    at_start=np.empty(0, np.bool_),
+)
 """What is known of no offsets."""
 
 
-def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, now_ms: int) -> Losses:
+def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, now_ms: int, away: Longs | None = None) -> Losses:
     """Compute when retention deletes offsets.
 
     Args:
         owner: the log of each offset, as an index in ``logs``.
         offset: offsets at or above their log's start.
+        away: the broker of each log that has no process, as `streaming.rules.awaited_start.away_of` has it; None if all of them run.
     """
     if not len(owner):
         return NOTHING
@@ -90,18 +112,24 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     pace = paces(logs, np.where(unknown, 0, goes), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms)
     goes = np.where(unknown, FAR, goes)
 
-    def end(due: Longs) -> Longs:
-        return np.where(known, logs.following[due], ABSENT)
+    missing = np.full(len(owner), ABSENT) if away is None else away[owner]
+    at_ms, start_of = after_start(np.where(known, last, ABSENT), missing)
+    timed, at_start = at_ms != ABSENT, (start_of != ABSENT) & (last <= now_ms)
+
+    def end(due: Longs, some: Flags) -> Longs:
+        return np.where(some, logs.following[due], ABSENT)
 
     last_due = _due(logs, goes, owner, item, last_check)
     grows = logs.active[last_due] & (growth.rate[owner] > 0)
     return Losses(
-        at_ms=np.where(known, last, ABSENT),
-        latest_ms=np.where(known, last_check, ABSENT),
-        first_end=end(_due(logs, goes, owner, item, first_check)),
-        last_end=np.where(grows, ABSENT, end(last_due)),
+        at_ms=at_ms,
+        latest_ms=np.where(timed, last_check, ABSENT),
+        first_end=end(_due(logs, goes, owner, item, first_check), timed | at_start),
+        last_end=np.where(grows, ABSENT, end(last_due, timed)),
         by_size=known & (sized == last),
-        pace=np.where(known, pace, float(ABSENT)),
+        pace=np.where(timed, pace, float(ABSENT)),
+        start_of=start_of,
+        at_start=at_start,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
+from streaming.rules.awaited_start import after_start
 from streaming.rules.retention_passes import FAR, Growth, RetentionPasses, not_growing
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
@@ -32,8 +33,9 @@ class Retention:
     A field is `ABSENT` if it has no value, or if it depends on the time of a segment that is not known yet.
 
     ``deletable`` is the number of segments that a check would delete now, and ``due_upto`` the offset before which they end. ``blocked``
-    is an index in `BLOCKED`. ``next_by_size``: ``retention.bytes`` makes the next deletion, and not ``retention.ms``. The other fields have
-    the names and meaning of the metrics.
+    is an index in `BLOCKED`. ``next_by_size``: ``retention.bytes`` makes the next deletion, and not ``retention.ms``. ``next_start_of``:
+    the broker that has to be started before that, `ABSENT` if none has; then ``next_deletion`` has no value, and nothing is overdue. The
+    other fields have the names and meaning of the metrics.
     """
 
     deletable: Longs
@@ -42,6 +44,7 @@ class Retention:
     overdue: Longs
     reclaimable: Longs
     next_deletion: Longs
+    next_start_of: Longs
     next_by_size: Flags
     blocked: NDArray[np.int8]
     ahead: Longs
@@ -65,13 +68,16 @@ class RetentionRule:
         self._first_expiry = np.where(passes.timed, np.minimum(logs.largest[first], FAR) + passes.limit, FAR)
         self._first_surplus = np.where(unneeded, passes.unneeded_since()[first], FAR)
 
-    def at(self, now_ms: int, bound: Bound | None = None, growth: Growth | None = None) -> Retention:
+    def at(self, now_ms: int, bound: Bound | None = None, growth: Growth | None = None, away: Longs | None = None) -> Retention:
         """Compute the state of retention at a point in time.
 
         Args:
             bound: an additional limit for how long the first segments have been deletable.
             growth: how the logs grow from now on, None if they do not: the next deletion depends on it.
+            away: the broker of each log that has no process, as `streaming.rules.awaited_start.away_of` has it; None if all of them run.
         """
+        away = np.full(len(self._logs.first), ABSENT) if away is None else away
+        checked = away == ABSENT
         logs, first, passes = self._logs, self._logs.first, self._passes
         expired = passes.expired(now_ms)
         gone = passes.deleted(expired)
@@ -87,12 +93,14 @@ class RetentionRule:
         since = np.minimum(self._first_expiry, self._first_surplus)
         limited = passes.timed | (passes.bytes_limit >= 0)
         due = np.maximum(now_ms - np.maximum(since, self._written(now_ms)), 0)
+        due = np.where(checked, due, 0)
         overdue = np.where(deletable, due, 0)
         if bound is not None:
-            overdue = bound(first_known, deletable, overdue, self._check_interval)
+            overdue = bound(first_known, deletable & checked, overdue, self._check_interval)
         moments = passes.moments(growth or not_growing(logs), now_ms)
         goes = np.minimum(moments.by_time, moments.by_size)[first]
         goes = np.where((goes < FAR) & passes.full[first] & ~passes.unknown[first] & ~(deletable & (goes > now_ms)), goes, ABSENT)
+        next_deletion, next_start_of = after_start(goes, away)
         known = self._all_known & self._replication_known
         return Retention(
             deletable=np.where(open_end, ABSENT, gone - first),
@@ -100,7 +108,8 @@ class RetentionRule:
             retention_lag=lag,
             overdue=np.where(limited & first_known, overdue, ABSENT),
             reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),
-            next_deletion=goes,
+            next_deletion=next_deletion,
+            next_start_of=next_start_of,
             next_by_size=(goes != ABSENT) & (moments.by_size < moments.by_time)[first],
             blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from streaming.broker.protocol.cluster_messages import Registered
@@ -10,6 +11,7 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.table import Table
+from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.pages.api.history import MINUTES
@@ -158,6 +160,25 @@ def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_
     assert (numbers.out_of_sync, numbers.sync_missing, numbers.out_of_sync_hour[-1]) == (1, 0, 1.0)
     assert numbers.full_why == "no log dir is known to fill up within a year"
     assert (numbers.hanging, numbers.unjudged, numbers.oldest_ms) == (0, 0, -1)
+
+
+def test_what_only_brokers_that_are_away_would_delete_has_no_time_but_the_broker() -> None:
+    segment = np.array([(0, 500, NOW - DAY, NOW - DAY)], SEGMENTS)
+    packed = Facts(replicas=(1,), isr=(1,), segments=segment, configs='{"topic":{"retention.ms":"3600000"}}').encode()
+    rows = [log("orders", number, topic_id="o", broker=1 + number, agent=f"a{1 + number}", **LED | {"facts": packed}) for number in (0, 1)]
+    job = Watched(new_table(*rows), Group(name="ledger", partitions=[reads("orders", 0, loss_start_of=1)]))
+    before = job.state.topics().rows[0]
+    assert (before.next_deletion_ms > 0, before.next_deletion_start_of) == (True, -1)
+    job.table.set_away([1])
+    one = job.later(minutes=0)
+    assert [(each.next_deletion_ms > 0, each.next_deletion_start_of) for each in one.topics().rows] == [(True, 1)]
+    job.table.set_away([1, 2])
+    both = job.later(minutes=0)
+    assert [(each.next_deletion_ms, each.next_deletion_start_of) for each in both.topics().rows] == [(-1, 1)]
+    for page in (both.partitions("sort=partition"), both.retention("sort=partition")):
+        assert [(each.next_deletion_ms, each.next_deletion_start_of) for each in page.rows] == [(-1, 1), (-1, 2)]
+    numbers = both.numbers()
+    assert (numbers.loss_ms, numbers.loss_start_of, numbers.loss_group, numbers.loss_why) == (-1, 1, "ledger", "")
 
 
 def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:

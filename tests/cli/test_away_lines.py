@@ -4,6 +4,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from streaming.simulator.log_dir import LogDir
 from streaming.terminal.cli import away_lines
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
-from tests.docs.world import LOG_DIRS, NOW, ShownBroker
+from tests.docs.world import HOUR, LOG_DIRS, NOW, ShownBroker
 
 AT = 1_700_003_600_000
 NOBODY = "Broker 1 is stopped, or this is a copy: nobody holds the locks of the log dirs."
@@ -91,3 +92,31 @@ def test_groups_of_a_stopped_broker_say_it_too(command: tuple[str, ...], tmp_pat
     assert last.endswith(away_lines.GROUPS)
     (away,) = json.loads(run_command(*command, "--log-dirs", log_dirs, "--json").stdout)["away"]
     assert (away["broker"], away["last_ms"]) == (1, NOW)
+
+
+def test_what_a_stopped_broker_would_delete_has_no_time_but_waits_for_its_start(tmp_path: Path) -> None:
+    world = ShownBroker(tmp_path)
+    read = ("--log-dirs", ",".join(str(tmp_path / each) for each in LOG_DIRS), "--at", str(NOW + HOUR))
+
+    def rows(command: str) -> dict[str, dict[str, Any]]:
+        found = json.loads(run_command(command, *read, "--json").stdout)["rows"]
+        return {each["group"] if command == "groups" else each["topic"]: each for each in found}
+
+    running, reading = rows("retention"), rows("groups")
+    assert (running["clicks"]["next_deletion_ms"] > 0, running["clicks"]["next_deletion_start_of"]) == (True, None)
+    assert (reading["reports"]["loss_ms"] > 0, reading["reports"]["loss_start_of"]) == (True, None)
+    world.stop()
+    kept, groups = rows("retention"), rows("groups")
+    assert (kept["clicks"]["next_deletion_ms"], kept["clicks"]["next_deletion_start_of"]) == (None, 1)
+    assert (groups["reports"]["loss_ms"], groups["reports"]["loss_start_of"]) == (None, 1)
+    assert kept["prices"]["next_deletion_start_of"] is None
+    assert "after broker 1 starts" in run_command("retention", *read).stdout
+    assert "after broker 1 starts" in run_command("groups", *read).stdout
+
+
+def test_what_is_due_at_the_start_of_a_stopped_broker_is_named_with_its_group(tmp_path: Path) -> None:
+    world = ShownBroker(tmp_path)
+    world.stop()
+    log_dirs = ",".join(str(tmp_path / each) for each in LOG_DIRS)
+    why = [run_command("why", "reports", "--log-dirs", log_dirs, "--at", str(NOW + each * HOUR)).stdout for each in (0, 24)]
+    assert ["by the first check after broker 1 is started" in each for each in why] == [False, True]

@@ -134,6 +134,43 @@ def test_at_stake_is_what_is_due_at_the_first_and_at_the_last_moment_of_a_check(
         assert (one.loss_records, one.loss_bytes) == most
 
 
+def dated(job: GroupJob) -> list[str]:
+    """The series with a time at which something is lost."""
+    return [name for name in job.page() if name.startswith(("group_loss_", "group_endangered_", "group_partition_loss_"))]
+
+
+def losing(job: GroupJob) -> list[str]:
+    """How severe it is that the group will lose records, of each partition where it will."""
+    detail = job.detail()
+    assert detail is not None
+    return [each.severity for each in detail.findings if each.verdict == "will_lose"]
+
+
+def test_what_a_broker_without_a_process_would_delete_waits_for_its_start() -> None:
+    """When the limit has passed, its first check takes it; before that nothing is said of it but where it waits."""
+    job = stake()
+    job.agents["a1"].commit(2)
+    job.round()
+    runs = partition(job)
+    assert dated(job)
+    job.table.set_away([1])
+    job.round(60)
+    early = partition(job)
+    assert (early.loss_ms, early.loss_latest_ms, early.loss_start_of, early.loss_records_least) == (-1, -1, 1, -1)
+    assert not losing(job)
+    job.round(runs.loss_ms / 1000 - job.now)
+    due = partition(job)
+    assert (due.loss_ms, due.loss_start_of, losing(job)) == (-1, 1, ["info"])
+    assert (due.loss_records_least, due.loss_bytes_least, due.loss_records) == (4, 400, -1)
+    assert not dated(job)
+    detail = job.detail()
+    assert detail is not None
+    assert (detail.summary.loss_ms, detail.summary.loss_start_of) == (-1, 1)
+    job.table.set_away([])
+    job.round()
+    assert (partition(job).loss_ms, partition(job).loss_start_of) == (runs.loss_ms, -1)
+
+
 def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, float]:
     """A log that had 1,000 bytes for a day, and grows since then; and when its first segment is beyond its size, Unix milliseconds.
 

@@ -1,13 +1,14 @@
 """What each list declares: every column its own value, how it is written, and what it looks like where something is wrong."""
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import pytest
 
 from streaming.broker.protocol.broker_json import BrokerRow
 from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
-from streaming.broker.protocol.group_json import GroupPartition
+from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.broker.protocol.numbers_json import ClusterNumbers
@@ -230,6 +231,19 @@ def test_a_deletion_is_blocked_due_or_later() -> None:
         found = [texts(listing, row(next_deletion_ms=NOW_MS + later))["Next deletion"] for later in (-1, 0, HOUR)]
         assert found == ["due by time", "due by time", "in 1h by time"]
         assert texts(listing, row(next_deletion_ms=NOW_MS, next_deletion_by_size=True))["Next deletion"] == "due by size"
+
+
+def test_what_a_broker_without_a_process_would_delete_has_no_time_in_any_list() -> None:
+    text = "after broker 3 starts"
+    for listing, row in ((PARTITIONS, partition), (RETENTION, kept), (TOPICS, partial(TopicRow, topic="t"))):
+        assert cells(listing, row(next_deletion_ms=-1, next_deletion_start_of=3))["Next deletion"] == Cell(text=text)
+    assert texts(TOPICS, TopicRow(topic="t", next_deletion_ms=NOW_MS + HOUR, next_deletion_start_of=3))["Next deletion"] == "in 1h by time"
+    for lists, lost in ((GROUP_PARTITIONS, read), (GROUPS, partial(GroupSummary, group="g"))):
+        assert cells(lists, lost(loss_start_of=3))["Lost from"] == Cell(text=text)
+        assert texts(lists, lost(loss_ms=NOW_MS + HOUR, loss_start_of=3))["Lost from"] == "in 1h"
+        assert texts(lists, lost(loss_start_of=3, limits_assumed=True))["Lost from"] == f"{text}?"
+    number = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_start_of=3, loss_group="g"))["Next loss"]
+    assert number == Cell(text=text, note="group g", group="g")
 
 
 @each_row(

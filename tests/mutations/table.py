@@ -1033,6 +1033,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/cli/test_job_named.py",),
     ),
     Mutation(
+        name="deadline-of-an-away-broker",
+        file="streaming/rules/awaited_start.py",
+        before="return np.where(waits, ABSENT, at_ms), np.where(waits, away, ABSENT)",
+        after="return at_ms, np.where(waits, away, ABSENT)",
+        why="A deletion would have a time though its broker has no process and deletes nothing.",
+        tests=("tests/rules/test_awaited_start.py",),
+    ),
+    Mutation(
         name="process-of-another-lock",
         file="streaming/rules/broker_process.py",
         before="if looked.held and looked.held <= files:",

@@ -200,6 +200,7 @@ def retained(row: PartitionRow) -> RetentionRow:
         retention_overdue_ms=2 * HOUR if blocked else -1,
         retention_reclaimable_bytes=14 << 30 if blocked else 0,
         next_deletion_ms=row.next_deletion_ms,
+        next_deletion_start_of=row.next_deletion_start_of,
         retention_blocked=row.retention_blocked,
         retention_blocked_why="The largest time of the oldest segment is in the future, by 3 days" if blocked else "",
         **(_judged(2) if blocked else {}),

@@ -19,7 +19,7 @@ from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_assets import ASSETS, static_path
 from streaming.pages.site.page_site import PageSite
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import ABORT, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
+from tests.site.page_world import ABORT, CLUSTER_NUMBERS, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
 from tests.tables import each_row
 
 VIEWS = [
@@ -138,6 +138,17 @@ def test_a_good_day_has_its_numbers_with_their_last_hour_and_what_comes_next(sit
         "At most 0 in the last 60 minutes",
     ]
     assert "Oldest open transaction3h ago" in page.one("coming").text.replace("\n", "")
+
+
+def test_what_waits_for_the_start_of_a_broker_has_no_time_on_any_page() -> None:
+    job = MadeUpJob(
+        figures=replace(CLUSTER_NUMBERS, loss_why="", loss_start_of=3, loss_group="billing"),
+        partition_rows=[replace(partition(0), next_deletion_ms=-1, next_deletion_start_of=3)],
+        group_rows=[group("billing", loss_start_of=3)],
+    )
+    site = site_of(job)
+    for path in ("/", "/partitions", "/retention", "/groups"):
+        assert "after broker 3 starts" in read(site, path).html, path
 
 
 def test_the_search_finds_topics_groups_transactional_ids_and_brokers(site: PageSite) -> None:

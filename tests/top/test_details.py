@@ -61,6 +61,7 @@ def test_what_is_kept_of_a_partition() -> None:
     late = {"retention_overdue_ms": 2 * HOUR, "retention_reclaimable_bytes": 3 << 20, "next_deletion_ms": NOW_MS + 4 * HOUR}
     assert kept(retention_limit_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion in 4h by time"
     assert kept(next_deletion_ms=NOW_MS + 4 * HOUR, next_deletion_by_size=True) == "no limit, the next deletion in 4h by size"
+    assert kept(next_deletion_start_of=3) == "no limit, the next deletion after broker 3 starts"
     assert kept(retention_limit_ms=HOUR, retention_overdue_ms=0, retention_reclaimable_bytes=0, next_deletion_ms=-1) == "1h"
 
 

@@ -18,7 +18,8 @@ HOUR = 3_600_000
 def waiting(partition: int, *, age: int, left: int, **values: object) -> GroupPartition:
     """A partition whose next record is so old, and is deleted so long from now."""
     facts = {"committed": 3, "lag_offsets": 4, "lag_records_read_committed": 4, "next_offset": 3, "next_append_ms": NOW - age}
-    return GroupPartition(topic="orders", partition=partition, loss_ms=NOW + left, **facts | values)  # type: ignore[arg-type]
+    facts |= {"loss_ms": NOW + left}
+    return GroupPartition(topic="orders", partition=partition, **facts | values)  # type: ignore[arg-type]
 
 
 def endangered(*partitions: GroupPartition) -> tuple[list[int], list[int], str]:
@@ -51,6 +52,13 @@ def test_a_loss_by_limits_that_are_assumed_has_no_date_for_an_alert_and_no_sever
     snapshot = snapshot_of(Group(partitions=[assumed, waiting(1, age=1, left=5 * HOUR)]), now_ms=NOW)
     assert certain_losses(snapshot.found).tolist() == [-1, NOW + 5 * HOUR]
     assert np.min(snapshot.found.loss_ms) == NOW + 2 * HOUR  # lists show it, with a question mark
+
+
+def test_a_loss_that_waits_for_the_start_of_a_broker_has_no_date_for_an_alert() -> None:
+    """It has none in lists either, and whoever looks at the group is told."""
+    away = waiting(0, age=3 * HOUR, left=0, loss_ms=-1, loss_start_of=2)
+    assert endangered(away) == ([-1], [-1], "info")
+    assert endangered(away, waiting(1, age=3 * HOUR, left=HOUR))[1:] == ([NOW + HOUR], "critical")
 
 
 def test_what_a_transaction_holds_up_is_distinguished_from_what_the_group_has_not_read() -> None:

@@ -737,6 +737,19 @@ def test_a_loss_is_between_two_checks_and_takes_between_two_numbers_of_records()
     )
 
 
+def test_what_is_due_where_a_broker_is_away_goes_when_it_is_started_and_is_nothing_to_be_woken_for() -> None:
+    """No time is known, and nobody can read it before: whoever starts the broker has to know it."""
+    due = replace(READING, loss_start_of=2, loss_records_least=9, loss_bytes_least=512, retention_ms=6 * HOUR, next_timestamp_ms=-1)
+    found = only(due)
+    assert (found.verdict, found.severity) == ("will_lose", "info")
+    assert found.text == (
+        "its oldest unread records will be deleted by the first check after broker 2 is started, some 30 seconds later, unless they are "
+        "read before: at least 9 records, which are due now"
+    )
+    assert found.command.endswith("--add-config retention.ms=43200000")
+    assert only(replace(due, loss_records_least=-1)).text.endswith("unless they are read before")
+
+
 def test_limits_that_are_assumed_are_reported_in_words() -> None:
     later = replace(READING, loss_ms=NOW + 48 * HOUR, limits_assumed=True)
     assert only(later).text.endswith("; when it will be deleted is not sure, because the limits are assumed")

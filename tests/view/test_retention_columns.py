@@ -248,3 +248,30 @@ def test_the_next_deletion_by_size_of_what_a_silent_agent_reported_is_not_known(
     table = new_table(orders(facts((0, 500, 3600), (50, 300, 10), configs=SIZED), last_append_ms=MS - 10_000))
     table.mark_agent("a1", NOW)
     assert only(table, "next_deletion_timestamp_seconds", after=9_000) is None
+
+
+NEXT = ("next_deletion_timestamp_seconds", "retention_overdue_seconds", "retention_reclaimable_bytes")
+
+
+def test_a_broker_without_a_process_deletes_nothing_until_it_is_started() -> None:
+    """Nothing is overdue by the time in which it was away, neither then nor when it runs again."""
+    table = new_table(orders(facts((0, 500, 3000), (50, 300, 10), configs=HOUR)), deletable=DeletableSince())
+    assert [only(table, name) for name in NEXT] == [NOW + 600.001, 0, 0]
+    table.set_away([1])
+    assert [only(table, name, after=100) for name in NEXT] == [None, 0, 0]
+    assert [only(table, name, after=9_000) for name in NEXT] == [None, 0, 800]
+    table.set_away([])
+    assert [only(table, name, after=9_001) for name in NEXT] == [NOW + 600.001, 0, 800]
+    assert only(table, "retention_overdue_seconds", after=9_061) == 60
+
+
+def test_where_another_broker_leads_its_log_decides() -> None:
+    def replica(broker: int, age: int, leader: int) -> Row:
+        packed = facts((0, 500, age), (50, 300, 10), configs=HOUR, replicas=(1, 2))
+        return orders(packed, broker=broker, agent=f"a{broker}", leader=leader, leader_epoch=leader)
+
+    table = new_table(replica(1, 3000, 1), replica(2, 2000, 1))
+    table.set_away([1])
+    assert only(table, "next_deletion_timestamp_seconds") is None
+    table.apply(states(replica(2, 2000, 2)))
+    assert only(table, "next_deletion_timestamp_seconds") == NOW + 1600.001

@@ -35,13 +35,13 @@ class GroupSummary(PublicMessage):
 
     Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
     ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
-    ``limits_assumed``: as in `GroupPartition`, of some partition. ``oldest_pending_ms``: when the first of the ``pending`` commits was
-    committed, by the coordinator's clock; -1 if there is none, or if that is not known. ``isolation``: as in `GroupPartition`.
-    ``interval_ms``: its usual interval between two commits. ``use``: a word of `streaming.broker.protocol.group_use.GroupUse`.
-    ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in `GroupFinding`. ``epoch``: of a classic group its
-    generation, of a streaming query (``type`` Spark) its last micro-batch that is committed; its ``state`` is Planned since ``state_ms``
-    while a later one is planned. ``last_rebalance_ms``: when it last rebalanced; ``rebalances_lately``: how often members have
-    interrupted each other by that within half an hour, -1 if that is not known.
+    ``limits_assumed``: as in `GroupPartition`, of some partition; ``loss_start_of`` likewise, of the first such broker.
+    ``oldest_pending_ms``: when the first of the ``pending`` commits was committed, by the coordinator's clock; -1 if there is none, or if
+    that is not known. ``isolation``: as in `GroupPartition`. ``interval_ms``: its usual interval between two commits. ``use``: a word of
+    `streaming.broker.protocol.group_use.GroupUse`. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in
+    `GroupFinding`. ``epoch``: of a classic group its generation, of a streaming query (``type`` Spark) its last micro-batch that is
+    committed; its ``state`` is Planned since ``state_ms`` while a later one is planned. ``last_rebalance_ms``: when it last rebalanced;
+    ``rebalances_lately``: how often members have interrupted each other by that within half an hour, -1 if that is not known.
     """
 
     group: str
@@ -70,6 +70,7 @@ class GroupSummary(PublicMessage):
     oldest_append_ms: int = -1
     oldest_timestamp_ms: int = -1
     loss_ms: int = -1
+    loss_start_of: int = -1
     limits_assumed: bool = False
     last_commit_ms: int = -1
     interval_ms: int = -1
@@ -212,8 +213,9 @@ class GroupPartition(PublicMessage):
     records, and besides them offsets whose records were not counted; ``lost_lately_ms``: when last. -1 where nobody watched.
     ``loss_ms``: when retention deletes the first unread record at the earliest, ``loss_latest_ms`` at the latest: the broker checks now
     and then. All that the same check deletes is at stake: ``loss_records_least`` with ``loss_bytes_least`` at the earliest check,
-    ``loss_records`` with ``loss_bytes`` at the latest. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a level that
-    could set the limits is not known here, so a weaker one or Kafka's defaults are used; false if nothing is unread.
+    ``loss_records`` with ``loss_bytes`` at the latest. ``loss_start_of``: the broker that would delete it and has no process, -1 if it is
+    not so: it has to be started first, so neither time is known. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a
+    level that could set the limits is not known here, so a weaker one or Kafka's defaults are used; false if nothing is unread.
     ``next_expired_ms``: how old the next record was at least when it was appended, where that is longer than its topic keeps records; -1 if
     it came in time, or if that was not seen. ``lost_expired``: all of the offsets that are lost had come so.
 
@@ -257,6 +259,7 @@ class GroupPartition(PublicMessage):
     lost_lately_ms: int = -1
     loss_ms: int = -1
     loss_latest_ms: int = -1
+    loss_start_of: int = -1
     loss_records: int = -1
     loss_bytes: int = -1
     loss_records_least: int = -1

@@ -34,7 +34,7 @@ class PartitionRow(PublicMessage):
     """One partition, by the replica that is shown: the leader's, if it is watched.
 
     ``bytes_rate``, ``records_rate``: over the last minutes. ``unread_offsets``: high watermark less last stable offset, what readers of
-    committed data do not see yet. ``retention_blocked``: as in `RetentionRow`. ``records_*``: what is on disk,
+    committed data do not see yet. ``next_deletion_start_of``, ``retention_blocked``: as in `RetentionRow`. ``records_*``: what is on disk,
     aborted records are data, too.
     ``rates``: the bytes a second of the last hour, a number a minute, the oldest first; it is empty if none is known, and -1 in it is a
     minute without a number.
@@ -59,6 +59,7 @@ class PartitionRow(PublicMessage):
     oldest_record_ms: int = -1
     retention_lag_ms: int = -1
     next_deletion_ms: int = -1
+    next_deletion_start_of: int = -1
     next_deletion_by_size: bool = False
     retention_blocked: str = ""
     segments: int = -1
@@ -110,8 +111,9 @@ class RetentionRow(PublicMessage):
     """What is kept of one partition, and for how long.
 
     Fields have the names of the metrics, without ``segtail_partition_``. ``limits_assumed``: the limits are Kafka's defaults, because the
-    real ones are not known. ``retention_blocked``: a word for why a segment that is beyond a limit is not deleted, "" if none is;
-    ``retention_blocked_why`` is the same as a sentence.
+    real ones are not known. ``next_deletion_start_of``: the broker of the replica if it has no process, -1 if it is not so, or if nothing
+    is to be deleted: it has to be started first, so ``next_deletion_ms`` is not known. ``retention_blocked``: a word for why a segment that
+    is beyond a limit is not deleted, "" if none is; ``retention_blocked_why`` is the same as a sentence.
     """
 
     broker: int
@@ -146,6 +148,7 @@ class RetentionRow(PublicMessage):
     check_interval_ms: int = -1
     retention_reclaimable_bytes: int = -1
     next_deletion_ms: int = -1
+    next_deletion_start_of: int = -1
     next_deletion_by_size: bool = False
     retention_blocked: str = ""
     retention_blocked_why: str = ""

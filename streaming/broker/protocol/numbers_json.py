@@ -20,6 +20,7 @@ class ClusterNumbers(PublicMessage):
     ``lag_hour`` and ``out_of_sync_hour``: the last hour, a number a minute, the oldest first; -1 in it is a minute without a number.
     ``lag_records``: the largest lag of a consumer group that somebody uses, in records as far as these are known, else in offsets.
     ``loss_ms``: when retention may first delete what such a group has not read; ``loss_assumed``: by limits that are Kafka's defaults.
+    ``loss_start_of``: where no such time is known, the broker, without a process, that has to be started before some group loses anything.
     ``full_ms``: when the first log dir is full. ``out_of_sync``: replicas; of ``sync_missing`` partitions it is not known. ``*_why``: why
     that is not known, "" if it is.
 
@@ -39,6 +40,7 @@ class ClusterNumbers(PublicMessage):
     lag_why: str = ""
     lag_hour: list[float] = field(default_factory=list)
     loss_ms: int = -1
+    loss_start_of: int = -1
     loss_group: str = ""
     loss_assumed: bool = False
     loss_why: str = ""

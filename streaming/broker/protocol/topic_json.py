@@ -32,8 +32,9 @@ class TopicRow(PublicMessage):
 
     ``bytes_rate``, ``records_rate``, ``size_bytes``, ``unread_offsets``, ``open_transactions`` and ``out_of_sync`` are sums, and not known
     where one of their parts is not. ``out_of_sync``: replicas. ``groups``: how many have committed offsets in it, -1 where no groups are
-    read. ``oldest_record_ms`` to ``next_deletion_by_size``: of the partition that has the oldest, the last and the next. The limits are
-    those of its first partition. ``rates``: as in `PartitionRow`, summed; a minute is not known if it is so of every partition.
+    read. ``oldest_record_ms`` to ``next_deletion_by_size``: of the partition that has the oldest, the last and the next;
+    ``next_deletion_start_of``: as in `RetentionRow`, of the partition with the first such broker. The limits are those of its first
+    partition. ``rates``: as in `PartitionRow`, summed; a minute is not known if it is so of every partition.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class TopicRow(PublicMessage):
     last_append_ms: int = -1
     oldest_record_ms: int = -1
     next_deletion_ms: int = -1
+    next_deletion_start_of: int = -1
     next_deletion_by_size: bool = False
     cleanup_policy: str = ""
     retention_limit_ms: int = -1

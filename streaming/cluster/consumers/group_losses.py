@@ -27,7 +27,8 @@ def losses_of(observed: Observed, retention: RetentionResults, items: Longs, off
     concerned, owner = np.unique(owner[known], return_inverse=True)  # one group reads few of all logs
     logs = listed.logs.take(concerned)
     growth = growth_now(logs, retention.watched[concerned], observed.columns["active_first_timestamp"][where[concerned]], now_ms)
-    return losses(logs, growth, owner, offsets[known], now_ms).spread(known, len(items))
+    away = retention.columns["away"][listed.items[concerned]]
+    return losses(logs, growth, owner, offsets[known], now_ms, away).spread(known, len(items))
 
 
 def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:

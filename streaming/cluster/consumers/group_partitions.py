@@ -239,6 +239,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         lost_lately_offsets=int(lately.offsets[row]),
         lost_lately_ms=int(lately.last_ms[row]),
         loss_ms=int(snapshot.found.loss_ms[row]),
+        loss_start_of=int(snapshot.found.loss_start_of[row]),
         limits_assumed=bool(snapshot.found.assumed[row]),
         stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,
         stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),

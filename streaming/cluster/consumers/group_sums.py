@@ -27,10 +27,10 @@ class CommitFacts:
 
     ``appended``: when the next record was. ``perhaps_stopped``: whether it has stopped depends on when that was, and nothing shows it.
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
-    perhaps none of these was a record. ``loss_pace``: as `Losses.pace`.
-    ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`.
-    ``assumed``: something is unread, and the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than
-    the round by so much: how long something lasts is told as of then.
+    perhaps none of these was a record. ``loss_pace``, ``loss_start_of``, ``loss_at_start``: as `streaming.rules.group_loss.Losses` has
+    them. ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`. ``assumed``: something is unread, and
+    the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than the round by so much: how long
+    something lasts is told as of then.
     """
 
     lags: Lags
@@ -41,6 +41,8 @@ class CommitFacts:
     loss_doubtful: Flags
     loss_ms: Longs
     loss_pace: Rates
+    loss_start_of: Longs
+    loss_at_start: Flags
     holding_ms: Longs
     assumed: Flags
     expiration_ms: Longs
@@ -52,7 +54,8 @@ class PairSums:
     """One item for each pair. ``first``: the index of its first commit. ``number``: the pair's number, see `CommitRows.key`.
 
     ``oldest_``: the earliest time of an unread record; `ABSENT` if there is none or no partition is known, `UNTIMED` if the time of one is
-    not known. ``oldest_ms``: the earliest that is known, as `Lags.next_ms`. ``known``: how many partitions are known. ``unknown``: by
+    not known. ``oldest_ms``: the earliest that is known, as `Lags.next_ms`. ``loss_start_of``: the first broker whose start a loss waits
+    for. ``known``: how many partitions are known. ``unknown``: by
     `REASONS`, shape (reasons, pairs). ``reads_uncommitted``: how many partitions are of a group that is known to; all or none.
     """
 
@@ -69,6 +72,7 @@ class PairSums:
     oldest_append_ms: Longs
     oldest_timestamp_ms: Longs
     loss_ms: Longs
+    loss_start_of: Longs
     assumed: Longs
     expiration_ms: Longs
     last_commit_ms: Longs
@@ -123,6 +127,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         oldest_append_ms=earliest(np.where(unread & (lags.next_append_ms < 0), UNTIMED, lags.next_append_ms)),
         oldest_timestamp_ms=earliest(np.where(unread & (lags.next_timestamp_ms < 0), UNTIMED, lags.next_timestamp_ms)),
         loss_ms=earliest(facts.loss_ms),
+        loss_start_of=earliest(facts.loss_start_of),
         assumed=total(facts.assumed),
         expiration_ms=earliest(facts.expiration_ms),
         last_commit_ms=latest_of(rows.commit_ms, first),

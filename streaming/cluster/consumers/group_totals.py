@@ -30,7 +30,7 @@ _LOWER_BOUNDS = {
     "lag_records_read_uncommitted": "read_uncommitted",
     "lag_bytes": "bytes",
 }
-_EARLIEST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "expiration_ms")
+_LEAST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "loss_start_of", "expiration_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,7 +105,7 @@ def group_totals(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) ->
 
     columns = {name: total(getattr(sums, column)) for name, column in _COUNTS.items()}
     columns |= {name: lower_bound(getattr(sums, column)) for name, column in _LOWER_BOUNDS.items()}
-    columns |= {name: best(np.minimum, getattr(sums, name), _FAR) for name in _EARLIEST}
+    columns |= {name: best(np.minimum, getattr(sums, name), _FAR) for name in _LEAST}
     unread = [[each.records for each in snapshot.uncommitted.get(name, ())] for name in names]
     without = np.array([len(each) for each in unread], np.int64)
     facts = [snapshot.groups.get(name) for name in names]

@@ -41,7 +41,6 @@ from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
-from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
@@ -49,6 +48,7 @@ from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, CoordinatorLog, Current, LogName
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import simple_group
+from streaming.rules.group_loss import Losses
 
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
@@ -290,7 +290,7 @@ class GroupTracker:
         data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)
         as_of_ms = view.now_ms - data_age_ms
         stopped = (since >= 0) & (as_of_ms - since >= after_ms)
-        loss_ms, loss_pace = _losses(view, logs, lag)
+        loss = _losses(view, logs, lag)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
             lags=lag,
@@ -299,8 +299,10 @@ class GroupTracker:
             perhaps_stopped=~stopped & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
-            loss_ms=loss_ms,
-            loss_pace=loss_pace,
+            loss_ms=loss.at_ms,
+            loss_pace=loss.pace,
+            loss_start_of=loss.start_of,
+            loss_at_start=loss.at_start,
             holding_ms=believed(_holding(view, logs), view.now_ms)[logs.of_row],
             assumed=(lag.next_offset >= 0) & assumed,
             expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
@@ -412,11 +414,8 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _losses(view: RoundView, logs: GroupLogs, lag: Lags) -> tuple[Longs, Rates]:
+def _losses(view: RoundView, logs: GroupLogs, lag: Lags) -> Losses:
     """When retention deletes the next unread record of each commit, and how fast its group has to be."""
     unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
-    at_ms, pace = np.full(len(lag.start), ABSENT, np.int64), np.full(len(lag.start), float(ABSENT))
-    losses = losses_of(view.observed, view.retention, items, offsets, view.now_ms)
-    at_ms[unread], pace[unread] = losses.at_ms[of_row], losses.pace[of_row]
-    return at_ms, pace
+    return losses_of(view.observed, view.retention, items, offsets, view.now_ms).take(of_row).spread(unread, len(lag.start))

@@ -148,7 +148,7 @@ class _Judge:
         return {
             GroupVerdict.LOST: (lost & ~found.loss_doubtful) | self._lately,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
-            GroupVerdict.WILL_LOSE: self._will_lose(self._age),
+            GroupVerdict.WILL_LOSE: self._will_lose(self._age) | found.loss_at_start,
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
             GroupVerdict.HELD: self._held.certain,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],

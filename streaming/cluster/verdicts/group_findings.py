@@ -275,7 +275,8 @@ def _keep_longer(partition: GroupPartition, commands: GroupCommands, now_ms: int
     """A higher limit, of the two the one that deletes the next record. That may be stamped longer ago than twice the limit."""
     if partition.loss_by_size:
         return commands.keep_longer(partition.topic, "retention.bytes", partition.retention_bytes)
-    age_ms = now_ms - (partition.next_timestamp_ms if partition.next_timestamp_ms >= 0 else partition.loss_ms - partition.retention_ms)
+    due_ms = partition.loss_ms if partition.loss_ms >= 0 else now_ms  # what waits for a start is due by now
+    age_ms = now_ms - (partition.next_timestamp_ms if partition.next_timestamp_ms >= 0 else due_ms - partition.retention_ms)
     hours = -(-(age_ms + partition.retention_ms) // _HOUR_MS)
     return commands.keep_longer(partition.topic, "retention.ms", partition.retention_ms, hours * _HOUR_MS)
 

@@ -105,6 +105,8 @@ class Sentences:
 
     def _checked(self, partition: GroupPartition) -> str:
         """When the check comes that deletes the next record."""
+        if partition.loss_start_of >= 0:
+            return f"by the first check after broker {partition.loss_start_of} is started, some 30 seconds later,"
         latest = format_time(partition.loss_latest_ms) if partition.loss_latest_ms > max(partition.loss_ms, self.now_ms) else ""
         if partition.loss_ms <= self.now_ms:
             return f"with the next check, by {latest}," if latest else "with the next check"
@@ -114,6 +116,8 @@ class Sentences:
     def _stake(self, partition: GroupPartition) -> str:
         """What is deleted with the next record."""
         most, least = partition.loss_records, partition.loss_records_least
+        if partition.loss_start_of >= 0:
+            return f": at least {format_count(least, 'record')}, which are due now" if least >= 0 else ""
         if most < 0 or partition.loss_bytes < 0:
             at_least = f": {format_count(least, 'record')}, and what comes there until then, with all that is due at the same check"
             return at_least if least >= 0 else ""

@@ -8,6 +8,8 @@ from streaming.cluster.view.cluster_counts import reassignments
 from streaming.cluster.view.host_clocks import clocks_ahead
 from streaming.cluster.view.host_families import coordinator_partitions, fenced
 from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.process_reports import away_brokers, broker_processes
+from streaming.cluster.view.reported_once import each_broker
 from streaming.cluster.view.scrubs import corrupt_replicas
 from streaming.cluster.view.table import Table
 from streaming.common.log_key import key_of
@@ -25,6 +27,8 @@ def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Stat
     brokers = [status for each in agents for status in each.broker_statuses]
     table.set_coordinators(coordinator_partitions(brokers))
     table.set_fenced(fenced(brokers))
+    processes = broker_processes(each_broker(status for each in up for status in each.broker_statuses))
+    table.set_away(each.broker for each in away_brokers(processes))
     table.set_metadata_time(written_ms(brokers))
     table.set_clocks(clocks_ahead(up))
     table.set_reassignments(reassignments(newest(status for each in up for status in each.broker_statuses if status.counts)))

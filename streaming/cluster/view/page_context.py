@@ -26,6 +26,7 @@ class PageContext:
     brokers that the controller has fenced off. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in
     Unix milliseconds; None if that does not show whether the copy is old. ``clocks_ahead_ms``: by how much the clocks of brokers are ahead
     of the job's, where they are wrong. ``reassignments`` are those that are under way.
+    ``away`` are the brokers that surely have no process, as far as agents that answer have asked: nothing is deleted in their log dirs.
     ``overdue_after_ms`` is the option of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the
     segments of the last page or round.
     """
@@ -37,6 +38,7 @@ class PageContext:
     assume_replicated: bool = False
     coordinator_partitions: int | None = None
     fenced: frozenset[int] = frozenset()
+    away: frozenset[int] = frozenset()
     metadata_ms: int | None = None
     clocks_ahead_ms: Mapping[int, int] = field(default_factory=dict)
     overdue_after_ms: int = 1_800_000

@@ -13,6 +13,7 @@ from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.cluster.view.value_matrix import Columns
 from streaming.common.arrays import Longs
+from streaming.rules.awaited_start import away_of
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.growth import growth_now
 from streaming.rules.limits import Limits
@@ -35,6 +36,7 @@ COLUMNS = (
     "retention_reclaimable_bytes",
     "due_upto",
     "next_deletion_ms",
+    "next_deletion_start_of",
     "next_deletion_by_size",
     "blocked",
     "max_timestamp_ahead_ms",
@@ -48,8 +50,9 @@ COLUMNS = (
     "local_log_start_offset",
     "min_in_sync_replicas",
     "check_interval_ms",
+    "away",
 )
-"""What `keep` computes; ``blocked`` is an index in `streaming.rules.retention_rule.BLOCKED`."""
+"""What `keep` computes; ``blocked`` is an index in `streaming.rules.retention_rule.BLOCKED`, ``away`` as `away_of` has it."""
 
 JUDGED = (
     "retention_lag_ms",
@@ -98,9 +101,11 @@ def keep(
     bound = None if context.deletable is None else context.deletable.bound(logs["slot"][listed], now_ms)
     watched = _watched(logs.select(listed), together, context, steady_ms)
     growth = growth_now(together, watched, logs["active_first_timestamp"][listed], now_ms)
-    retention = RetentionRule(together).at(now_ms, bound, growth)
+    away = away_of(logs["broker"][listed], context.away)
+    retention = RetentionRule(together).at(now_ms, bound, growth, away)
     compaction = CompactionRule(together).at(now_ms)
     last = together.last
+    goes = (retention.next_deletion != ABSENT) | (retention.next_start_of != ABSENT)
     values: dict[str, Longs] = {
         "segments": together.count,
         "active_segment_size_bytes": together.size[last],
@@ -116,7 +121,8 @@ def keep(
         "retention_reclaimable_bytes": retention.reclaimable,
         "due_upto": np.where(together.limit("expires_ms") >= 0, retention.due_upto, ABSENT),
         "next_deletion_ms": retention.next_deletion,
-        "next_deletion_by_size": np.where(retention.next_deletion != ABSENT, retention.next_by_size, ABSENT),
+        "next_deletion_start_of": retention.next_start_of,
+        "next_deletion_by_size": np.where(goes, retention.next_by_size, ABSENT),
         "blocked": retention.blocked.astype(np.int64),
         "max_timestamp_ahead_ms": retention.ahead,
         "dirty_bytes": compaction.dirty_bytes,
@@ -137,6 +143,7 @@ def keep(
             ABSENT,
         ),
         "check_interval_ms": together.limit("check_interval_ms"),
+        "away": away,
     }
     for name, column in columns.items():
         column[listed] = values[name]

@@ -221,6 +221,11 @@ class Table:
         with self._lock:
             self._context = replace(self._context, fenced=frozenset(brokers))
 
+    def set_away(self, brokers: Iterable[int]) -> None:
+        """Set which brokers have no process, see `PageContext`."""
+        with self._lock:
+            self._context = replace(self._context, away=frozenset(brokers))
+
     def set_metadata_time(self, written_ms: int | None) -> None:
         """Set when the metadata of the cluster was last written, see `PageContext`."""
         with self._lock:

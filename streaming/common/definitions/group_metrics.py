@@ -36,7 +36,7 @@ LAG_SECONDS = Metric(
 LOSS = Metric(
     "segtail_group_loss_timestamp_seconds",
     "When retention will delete the first record that the group has not read at the earliest, the soonest of the partitions; absent if it "
-    "will not, and where the limits are assumed.",
+    "will not, where the limits are assumed, and while the broker that leads there surely has no process: it deletes nothing.",
     BY_TOPIC,
 )
 ENDANGERED = Metric(

@@ -50,7 +50,7 @@ RETENTION_LAG = Metric(
 RETENTION_OVERDUE = Metric(
     "segtail_partition_retention_overdue_seconds",
     "Time for which the first segment could have been deleted and is still there, as far as segtail has seen: since its limit, the high "
-    "watermark and the leader allow its deletion. Up to one check interval is normal.",
+    "watermark and the leader allow its deletion. Up to one check interval is normal. 0 while its broker surely has no process.",
     column="retention_overdue_ms",
     total=Total.LARGEST,
 )
@@ -62,7 +62,8 @@ RECLAIMABLE = Metric(
 )
 NEXT_DELETION = Metric(
     "segtail_partition_next_deletion_timestamp_seconds",
-    "When the first segment may be deleted: by retention.ms, or by retention.bytes if the log grows on as it does, whichever comes first.",
+    "When the first segment may be deleted: by retention.ms, or by retention.bytes if the log grows on as it does, whichever comes first; "
+    "absent while its broker surely has no process.",
     column="next_deletion_ms",
 )
 RETENTION_BLOCKED = Metric(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.cluster.consumers.group_totals import GroupTotals
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
@@ -55,19 +56,24 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
         why = "nothing is known of consumer groups yet" if judged.unknown or not judged.ready else "no consumer groups are read"
         return {"lag_why": why, "loss_why": why}
     totals, used = judged.groups.totals, _used(judged.groups)
-    lag, loss_ms = _lags(judged.groups, used), np.where(used & (totals.columns["loss_ms"] >= 0), totals.columns["loss_ms"], _FAR)
-    found: dict[str, Any] = {}
+    lag, found = _lags(judged.groups, used), _next_loss(totals, used)
     if (lag >= 0).any():
         found |= {"lag_records": int(lag.max()), "lag_group": totals.names[int(lag.argmax())]}
     else:
         found["lag_why"] = "no lag of a group in use is known" if used.any() else "no consumer group is in use"
-    if (loss_ms < _FAR).any():
-        first = int(loss_ms.argmin())
-        assumed = bool(totals.columns["limits_assumed"][first] > 0)
-        found |= {"loss_ms": int(loss_ms[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
-    else:
-        found["loss_why"] = "no group in use is known to lose anything"
     return found
+
+
+def _next_loss(totals: GroupTotals, used: Flags) -> dict[str, Any]:
+    """The earliest of the groups in use; where no time is known, one that waits for a broker's start."""
+    for name in ("loss_ms", "loss_start_of"):
+        values = totals.columns[name]
+        some = np.flatnonzero(used & (values >= 0))
+        if len(some):
+            first = int(some[values[some].argmin()])
+            assumed = bool(totals.columns["limits_assumed"][first] > 0)
+            return {name: int(values[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
+    return {"loss_why": "no group in use is known to lose anything"}
 
 
 def largest_lag(judged: JudgedLook) -> int:

@@ -17,7 +17,7 @@ from streaming.rules.retention_rule import BLOCKED
 _COPIED = (
     *("broker", "partition", "appended_bytes", "appended_records", "size_bytes", "log_start_offset", "log_end_offset", "high_watermark"),
     *("last_stable_offset", "open_transactions", "hanging_transactions", "last_append_ms", "oldest_record_ms", "retention_lag_ms"),
-    *("next_deletion_ms", "segments"),
+    *("next_deletion_ms", "next_deletion_start_of", "segments"),
 )
 """Fields that have the name of a column."""
 

@@ -21,7 +21,7 @@ _COPIED = (
     *("local_log_start_offset", "log_end_offset", "high_watermark", "size_bytes", "segments", "active_segment_size_bytes"),
     *("active_segment_first_timestamp_ms", "segment_limit_ms", "segment_limit_bytes", "oldest_record_ms", "retention_limit_ms"),
     *("retention_limit_bytes", "retention_lag_ms", "retention_overdue_ms", "check_interval_ms", "retention_reclaimable_bytes"),
-    *("next_deletion_ms", "max_timestamp_ahead_ms", "dirty_bytes", "cleaner_checkpoint_offset"),
+    *("next_deletion_ms", "next_deletion_start_of", "max_timestamp_ahead_ms", "dirty_bytes", "cleaner_checkpoint_offset"),
 )
 """Fields that have the name of a column."""
 

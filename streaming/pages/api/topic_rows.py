@@ -106,6 +106,7 @@ class TopicSums:
             "last_append_ms": last,
             "oldest_record_ms": self._first(logs["oldest_record_ms"]),
             "next_deletion_ms": next_ms,
+            "next_deletion_start_of": self._first(logs["next_deletion_start_of"]),
             "next_deletion_by_size": soonest & (next_ms >= 0),
             "retention_limit_ms": logs["retention_limit_ms"][limits],
             "retention_limit_bytes": logs["retention_limit_bytes"][limits],

@@ -6,7 +6,7 @@ from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_count, format_name
-from streaming.pages.listings.list_cells import Cell, Times, Unit, length, unsure, words
+from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, length, unsure, words
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
 _PARTITIONS = "the partitions of which this is so"
@@ -36,6 +36,8 @@ def counted_in(row: GroupSummary) -> str:
 
 def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
     """When the first unread record may be deleted; what is due goes with the next check of its broker."""
+    if row.loss_ms < 0 and row.loss_start_of >= 0:
+        return unsure(Cell(text=after_start(row.loss_start_of)), assumed=row.limits_assumed)
     due = times.relative and 0 <= row.loss_ms <= times.now_ms
     return unsure(Cell(text="next check" if due else times.of(row.loss_ms), at_ms=row.loss_ms), assumed=row.limits_assumed)
 
@@ -97,6 +99,11 @@ LOSS = Field(
     sort=ASCENDING,
     key="L",
     cell=loss_cell,
+)
+START_OF = Field(
+    name="loss_start_of",
+    unit=Unit.ID,
+    meaning="the broker that would delete it and has no process: it has to be started first, and when is not known",
 )
 JUDGEMENT = (
     Field(
@@ -193,6 +200,7 @@ GROUPS = Listing(
         Field(name="oldest_append_ms", unit=Unit.MOMENT, meaning="the oldest append of a next unread record"),
         Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),
         LOSS,
+        START_OF,
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of some partition are Kafka's defaults or weaker ones"),
         Field(
             name="last_commit_ms",

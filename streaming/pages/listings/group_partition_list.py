@@ -11,6 +11,7 @@ from streaming.pages.listings.group_list import (
     LAG_RECORDS,
     LAG_RECORDS_UNCOMMITTED,
     LOSS,
+    START_OF,
     oldest_cell,
 )
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count
@@ -104,6 +105,7 @@ GROUP_PARTITIONS = Listing(
         Field(name="lost_lately_ms", unit=Unit.MOMENT, meaning="when the last of these losses was seen; `null` if there was none"),
         replace(LOSS, meaning="when retention deletes the next record at the earliest"),
         Field(name="loss_latest_ms", unit=Unit.MOMENT, meaning="when it does so at the latest, one check interval later"),
+        START_OF,
         Field(name="loss_records", unit=Unit.COUNT, meaning=f"how many go {_STAKE}"),
         Field(name="loss_bytes", unit=Unit.BYTES, meaning=f"how many go {_STAKE}"),
         Field(name="loss_records_least", unit=Unit.COUNT, meaning=_LEAST),

@@ -124,6 +124,11 @@ def unsure(cell: Cell, *, assumed: bool) -> Cell:
     return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
 
 
+def after_start(broker: int) -> str:
+    """Instead of the time of what a broker without a process does once it is started."""
+    return f"after broker {broker} starts"
+
+
 def words(value: str) -> str:
     """A word of a message for people: JSON has it as one, such as ``will_lose``."""
     return value.replace("_", " ") or NONE

@@ -2,7 +2,7 @@
 
 from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.common.formatting import NONE, format_count, format_name
-from streaming.pages.listings.list_cells import Cell, Times, Unit, count, place, rate, size
+from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, count, place, rate, size
 from streaming.pages.listings.listing import Field, Listing
 
 FIGURES = 6
@@ -36,7 +36,7 @@ def _loss(row: ClusterNumbers, times: Times) -> Cell:
     if row.loss_why:
         return Cell(text=NONE, note=row.loss_why)
     due = 0 <= row.loss_ms <= times.now_ms
-    text = "next check" if due else times.of(row.loss_ms)
+    text = after_start(row.loss_start_of) if row.loss_start_of >= 0 else "next check" if due else times.of(row.loss_ms)
     text += "?" if row.loss_assumed else ""
     return Cell(text=text, note=f"group {format_name(row.loss_group, 255)}", group=row.loss_group, at_ms=row.loss_ms)
 
@@ -101,6 +101,11 @@ CLUSTER_NUMBERS = Listing(
             heading="Next loss",
             rank=4,
             cell=_loss,
+        ),
+        Field(
+            name="loss_start_of",
+            unit=Unit.ID,
+            meaning="where no time is known: the broker, without a process, that has to be started before such a group loses anything",
         ),
         Field(name="loss_group", unit=Unit.NAME, meaning="which group that is"),
         Field(name="loss_assumed", unit=Unit.FLAG, meaning="its limits are Kafka's defaults, because the real ones are not known"),

@@ -1,8 +1,9 @@
 """The list of partitions."""
 
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow
+from streaming.broker.protocol.topic_json import TopicRow
 from streaming.common.formatting import format_count
-from streaming.pages.listings.list_cells import Cell, Times, Unit, count, partition_cell, words
+from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, count, partition_cell, words
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, Field, Listing
 
 
@@ -29,9 +30,14 @@ def broker_field(rank: int, meaning: str = "whose replica it is") -> Field:
 NUMBER = Field(name="partition", unit=Unit.ID, meaning="its number in the topic", sort=ASCENDING)
 
 
-def next_deletion(row: PartitionRow | RetentionRow, times: Times) -> Cell:
+START_OF = Field(name="next_deletion_start_of", unit=Unit.ID, meaning="as in `RetentionRow`")
+
+
+def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> Cell:
     """When retention deletes next, and by which limit: what a limit has let go is due at the broker's next check."""
     at_ms = row.next_deletion_ms
+    if at_ms < 0 and row.next_deletion_start_of >= 0:
+        return Cell(text=after_start(row.next_deletion_start_of))
     limit = "" if at_ms < 0 else " by size" if row.next_deletion_by_size else " by time"
     return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)
 
@@ -128,6 +134,7 @@ PARTITIONS = Listing(
             key="X",
             cell=_unless_blocked,
         ),
+        START_OF,
         Field(name="next_deletion_by_size", unit=Unit.FLAG, meaning="as in `RetentionRow`"),
         Field(name="retention_blocked", unit=Unit.WORD, meaning="as in `RetentionRow`", sort=ASCENDING),
         Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=15, sort=DESCENDING, key="N"),

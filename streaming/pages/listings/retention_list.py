@@ -104,6 +104,11 @@ RETENTION = Listing(
             cell=next_deletion,
         ),
         Field(
+            name="next_deletion_start_of",
+            unit=Unit.ID,
+            meaning="its broker, if that has no process: it has to be started first, and when is not known",
+        ),
+        Field(
             name="next_deletion_by_size",
             unit=Unit.FLAG,
             meaning="that is `retention.bytes`, if the log grows on as it does, and not `retention.ms`",

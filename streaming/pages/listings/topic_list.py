@@ -5,7 +5,7 @@ from dataclasses import replace
 from streaming.broker.protocol.topic_json import TopicRow
 from streaming.pages.listings.list_cells import Cell, Unit, length, size, topic_cell, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, Field, Listing
-from streaming.pages.listings.partition_list import next_deletion
+from streaming.pages.listings.partition_list import START_OF, next_deletion
 
 _SUM = "of its partitions; `null` where it is not known of one of them"
 
@@ -86,6 +86,7 @@ TOPICS = Listing(
             key="X",
             cell=next_deletion,
         ),
+        START_OF,
         Field(name="next_deletion_by_size", unit=Unit.FLAG, meaning="as in `RetentionRow`"),
         Field(name="cleanup_policy", unit=Unit.WORD, meaning="`delete`, `compact` or both", heading="Policy", rank=17),
         Field(

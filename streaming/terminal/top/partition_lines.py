@@ -51,7 +51,8 @@ def _retention(row: RetentionRow, times: Times) -> str:
     assumed = " (assumed)" if row.limits_assumed else ""
     overdue = f", overdue for {length(row.retention_overdue_ms)}" if row.retention_overdue_ms > 0 else ""
     frees = f", {size(row.retention_reclaimable_bytes)} beyond the limits" if row.retention_reclaimable_bytes > 0 else ""
-    deletion = f", the next deletion {next_deletion(row, times).text}" if row.next_deletion_ms >= 0 else ""
+    following = next_deletion(row, times).text
+    deletion = f", the next deletion {following}" if following != NONE else ""
     return f"{named}{assumed}{overdue}{frees}{deletion}"
 
 
