@@ -112,6 +112,7 @@ def test_what_a_stopped_broker_would_delete_has_no_time_but_waits_for_its_start(
     assert kept["prices"]["next_deletion_start_of"] is None
     assert "after broker 1 starts" in run_command("retention", *read).stdout
     assert "after broker 1 starts" in run_command("groups", *read).stdout
+    assert "after broker 1 starts" in run_command("disk", *read[:2]).stdout
 
 
 def test_what_is_due_at_the_start_of_a_stopped_broker_is_named_with_its_group(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def lost(*replicas: Replica) -> dict[str, OnNoDisk]:
         watched=zeros - 1.0,
         points=RecoveryPoints(offset=np.array(points, np.int64), position=np.maximum(np.array(points, np.int64) - 100, 0)),
         assigned=np.array(assigned, np.int64),
+        away=zeros - 1,
     )
     return on_no_disk(sizes, logs)
 

@@ -139,3 +139,13 @@ def test_the_next_space_is_free_after_the_next_deletion_that_the_list_of_partiti
     assert next_ms > 0
     assert row.next_ms == max(next_ms, MS) + CHECK_MS + UNLINK_MS
     assert bool(seen.logs["next_deletion_by_size"][0]) == (configs == SIZED)
+
+
+def test_a_broker_without_a_process_frees_nothing_until_it_is_started() -> None:
+    table = new_table(grows(), grows(topic="stock"))
+    table.set_away([1])
+    seen = view(table.snapshot(NOW))
+    for by, count in (("partition", 2), ("topic", 2), ("dir", 1)):
+        answer = answer_of(disk_found(seen, [watching()], MS), by, 10)
+        assert [(each.next_ms, each.next_start_of) for each in answer.rows] == [(-1, 1)] * count
+    assert (answer.log_dirs[0].next_ms, answer.log_dirs[0].next_start_of) == (-1, 1)

@@ -48,12 +48,12 @@ class LogDirUse(PublicMessage):
     """A log dir. ``taken`` is what everything in it takes on the disk, ``apparent`` the length of all files, ``kinds`` the same by kind.
 
     ``growth_day``: of the replicas whose growth is known; ``growth_unknown`` is the number of the others, ``growth_unread`` of those among
-    them whose logs cannot be read; what there is of the rest is too young. ``frees_now``: what the next check
-    deletes; ``frees_day``: what is free in 24 hours at the latest. ``next_ms``: when the next space is free.
-    ``file_system``: log dirs with the same number share ``free`` and ``capacity``, and are full together. ``full_ms``: when, if nothing
-    else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it frees nothing. ``checkpoint_ms``: when a
-    broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how many files and directories in it could
-    not be read, ``unread_of`` some of them with the reason.
+    them whose logs cannot be read; what there is of the rest is too young. ``frees_now``: what the next check deletes; ``frees_day``: what
+    is free in 24 hours at the latest. ``next_ms``: when the next space is free; ``next_start_of``: a broker, without a process, that has to
+    be started before some of it is, -1 if none has. ``file_system``: log dirs with the same number share ``free`` and ``capacity``, and are
+    full together. ``full_ms``: when, if nothing else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it
+    frees nothing. ``checkpoint_ms``: when a broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how
+    many files and directories in it could not be read, ``unread_of`` some of them with the reason.
 
     ``recovery_logs``, ``recovery_bytes``: what a start of the broker after a crash reads. ``recovery_seconds``: how long that takes, by the
     last recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. ``not_fsynced_bytes``: the most that may
@@ -78,6 +78,7 @@ class LogDirUse(PublicMessage):
     frees_now: int = -1
     frees_day: int = -1
     next_ms: int = -1
+    next_start_of: int = -1
     outlook: str = UNKNOWN
     full_ms: int = -1
     full_uncleaned_ms: int = -1
@@ -121,6 +122,7 @@ class DiskRow(PublicMessage):
     frees_now: int = -1
     frees_day: int = -1
     next_ms: int = -1
+    next_start_of: int = -1
     policy: str = ""
     limits_assumed: bool = False
     on_no_disk: int = -1

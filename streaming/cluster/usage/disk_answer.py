@@ -119,6 +119,7 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             frees_now=sums.frees_now[number],
             frees_day=sums.frees_day[number],
             next_ms=sums.next_ms[number],
+            next_start_of=sums.next_start_of[number],
             recovery_logs=each.restart.logs,
             recovery_bytes=each.restart.scanned,
             recovery_seconds=each.restart.seconds(each.restart.scanned),
@@ -183,6 +184,7 @@ def _by_group(
             frees_now=sums.frees_now[item],
             frees_day=sums.frees_day[item],
             next_ms=sums.next_ms[item],
+            next_start_of=sums.next_start_of[item],
         )
 
 

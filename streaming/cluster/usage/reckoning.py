@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
+from streaming.rules.awaited_start import after_start
 from streaming.rules.growth import Floats, growth_now, growth_of
 from streaming.rules.retention_rule import Retention, RetentionRule
-from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.segment_columns import ABSENT, SegmentColumns
 from streaming.rules.space_outlook import NEVER, outlook_of
 
 DAY_MS = 86_400_000
+_FAR = np.iinfo(np.int64).max
 
 
 class Reckoning:
@@ -21,6 +23,7 @@ class Reckoning:
 
     ``growth`` is in bytes a millisecond, nan if it is not known. ``frees_now`` and ``frees_day`` are bytes, ``next_ms`` is `NEVER` if
     nothing is freed. They are 0 and `NEVER` for a log whose segments cannot be told from those that wait for remote storage.
+    ``next_start_of``: the broker, without a process, that has to be started before anything is freed, -1 if none has.
     """
 
     def __init__(self, dirs: Sequence[DirFacts], replicas: ReplicaSizes, there: LogsThere, now_ms: int) -> None:
@@ -33,10 +36,11 @@ class Reckoning:
         self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
         self._outlooks = [outlook_of(logs, self.growth, there.active_first_ms, now_ms, compacted_grow=grow) for grow in (False, True)]
         outlook = self._outlooks[0]
-        retention = RetentionRule(logs).at(now_ms, growth=growth_now(logs, there.watched, there.active_first_ms, now_ms))
+        growth = growth_now(logs, there.watched, there.active_first_ms, now_ms)
+        retention = RetentionRule(logs).at(now_ms, growth=growth, away=there.away)
         self.frees_now: Longs = np.maximum(retention.reclaimable, 0)
         self.frees_day: Longs = outlook.freed_by(now_ms + DAY_MS).astype(np.int64)
-        self.next_ms: Floats = _next_freed(logs, retention, now_ms)
+        self.next_ms, self.next_start_of = _next_freed(logs, retention, now_ms, there.away)
 
     def full_at(self, number: int, *, compacted_grow: bool = False) -> float | None:
         """When the file system of a log dir is full, `NEVER` if not within a year; None if that is not known."""
@@ -59,6 +63,8 @@ class Reckoning:
         unknown = np.isnan(self.growth)
         following = np.full(count, NEVER)
         np.minimum.at(following, group, self.next_ms)
+        start_of = np.full(count, _FAR)
+        np.minimum.at(start_of, group, np.where(self.next_start_of < 0, _FAR, self.next_start_of))
 
         def summed(values: NDArray[np.generic]) -> list[float]:
             found: list[float] = np.bincount(group, values, minlength=count).tolist()
@@ -72,6 +78,7 @@ class Reckoning:
             frees_now=[round(each) for each in summed(self.frees_now)],
             frees_day=[round(each) for each in summed(self.frees_day)],
             next_ms=[-1 if each == NEVER else round(each) for each in following.tolist()],
+            next_start_of=np.where(start_of == _FAR, -1, start_of).tolist(),
         )
 
 
@@ -84,11 +91,13 @@ class SizeSums:
     frees_now: list[int]
     frees_day: list[int]
     next_ms: list[int]
+    next_start_of: list[int]
 
 
-def _next_freed(logs: SegmentColumns, retention: Retention, now_ms: int) -> Floats:
-    """When the space of the next deletion of each log is free at the latest, `NEVER` if none is foretold."""
-    foretold = (retention.deletable > 0) | (retention.next_deletion >= 0)
+def _next_freed(logs: SegmentColumns, retention: Retention, now_ms: int, away: Longs) -> tuple[Floats, Longs]:
+    """When the space of the next deletion of each log is free at the latest, `NEVER` if that is not foretold; and whose start it awaits."""
+    foretold = (retention.deletable > 0) | (retention.next_deletion >= 0) | (retention.next_start_of >= 0)
     deletion = np.where(retention.deletable > 0, now_ms, np.maximum(retention.next_deletion, now_ms))
     late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
-    return np.where(foretold, deletion + late, NEVER)
+    at_ms, start_of = after_start(np.where(foretold, deletion, ABSENT), away)
+    return np.where(at_ms != ABSENT, at_ms + late, NEVER), start_of

@@ -80,7 +80,7 @@ class LogsThere:
     """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known.
 
     ``watched``: bytes a second by which each grows now, -1 where nobody has watched that. ``points``: their recovery points. ``assigned``:
-    how many replicas the partition of each has, -1 where that is not known.
+    how many replicas the partition of each has, -1 where that is not known. ``away``: its broker where that has no process, else -1.
     """
 
     items: Longs
@@ -91,3 +91,4 @@ class LogsThere:
     watched: NDArray[np.float64]
     points: RecoveryPoints
     assigned: Longs
+    away: Longs

@@ -98,6 +98,7 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
         watched=retention.watched[known],
         points=RecoveryPoints(offset=decided.recovery_point, position=decided.recovery_position),
         assigned=decided.all_replicas,
+        away=retention.columns["away"][retention.listed.items[known]],
     )
 
 

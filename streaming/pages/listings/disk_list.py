@@ -2,11 +2,13 @@
 
 from streaming.broker.protocol.disk_json import KIND_WORDS, DiskRow
 from streaming.common.formatting import NONE, format_name, format_size
-from streaming.pages.listings.list_cells import Cell, Times, Unit, partition_cell, size, topic_cell, unsure
+from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, partition_cell, size, topic_cell, unsure
 from streaming.pages.listings.listing import Field, Listing
 
 
 def _next(row: DiskRow, times: Times) -> Cell:
+    if row.next_ms < 0 and row.next_start_of >= 0:
+        return Cell(text=after_start(row.next_start_of))
     due = row.next_ms >= 0 and row.frees_now > 0
     return Cell(text="due" if due else times.of(row.next_ms), at_ms=row.next_ms)
 
@@ -47,6 +49,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("frees_now", Unit.BYTES, "what the next check deletes"),
             field("frees_day", Unit.BYTES, "what is free in 24 hours"),
             field("next_ms", Unit.MOMENT, "when the next space is free"),
+            field("next_start_of", Unit.ID, "a broker, without a process, that has to be started before some of it is"),
             field("policy", Unit.WORD, "the cleanup policy of a topic"),
             field("limits_assumed", Unit.FLAG, "the limits of a topic are Kafka's defaults, because the real ones are not known"),
             field("on_no_disk", Unit.BYTES, "the most of a topic that is on no disk of any replica: what a power cut of the site may take"),

@@ -36,6 +36,7 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
 from streaming.pages.api.disk_page import disk_page
+from streaming.rules.awaited_start import away_of
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
@@ -91,6 +92,7 @@ class _Reading:
         self._limiter = limiter
         self._cluster = ClusterView(log_dirs, running_configs(log_dirs))
         self._cluster.refresh()
+        self._away = self._brokers_away()
         self._times = SegmentTimes()
         self._topics: list[str] = []
         self._columns: list[NDArray[np.int64]] = []
@@ -132,10 +134,10 @@ class _Reading:
             now_ms=self._question.now_ms,
             tried=self._logs_there(self._limiter.trying(trying(trials)).now()) if trials else None,
             what_if=[each.text for each in trials],
-            away=self._away(),
+            away=self._away,
         )
 
-    def _away(self) -> list[AwayBroker]:
+    def _brokers_away(self) -> list[AwayBroker]:
         """The brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of."""
         watch = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
         return away_brokers(broker_processes(watch.look(self._cluster.statuses())))
@@ -272,6 +274,7 @@ class _Reading:
             watched=np.full(len(facts), -1.0),
             points=_points(self._logs),
             assigned=np.array([self._assigned(log) for log in self._logs], np.int64),
+            away=away_of(np.array([log.key.broker for log in self._logs], np.int64), [each.broker for each in self._away]),
         )
 
     def _assigned(self, log: _Log) -> int:
