@@ -157,9 +157,21 @@ def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_
     assert (numbers.lag_records, numbers.lag_group) == (507, "ledger")
     assert (len(numbers.lag_hour), max(numbers.lag_hour)) == (MINUTES, 507.0)
     assert (numbers.loss_ms, numbers.loss_group, numbers.loss_assumed, numbers.loss_why) == (NOW + DAY, "ledger", False, "")
+    assert (len(numbers.loss_left_hour), set(numbers.loss_left_hour)) == (MINUTES, {-1.0, float(DAY)})
     assert (numbers.out_of_sync, numbers.sync_missing, numbers.out_of_sync_hour[-1]) == (1, 0, 1.0)
-    assert numbers.full_why == "no log dir is known to fill up within a year"
+    assert (numbers.full_why, numbers.full_left_hour) == ("no log dir is known to fill up within a year", [])
     assert (numbers.hanging, numbers.unjudged, numbers.oldest_ms) == (0, 0, -1)
+
+
+def test_the_time_until_a_disk_is_full_is_remembered_with_a_gap_where_it_is_not_known() -> None:
+    job = Watched(new_table(log("orders", 0)), agents=(agent("a1", broker(1), log_dirs=(log_dir(),)),), reads_groups=False)
+    job.table.full_times.of(lambda: {(1, "/d0"): (NOW + DAY) / 1000}, NOW)
+    first = job.later(minutes=0).numbers()
+    assert (first.full_ms, first.full_left_hour) == (NOW + DAY, [])
+    later = job.later(minutes=1)
+    later.numbers()
+    hour = job.later(minutes=0).numbers()
+    assert (hour.full_ms, hour.full_left_hour[-2:]) == (-1, [float(DAY), -1.0])
 
 
 def test_what_only_brokers_that_are_away_would_delete_has_no_time_but_the_broker() -> None:

@@ -327,8 +327,15 @@ def test_when_a_log_dir_is_full_or_why_that_is_not_known(values: dict[str, Any],
 
 def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() -> None:
     rates = {"bytes_rate": 2048.0, "records_rate": 3.5, "rates_missing": 1, "bytes_rates": [1.0, 2.0]}
-    others = {"full_ms": NOW_MS + HOUR, "full_broker": 1, "full_log_dir": "/d", "out_of_sync": 2, "hanging": 0}
-    groups = {"lag_records": 7000, "lag_group": "g", "loss_ms": NOW_MS - 1, "loss_group": "h"}
+    others = {
+        "full_ms": NOW_MS + HOUR,
+        "full_broker": 1,
+        "full_log_dir": "/d",
+        "out_of_sync": 2,
+        "hanging": 0,
+        "full_left_hour": [3.0, 4.0],
+    }
+    groups = {"lag_records": 7000, "lag_group": "g", "loss_ms": NOW_MS - 1, "loss_group": "h", "loss_left_hour": [5.0, -1.0]}
     oldest = {"oldest_ms": NOW_MS - HOUR, "oldest_topic": "t", "oldest_partition": 0}
     found = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, **rates, **groups, **others, **oldest))  # type: ignore[arg-type]
     assert {head: (each.text, each.note) for head, each in found.items()} == {
@@ -342,6 +349,7 @@ def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() ->
         "Oldest open transaction": ("1h ago", "t-0"),
     }
     assert (found["Appended"].curve, found["Largest lag"].group, found["First disk full"].log_dir) == ((1.0, 2.0), "g", "/d")
+    assert (found["Next loss"].curve, found["First disk full"].curve) == ((5.0, -1.0), (3.0, 4.0))
     assumed = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_ms=NOW_MS + HOUR, loss_group="g", loss_assumed=True))
     assert assumed["Next loss"].text == "in 1h?"
     why = dict.fromkeys(("rates_why", "lag_why", "loss_why", "full_why", "sync_why"), "nobody knows")

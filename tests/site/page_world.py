@@ -277,6 +277,7 @@ CLUSTER_NUMBERS = ClusterNumbers(
     full_ms=NOW + 9 * HOUR,
     full_broker=2,
     full_log_dir="/var/lib/kafka/data-2",
+    full_left_hour=[-1.0] * 58 + [10.0 * HOUR, 9.0 * HOUR],
     out_of_sync=0,
     out_of_sync_hour=[0.0] * 60,
     hanging=1,

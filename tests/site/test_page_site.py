@@ -132,9 +132,10 @@ def test_a_good_day_has_its_numbers_with_their_last_hour_and_what_comes_next(sit
         assert words in figures
     assert "broker 2, /var/lib/kafka/data-2" in figures
     assert {"/groups/billing", "/disks?filter=%2Fvar%2Flib%2Fkafka%2Fdata-2", "/partitions/payments/3"} <= {*page.links()}
-    assert [each.text for each in page.all("title")[1:4]] == [
+    assert [each.text for each in page.all("title")[1:5]] == [
         "At most 8.5 MiB/s in the last 50 minutes",
         "At most 14,059/s in the last 60 minutes",
+        "At least 9h left in the last 2 minutes",
         "At most 0 in the last 60 minutes",
     ]
     assert "Oldest open transaction3h ago" in page.one("coming").text.replace("\n", "")

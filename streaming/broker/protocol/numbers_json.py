@@ -16,8 +16,9 @@ NUMBERS_PATH = "/api/v1/numbers"
 class ClusterNumbers(PublicMessage):
     """The numbers.
 
-    ``bytes_rate``, ``records_rate``: appended to the partitions of which it is known; of ``rates_missing`` others it is not. ``*_rates``,
-    ``lag_hour`` and ``out_of_sync_hour``: the last hour, a number a minute, the oldest first; -1 in it is a minute without a number.
+    ``bytes_rate``, ``records_rate``: appended to the partitions of which it is known; of ``rates_missing`` others it is not. ``*_rates``
+    and ``*_hour``: the last hour, a number a minute, the oldest first; -1 in it is a minute without a number. ``loss_left_hour`` and
+    ``full_left_hour`` are the milliseconds that were left until then.
     ``lag_records``: the largest lag of a consumer group that somebody uses, in records as far as these are known, else in offsets.
     ``loss_ms``: when retention may first delete what such a group has not read; ``loss_assumed``: by limits that are Kafka's defaults.
     ``loss_start_of``: where no such time is known, the broker, without a process, that has to be started before some group loses anything.
@@ -44,10 +45,12 @@ class ClusterNumbers(PublicMessage):
     loss_group: str = ""
     loss_assumed: bool = False
     loss_why: str = ""
+    loss_left_hour: list[float] = field(default_factory=list)
     full_ms: int = -1
     full_broker: int = -1
     full_log_dir: str = ""
     full_why: str = ""
+    full_left_hour: list[float] = field(default_factory=list)
     out_of_sync: int = -1
     sync_missing: int = 0
     sync_why: str = ""

@@ -13,6 +13,7 @@ from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.number_hours import ShownNumbers
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 _UNUSED = (GroupUse.ABANDONED, GroupUse.THROW_AWAY)
@@ -27,7 +28,9 @@ def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
         bytes_rates=hour.bytes_rates,
         records_rates=hour.records_rates,
         out_of_sync_hour=hour.out_of_sync,
-        lag_hour=list(judged.lag_hour),
+        lag_hour=list(judged.hours.lag),
+        loss_left_hour=list(judged.hours.loss_left_ms),
+        full_left_hour=list(judged.hours.full_left_ms),
         **_rates(judged),
         **_of_groups(judged),
         **_disks(judged),
@@ -76,9 +79,18 @@ def _next_loss(totals: GroupTotals, used: Flags) -> dict[str, Any]:
     return {"loss_why": "no group in use is known to lose anything"}
 
 
-def largest_lag(judged: JudgedLook) -> int:
-    """The largest lag of a group that somebody uses, as in the message; -1 if none is known."""
-    return ABSENT if judged.groups is None else int(_lags(judged.groups, _used(judged.groups)).max(initial=ABSENT))
+def shown_numbers(judged: JudgedLook) -> ShownNumbers:
+    """The numbers of the message that only a judged look shows."""
+    groups, disks = _of_groups(judged), _disks(judged)
+    return ShownNumbers(
+        lag=groups.get("lag_records", ABSENT),
+        loss_left_ms=_left(groups.get("loss_ms", ABSENT), judged.at_ms),
+        full_left_ms=_left(disks.get("full_ms", ABSENT), judged.at_ms),
+    )
+
+
+def _left(at_ms: int, now_ms: int) -> int:
+    return ABSENT if at_ms < 0 else max(0, at_ms - now_ms)
 
 
 def _lags(groups: ListedGroups, used: Flags) -> Longs:

@@ -13,6 +13,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import unknown
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
+from streaming.pages.api.number_hours import NumberHours
 from streaming.pages.api.rates import NO_RATES, RateColumns
 from streaming.pages.api.topic_readers import groups_by_topic
 
@@ -31,8 +32,8 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 class JudgedLook:
     """A look, with everything that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`.
 
-    ``url``: where people reach the page, "" if nobody can. ``lag_hour``: the largest lag of each minute of the last hour. ``unknown``:
-    sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
+    ``url``: where people reach the page, "" if nobody can. ``hours``: the last hour of the numbers that looks before have shown.
+    ``unknown``: sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
     """
 
     look: Look
@@ -42,7 +43,7 @@ class JudgedLook:
     newest_ms: int = -1
     started_ms: int = -1
     url: str = ""
-    lag_hour: Sequence[float] = ()
+    hours: NumberHours = field(default_factory=NumberHours)
     unknown: Sequence[str] = field(default_factory=tuple)
     whole: bool = True
 

@@ -9,6 +9,9 @@ FIGURES = 6
 """So many of the columns are numbers of now; the others are about what comes next."""
 
 
+_LEFT = "the milliseconds that were left until then in each minute of the last hour, the oldest first"
+
+
 def _without(missing: int) -> str:
     return f"{format_count(missing, 'partition')} not counted" if missing else ""
 
@@ -33,19 +36,21 @@ def _lag(row: ClusterNumbers, _: Times) -> Cell:
 
 
 def _loss(row: ClusterNumbers, times: Times) -> Cell:
+    hour = tuple(row.loss_left_hour)
     if row.loss_why:
-        return Cell(text=NONE, note=row.loss_why)
+        return Cell(text=NONE, note=row.loss_why, curve=hour)
     due = 0 <= row.loss_ms <= times.now_ms
     text = after_start(row.loss_start_of) if row.loss_start_of >= 0 else "next check" if due else times.of(row.loss_ms)
     text += "?" if row.loss_assumed else ""
-    return Cell(text=text, note=f"group {format_name(row.loss_group, 255)}", group=row.loss_group, at_ms=row.loss_ms)
+    return Cell(text=text, note=f"group {format_name(row.loss_group, 255)}", group=row.loss_group, at_ms=row.loss_ms, curve=hour)
 
 
 def _full(row: ClusterNumbers, times: Times) -> Cell:
+    hour = tuple(row.full_left_hour)
     if row.full_why:
-        return Cell(text=NONE, note=row.full_why)
+        return Cell(text=NONE, note=row.full_why, curve=hour)
     note = f"broker {row.full_broker}, {format_name(row.full_log_dir, 300)}"
-    return Cell(text=times.deadline(row.full_ms), note=note, log_dir=row.full_log_dir, at_ms=row.full_ms)
+    return Cell(text=times.deadline(row.full_ms), note=note, log_dir=row.full_log_dir, at_ms=row.full_ms, curve=hour)
 
 
 def _in_sync(row: ClusterNumbers, _: Times) -> Cell:
@@ -110,10 +115,12 @@ CLUSTER_NUMBERS = Listing(
         Field(name="loss_group", unit=Unit.NAME, meaning="which group that is"),
         Field(name="loss_assumed", unit=Unit.FLAG, meaning="its limits are Kafka's defaults, because the real ones are not known"),
         Field(name="loss_why", unit=Unit.SENTENCE, meaning="why there is none"),
+        Field(name="loss_left_hour", unit=Unit.CURVE, meaning=_LEFT),
         Field(name="full_ms", unit=Unit.MOMENT, meaning="when the first log dir is full", heading="First disk full", rank=5, cell=_full),
         Field(name="full_broker", unit=Unit.ID, meaning="whose it is"),
         Field(name="full_log_dir", unit=Unit.NAME, meaning="its path"),
         Field(name="full_why", unit=Unit.SENTENCE, meaning="why there is none"),
+        Field(name="full_left_hour", unit=Unit.CURVE, meaning=_LEFT),
         Field(
             name="out_of_sync",
             unit=Unit.COUNT,

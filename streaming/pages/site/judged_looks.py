@@ -10,14 +10,14 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
-from streaming.pages.api.cluster_numbers import largest_lag
+from streaming.pages.api.cluster_numbers import shown_numbers
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.kept_moments import KeptMoments
-from streaming.pages.api.lag_hour import LagHour
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
+from streaming.pages.api.number_hours import NumberMemory
 
 
 class JudgedLooks:
@@ -44,7 +44,7 @@ class JudgedLooks:
     ) -> None:
         self.events = EventLog()
         self.moments = KeptMoments()
-        self._lag_hour = LagHour()
+        self._numbers = NumberMemory()
         self._table = table
         self._observer = observer
         self._looks = looks
@@ -73,7 +73,7 @@ class JudgedLooks:
                 self._notice(self._judged(look))
 
     def _notice(self, judged: JudgedLook) -> None:
-        self._lag_hour.record(judged.at_ms, largest_lag(judged))
+        self._numbers.record(judged.at_ms, shown_numbers(judged))
         if self.events.notice(judged):
             self.moments.keep(judged)
 
@@ -114,7 +114,7 @@ class JudgedLooks:
             rates=self._looks.history,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             url=url,
-            lag_hour=self._lag_hour.hour(look.now_ms),
+            hours=self._numbers.hours(look.now_ms),
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
             unknown=_NO_GROUPS if snapshot is None and self._groups is not None and start is None else (),
         )

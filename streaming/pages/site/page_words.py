@@ -105,6 +105,13 @@ def group_reference(group: str) -> Link:
 _AT_MOST = {Unit.BYTES_RATE: bytes_rate, Unit.RATE: records_rate}
 
 
+def _extreme(known: Sequence[float], unit: Unit) -> str:
+    """The largest value, and of times until a moment the least: what comes nearer is what somebody looks for."""
+    if unit is Unit.MOMENT:
+        return f"At least {span(round(min(each for each in known if each >= 0)))} left"
+    return f"At most {_AT_MOST.get(unit, count)(max(known, default=-1.0))}"
+
+
 def hour_line(values: Sequence[float], unit: Unit) -> SmallLine | None:
     """A line of numbers of some unit, one a minute up to now, with what it shows in words; None if it would be a point."""
     if sum(value >= 0 for value in values) < 2:
@@ -113,5 +120,4 @@ def hour_line(values: Sequence[float], unit: Unit) -> SmallLine | None:
     known = values[first:]
     missing = sum(value < 0 for value in known)
     gap = f", {missing} of them not known" if missing else ""
-    words = _AT_MOST.get(unit, count)(max(known, default=-1.0))
-    return spark(values, f"At most {words} in the last {format_count(len(known), 'minute')}{gap}")
+    return spark(values, f"{_extreme(known, unit)} in the last {format_count(len(known), 'minute')}{gap}")
