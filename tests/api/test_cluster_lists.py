@@ -1,5 +1,6 @@
 """Topics, brokers and the numbers of a good day: what they come to, what is not known of them and why, and who reads a topic."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Watched:
         self.table, self.now_ms = table, NOW
         observer: Observer = new_observer()
         observer.know(agents)
-        board = GroupBoard() if reads_groups else None
+        self.board = board = GroupBoard() if reads_groups else None
         if board is not None and groups:
             board.publish(snapshot_of(*groups, now_ms=NOW))
         self.looks = Looks(table, lambda: self.now_ms / 1000)
@@ -191,6 +192,16 @@ def test_what_only_brokers_that_are_away_would_delete_has_no_time_but_the_broker
         assert [(each.next_deletion_ms, each.next_deletion_start_of) for each in page.rows] == [(-1, 1), (-1, 2)]
     numbers = both.numbers()
     assert (numbers.loss_ms, numbers.loss_start_of, numbers.loss_group, numbers.loss_why) == (-1, 1, "ledger", "")
+
+
+def test_of_losses_that_wait_for_a_start_that_which_is_due_is_named() -> None:
+    groups = [Group(name=name, partitions=[reads("orders", 0, loss_start_of=1)]) for name in ("audit", "ledger")]
+    job = Watched(new_table(log("orders", 0, topic_id="o", **LED)), *groups)
+    assert job.board is not None
+    assert job.state.numbers().loss_group == "audit"
+    snapshot = snapshot_of(*groups, now_ms=NOW)
+    job.board.publish(replace(snapshot, found=replace(snapshot.found, loss_at_start=np.array([False, True]))))
+    assert job.later(minutes=0).numbers().loss_group == "ledger"
 
 
 def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:

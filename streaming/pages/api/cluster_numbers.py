@@ -68,10 +68,12 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
 
 
 def _next_loss(totals: GroupTotals, used: Flags) -> dict[str, Any]:
-    """The earliest of the groups in use; where no time is known, one that waits for a broker's start."""
-    for name in ("loss_ms", "loss_start_of"):
+    """The earliest of the groups in use; where no time is known, one that waits for a broker's start, first of those that lose by it."""
+    snapshot = totals.snapshot
+    at_start = np.isin(totals.number, snapshot.rows.group[snapshot.found.loss_at_start])
+    for name, those in (("loss_ms", used), ("loss_start_of", used & at_start), ("loss_start_of", used)):
         values = totals.columns[name]
-        some = np.flatnonzero(used & (values >= 0))
+        some = np.flatnonzero(those & (values >= 0))
         if len(some):
             first = int(some[values[some].argmin()])
             assumed = bool(totals.columns["limits_assumed"][first] > 0)
