@@ -105,11 +105,11 @@ def group_reference(group: str) -> Link:
 _AT_MOST = {Unit.BYTES_RATE: bytes_rate, Unit.RATE: records_rate}
 
 
-def _extreme(known: Sequence[float], unit: Unit) -> str:
+def _extreme(numbers: Sequence[float], unit: Unit) -> str:
     """The largest value, and of times until a moment the least: what comes nearer is what somebody looks for."""
     if unit is Unit.MOMENT:
-        return f"At least {span(round(min(each for each in known if each >= 0)))} left"
-    return f"At most {_AT_MOST.get(unit, count)(max(known, default=-1.0))}"
+        return f"At least {span(round(min(each for each in numbers if each >= 0)))} left"
+    return f"At most {_AT_MOST.get(unit, count)(max(numbers, default=-1.0))}"
 
 
 def hour_line(values: Sequence[float], unit: Unit) -> SmallLine | None:
