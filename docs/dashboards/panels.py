@@ -26,6 +26,10 @@ _OF_A_TOPIC = f"{_OF_A_CLUSTER}&var-topic=${{__data.fields.topic:percentencode}}
 
 _NAMES = frozenset(("broker", "topic", "partition", "group", "log_dir", "instance"))
 """Labels whose values two clusters may have in common, so that a series has to name its cluster."""
+_GROWS = frozenset(("topic", "group", "groups", "transactional_id"))
+"""Labels with names of any length: their columns have at least their width, and share the room that is left."""
+_NUMBERS = frozenset(("Value", "broker", "partition", "first_offset", "producer_id", "producer_epoch"))
+"""What is not worth a filter, whose sign needs room beside the head."""
 _WIDE = 12  # from here on there is room for a legend of several columns
 
 
@@ -119,7 +123,11 @@ def _table(panel: Panel) -> table.Panel:
         if label == "Value" and panel.show.steps:
             properties["custom.cellOptions"] = {"type": "color-text"}
         if label in widths:
-            properties["custom.width"] = widths[label]
+            properties["custom.minWidth" if label in _GROWS else "custom.width"] = widths[label]
+        if label in _NUMBERS:
+            properties["custom.filterable"] = False
+        if label in panel.texts:
+            properties["mappings"] = [_mapping(value, text) for value, text in panel.texts[label].items()]
         if label in ("topic", "partition"):
             one = "partition" in heads
             properties["links"] = [{"title": f"Open the {'partition' if one else 'topic'}", "url": _OF_A_ROW if one else _OF_A_TOPIC}]
@@ -143,10 +151,17 @@ def _matrix(panel: Panel) -> table.Panel:
         mappings = [{"type": "value", "options": {str(value): {"text": text} for value, text in cell.texts.items()}}]
         steps = [{"value": None, "color": "text"}, *({"value": value, "color": color} for value, color in cell.steps)]
         properties = _values(unit=cell.unit, thresholds={"mode": "absolute", "steps": steps}, mappings=mappings if cell.texts else [])
-        properties += [models.DynamicConfigValue("custom.width", cell.width)]
+        properties += [models.DynamicConfigValue("custom.width", cell.width), models.DynamicConfigValue("custom.filterable", False)]
         properties += [models.DynamicConfigValue("custom.cellOptions", {"type": "color-text"})] if cell.steps else []
         made = made.override_by_name(head, properties)
     return made
+
+
+def _mapping(value: str, text: str) -> dict[str, object]:
+    """A word in place of a value; for an empty one Grafana has a kind of its own."""
+    if value:
+        return {"type": "value", "options": {value: {"text": text}}}
+    return {"type": "special", "options": {"match": "empty", "result": {"text": text}}}
 
 
 def _values(**properties: object) -> list[models.DynamicConfigValue]:

@@ -101,6 +101,9 @@ class Cell:
 class Panel:
     """One panel: PromQL by the legend of its series; ``columns`` of a table are label, head and width.
 
+    A width is in pixels; a column of names of any length has at least that, and grows. ``texts`` are words that stand for single values
+    of labels, "" for an empty one; other labels that are empty, and a table that is, show what ``show`` has for none.
+
     A matrix has a row for each cluster, and a column for each query, whose legend is the column's head; ``cells`` are the columns by these
     heads. Rows are sorted by the first two, the largest first.
     """
@@ -112,6 +115,7 @@ class Panel:
     text: str
     queries: dict[str, str]
     columns: tuple[tuple[str] | tuple[str, str] | tuple[str, str, int], ...] = ()
+    texts: dict[str, dict[str, str]] = field(default_factory=dict)
     cells: dict[str, Cell] = field(default_factory=dict)
     show: Show
 

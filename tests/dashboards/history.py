@@ -14,12 +14,26 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 
-END = 1_772_539_200
-"""2026-03-03 12:00 UTC: always the same time, so that the same pictures come out."""
+END = 1_772_540_100
+"""2026-03-03 12:15 UTC: always the same time, so that the same pictures come out, with no mark of the time axis at their edges."""
 
 TOPICS = {"clicks": 6, "orders": 6, "payments": 6, "inventory": 4, "sessions": 4, "audit": 2}
 HANGING = ("payments", 2)
 """The partition with a transaction that nobody will end."""
+STUCK = ("inventory", 0)
+"""The partition with one whose producer is silent, and which its coordinator will end."""
+
+_OFFSETS = "__consumer_offsets"
+_LATE = (
+    (*HANGING, 4711, "checkout-7", "Empty", "hanging", 5400),
+    (_OFFSETS, 17, 4711, "checkout-7", "Empty", "hanging", 5400),
+    (*STUCK, 4417, "stock-count-2", "Ongoing", "open", 1500),
+    ("orders", 4, 4802, "billing-2", "Ongoing", "overdue", 1260),
+    ("orders", 1, 4655, "settlement-0", "Ongoing", "two_phase", 740),
+    ("inventory", 3, 4990, "stock-sync-1", "PrepareCommit", "completing", 320),
+    ("payments", 5, 5002, "checkout-3", "Ongoing", "open", 95),
+)
+"""Topic, partition, producer, transactional.id, its coordinator's state, verdict, and seconds from the start to the end of the history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +57,11 @@ class Cluster:
     def leader(self, topic: str, partition: int) -> int:
         """The broker that leads a partition."""
         return 1 + (partition + len(topic)) % self.brokers
+
+    @property
+    def late(self) -> tuple[tuple[str, int, int, str, str, str, int], ...]:
+        """Its late transactions; without the topic of the one that hangs it has none, and is a quiet one."""
+        return tuple(each for each in _LATE if each[0] in (*self.topics, _OFFSETS)) if HANGING[0] in self.topics else ()
 
     @property
     def times(self) -> Values:
@@ -107,7 +126,8 @@ def write(clusters: Sequence[Cluster], path: Path) -> None:
 
 def write_down(path: Path) -> None:
     """Write what a Prometheus has of segtails that are down: of one that answered two days ago, and of one that never did."""
-    before, now = (_Page(np.array([at], dtype=np.float64)) for at in (END - 2 * 86_400, END))
+    ended = END - 2 * 86_400
+    before, now = (_Page(np.arange(start, end + 1, 60, dtype=np.float64)) for start, end in ((ended - 3600, ended), (END, END)))
     before.add("segtail_build_info", 1, job=LONG_DOWN, instance="old:9712", version="0.1.0")
     now.add("up", 0, job=LONG_DOWN, instance="old:9712")
     now.add("up", 0, job=NEVER_UP, instance="new:9712")
@@ -172,7 +192,8 @@ def _partition(page: _Page, random: Random, cluster: Cluster, topic: str, partit
     add("in_sync_replicas", np.where(away & (partition % 2 == 0), 2, 3))
     add("min_in_sync_replicas", 2)
     add("replica_lag_offsets", np.floor(np.where(away, (times - END + 4200) * 40, random.uniform(0, 30))))
-    _transactions(add, random, times, topic, partition, end)
+    began = next((END - each[-1] for each in cluster.late if each[:2] == (topic, partition)), np.inf)
+    _transactions(add, random, times, topic, partition, end, since=began)
     _retention(add, random, times, topic, partition, total)
     for name in ("truncations_total", "truncated_bytes_total", "corrupt_batches_total"):
         add(name, np.where((times > END - 4000) & (topic == "orders") & (partition == 1), 1, 0) if name == "truncations_total" else 0)
@@ -183,14 +204,13 @@ def _policy(topic: str) -> str:
     return "compact" if topic == "sessions" else "delete"
 
 
-def _transactions(add, random: Random, times: Values, topic: str, partition: int, end: Values) -> None:  # type: ignore[no-untyped-def]
+def _transactions(add, random: Random, times: Values, topic: str, partition: int, end: Values, *, since: float) -> None:  # type: ignore[no-untyped-def]
     hangs = (topic, partition) == HANGING
-    since = END - 5400.0
+    late = times > since
     add("active_producers", np.floor(np.maximum(3, 8 * _noise(random, times, 0.1))))
     add("sequence_gaps_total", 0)
     started = times - np.mod(times * random.uniform(0.5, 1.5), 40)
-    start = np.where(times > since, since, started) if hangs else started
-    lag = np.where(times > since, end - np.interp(since, times, end), 300) if hangs else np.mod(times, 40) * random.uniform(2, 9)
+    lag = np.where(late, end - np.interp(since, times, end), np.mod(times, 40) * random.uniform(2, 9))
     watermark = end - np.floor(np.abs(20 * _noise(random, times, 1)))
     add("high_watermark", watermark)
     add("high_watermark_checkpoint", watermark)
@@ -198,12 +218,12 @@ def _transactions(add, random: Random, times: Values, topic: str, partition: int
     add("last_stable_offset_lag", np.floor(lag))
     add("last_stable_offset", watermark - np.floor(lag))
     add("last_stable_offset_lag_bytes", np.floor(lag) * 600)
-    add("open_transactions", np.floor(np.abs(3 * _noise(random, times, 0.3))) + hangs)
-    add("oldest_open_transaction_start_timestamp_seconds", start)
-    add("oldest_open_transaction_last_append_timestamp_seconds", np.where(times > since, since + 2, times - 1) if hangs else times - 1)
+    add("open_transactions", np.floor(np.abs(3 * _noise(random, times, 0.3))) + late)
+    add("oldest_open_transaction_start_timestamp_seconds", np.where(late, since, started))
+    add("oldest_open_transaction_last_append_timestamp_seconds", np.where(late, since + 2, times - 1))
     add("hanging_transactions", np.where(times > since + 960, 1, 0) if hangs else 0)
-    add("stuck_transactions", 0)
-    add("last_stable_offset_stalled", np.where(times > since + 900, 1, 0) if hangs else 0)
+    add("stuck_transactions", np.where(times > since + 1200, 1, 0) if (topic, partition) == STUCK else 0)
+    add("last_stable_offset_stalled", np.where(times > since + 900, 1, 0))
     ended = 4.0 * _noise(random, times, 0.2)
     aborts = np.where((topic == "inventory") & (times > END - 3000), 0.3, 0.03)
     add("committed_transactions_total", np.floor(_total(times, ended * (1 - aborts))))
@@ -285,25 +305,21 @@ def _replicas(page: _Page) -> None:
 
 
 def _late(page: _Page, cluster: Cluster) -> None:
-    subjects = [
-        (*HANGING, 4711, "checkout-7", "Empty", "hanging", 5400),
-        ("orders", 4, 4802, "billing-2", "Ongoing", "overdue", 1260),
-        ("orders", 1, 4655, "settlement-0", "Ongoing", "two_phase", 740),
-        ("inventory", 3, 4990, "stock-sync-1", "PrepareCommit", "completing", 320),
-        ("payments", 5, 5002, "checkout-3", "Ongoing", "open", 95),
-    ]
-    subjects += [
-        (topic, 0, 6000 + n, f"{topic}-writer", "Ongoing", "open", 90) for n, topic in enumerate(cluster.topics) if topic not in TOPICS
-    ]
-    for topic, partition, producer, transactional_id, state, verdict, age in subjects:
+    more_topics = [topic for topic in cluster.topics if topic not in TOPICS]
+    others = [(topic, 0, 6000 + number, f"{topic}-writer", "Ongoing", "open", 90) for number, topic in enumerate(more_topics)]
+    for topic, partition, producer, transactional_id, state, verdict, age in (*cluster.late, *others):
         broker = cluster.leader(topic, partition)
         since = np.where(page.times >= END - age + 60, END - age, np.nan)
         subject = {"broker": broker, "topic": topic, "partition": partition, "producer_id": producer, "first_offset": 1_660_000 + producer}
         page.add("segtail_late_transaction_start_timestamp_seconds", since, **subject)
         more = {"producer_epoch": 3, "transactional_id": transactional_id, "coordinator_state": state, "verdict": verdict}
-        more |= {"stuck": "true", "groups": "billing"} if verdict == "hanging" else {}  # labels that most have empty
+        more |= {"stuck": "true"} if (topic, partition) == STUCK else {}  # labels that most have empty
+        more |= {"groups": "billing"} if topic == _OFFSETS else {}
         more |= {"verdict": "unknown"} if page.second and verdict == "overdue" else {}  # a pair differs for a moment
         page.add("segtail_late_transaction_info", np.where(np.isnan(since), np.nan, 1), **subject, **more)
+        if topic == _OFFSETS:
+            where = {"broker": broker, "topic": topic, "partition": partition}
+            page.add("segtail_partition_hanging_transactions", np.where(page.times > END - age + 960, 1, 0), **where)
     page.add("segtail_late_transactions_omitted", 0)
 
 

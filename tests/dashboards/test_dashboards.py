@@ -31,6 +31,8 @@ def says_too_little(panel: Panel) -> list[str]:
         "unit": defaults["unit"],
         "thresholds": defaults["thresholds"]["steps"],
         "data source of its page": panel.json["datasource"]["uid"] == "${datasource}",
+        "value, or what its label is": panel.json.get("options", {}).get("textMode") != "name"
+        or all("{{" in each.legend for each in panel.targets),
         "legend of each line": panel.type not in ("timeseries", "bargauge") or all(target.legend for target in panel.targets),
     }
     return [name for name, has in needed.items() if not has]
@@ -50,6 +52,22 @@ def test_a_legend_takes_labels_that_the_query_keeps() -> None:
     taken = [(panel, target, label) for panel, target in queries() for label in re.findall(r"\{\{(\w+)}}", target.legend)]
     assert taken
     assert [(str(panel), label) for panel, target, label in taken if not keeps(target, label)] == []
+
+
+def test_a_legend_takes_labels_whose_values_nobody_made_up() -> None:
+    taken = [(panel, target, re.findall(r"\{\{(\w+)}}", target.legend)) for panel, target in queries()]
+    assert [str(panel) for panel, target, labels in taken for label in labels if re.search(rf'"{label}", "[^"$]+"', target.expr)] == []
+
+
+def test_a_flag_of_a_row_is_yes_or_no_and_never_the_word_for_an_empty_table() -> None:
+    flags = [each for panel in PANELS for each in panel.json["fieldConfig"]["overrides"] if each["matcher"]["options"] == "stuck"]
+    assert flags
+    (texts,) = {json.dumps([of["value"] for of in each["properties"] if of["id"] == "mappings"]) for each in flags}
+    (mappings,) = json.loads(texts)
+    assert mappings == [
+        {"type": "value", "options": {"true": {"text": "yes"}}},
+        {"type": "special", "options": {"match": "empty", "result": {"text": "no"}}},
+    ]
 
 
 def test_every_metric_that_a_panel_names_is_defined() -> None:

@@ -88,7 +88,7 @@ def wrong(prometheus: Prometheus, world: World, panel: Panel) -> str:
     """What a panel's reader would miss: an answer, or the overview."""
     found = [asked(prometheus, world, panel, target) for target in panel.targets]
     empty = [target.expr for target, series in zip(panel.targets, found, strict=True) if not series]
-    if empty:
+    if empty and not any(series and " or 0 * " in target.expr for target, series in zip(panel.targets, found, strict=True)):
         return f"empty: {empty}"
     count = max(map(len, found)) if panel.type == "table" else sum(map(len, found))
     return f"{count} series" if count > MOST[panel.type] else ""

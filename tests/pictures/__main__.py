@@ -21,7 +21,7 @@ from tests.dashboards.history import HANGING, SMALL
 from tests.dashboards.panels import DASHBOARDS
 from tests.dashboards.prometheus import END, Prometheus, serving
 from tests.limits import SECONDS
-from tests.pictures.page import page
+from tests.pictures.page import SPAN, page
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -50,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.pictures", description=__doc__)
     parser.add_argument("dashboard", nargs="*", help=f"of {', '.join(DASHBOARDS)}; those that docs/dashboards.md shows unless given")
     parser.add_argument("--prometheus", metavar="URL", help="where to ask; a made-up cluster's history unless given")
-    parser.add_argument("--seconds", type=float, default=3 * 3600, help="how much time the pictures show (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=SPAN, help="how much time the pictures show (%(default)s)")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a value of a variable, such as topic=orders")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures", help="folder for the pictures (%(default)s)")
     given = parser.parse_args()

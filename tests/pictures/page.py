@@ -10,6 +10,8 @@ from tests.dashboards.prometheus import Prometheus, Series, answer
 WIDTH, COLUMN, ROW, GAP = 1408, 58, 36, 8
 """Pixels: a column is 1/24 of the page, a row the unit of a panel's height."""
 _HEADER = 44
+SPAN = 3 * 3600
+"""Seconds that a picture shows."""
 POINTS = 240
 """Points of a line, so that two pixels at least are between any two."""
 

@@ -11,7 +11,8 @@ import {
   type Field,
   VizOrientation,
 } from '@grafana/data';
-import { BarGauge, BigValue, GlobalStyles, PanelChrome, Table, TimeSeries, VizRepeater } from '@grafana/ui';
+import { BarGauge, BigValue, GlobalStyles, PanelChrome, TimeSeries, VizRepeater } from '@grafana/ui';
+import { TableNG } from '@grafana/ui/unstable';
 import { createRoot } from 'react-dom/client';
 
 type Series = { name: string; times: number[]; values: (number | null)[] };
@@ -64,8 +65,9 @@ function frames(panel: Panel): DataFrame[] {
 function tableFrame(panel: Panel): DataFrame {
   const fields = panel.columns.map((name, index) => {
     const values = panel.rows.map((row) => row[name] ?? '');
-    const type = values.length > 0 && values.every((value) => typeof value === 'number') ? FieldType.number : FieldType.string;
-    return configured({ name, type, values }, panel, index);
+    const known = values.filter((value) => value !== '');
+    const numeric = known.length > 0 && known.every((value) => typeof value === 'number');
+    return configured(numeric ? { name, type: FieldType.number, values: values.map((value) => (value === '' ? null : value)) } : { name, type: FieldType.string, values }, panel, index);
   });
   return { length: panel.rows.length, fields };
 }
@@ -104,7 +106,7 @@ function Content({ panel, width, height }: { panel: Panel; width: number; height
     );
   }
   const frame = tableFrame(panel);
-  return frame.length ? <Table data={frame} width={width} height={height} /> : <div style={{ padding: 20 }}>{panel.fieldConfig.defaults.noValue}</div>;
+  return frame.length ? <TableNG data={frame} width={width} height={height} fieldConfig={panel.fieldConfig} timeRange={range} /> : <div style={{ padding: 20 }}>{panel.fieldConfig.defaults.noValue}</div>;
 }
 
 function Drawn({ panel }: { panel: Panel }) {

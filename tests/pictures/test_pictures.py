@@ -13,7 +13,7 @@ import pytest
 from tests.dashboards.history import END, HANGING, TOPICS, Cluster
 from tests.dashboards.panels import DASHBOARDS
 from tests.dashboards.prometheus import Prometheus, serving
-from tests.pictures.page import WIDTH, page
+from tests.pictures.page import SPAN, WIDTH, page
 from tests.tools import require_tool
 
 HERE = Path(__file__).parent
@@ -43,6 +43,11 @@ def wrong(panel: dict[str, Any], width: int, height: int) -> list[str]:
         "times without values": any(len(each["times"]) != len(each["values"]) for each in series),
     }
     return [fault for fault, there in faults.items() if there]
+
+
+def test_no_mark_of_the_time_axis_is_at_an_edge_where_grafana_cuts_its_label() -> None:
+    half_an_hour = 1800
+    assert [at % half_an_hour for at in (END, END - SPAN)] == [half_an_hour / 2] * 2
 
 
 @pytest.mark.programs
