@@ -115,7 +115,7 @@ dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/d
 shared-dashboards: setup ## Write the dashboards as grafana.com takes them into build/shared-dashboards
 	@$(BIN)/python -m docs.dashboards.generate --share build/shared-dashboards
 
-pictures: setup ## Draw the page and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
+pictures: setup ## Draw the page, top and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
 	@$(BIN)/python -m tests.pictures.site
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
 

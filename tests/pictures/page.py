@@ -16,12 +16,13 @@ POINTS = 240
 """Points of a line, so that two pixels at least are between any two."""
 
 
-def page(dashboard: str, prometheus: Prometheus, values: Mapping[str, str], *, end: float, seconds: float) -> dict[str, Any]:
-    """All that `page.tsx` needs, as it goes into JSON."""
+def page(dashboard: str, prometheus: Prometheus, values: Mapping[str, str], *, end: float, seconds: float, rows: int = 0) -> dict[str, Any]:
+    """All that `page.tsx` needs, as it goes into JSON. ``rows``: only the first ones with their panels, 0 for all."""
     step = max(15.0, seconds / POINTS // 15 * 15)
     whole = read(dashboard)
     data = {panel.json["id"]: _data(panel, prometheus, dict(values), end=end, seconds=seconds, step=step) for panel in panels(dashboard)}
-    drawn = [_looks(each, values) | data.get(each["id"], {}) for each in whole["panels"]]
+    ends = [index for index, each in enumerate(whole["panels"]) if each["type"] == "row"][rows:] if rows else []
+    drawn = [_looks(each, values) | data.get(each["id"], {}) for each in whole["panels"][: ends[0] if ends else None]]
     chosen = [variable for variable in whole["templating"]["list"] if variable["type"] == "query"]
     return {
         "title": whole["title"],

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,11 @@ import pytest
 from tests.dashboards.history import END, HANGING, TOPICS, Cluster
 from tests.dashboards.panels import DASHBOARDS
 from tests.dashboards.prometheus import Prometheus, serving
+from tests.pictures.__main__ import SHOWN
 from tests.pictures.page import SPAN, WIDTH, page
+from tests.pictures.screen import screen_html
+from tests.pictures.site import SCHEMES, VIEWS
+from tests.site.simulated_page import simulated_state
 from tests.tools import require_tool
 
 HERE = Path(__file__).parent
@@ -87,11 +93,30 @@ def test_what_is_missing_to_draw_is_named(tmp_path: Path, module: str, missing: 
 
 
 @pytest.mark.programs
-def test_the_page_is_drawn_light_and_dark(tmp_path: Path) -> None:
+def test_the_page_is_drawn_light_and_dark_and_top_as_its_terminal_shows_it(tmp_path: Path) -> None:
     for program in ("chromium", "chromedriver"):
         require_tool(program)
     subprocess.run([sys.executable, "-m", "tests.pictures.site", "--out", tmp_path], cwd=HERE.parents[1], check=True)
-    light, dark = ((tmp_path / f"page-{scheme}.png").read_bytes() for scheme in ("light", "dark"))
-    assert light.startswith(b"\x89PNG")
-    assert dark.startswith(b"\x89PNG")
-    assert light != dark
+    drawn = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(drawn) == ["group-dark.png", "group-light.png", "page-dark.png", "page-light.png", "top.png"]
+    assert all(each.startswith(b"\x89PNG") for each in drawn.values())
+    assert len(set(drawn.values())) == len(drawn)
+
+
+def test_a_screen_has_the_words_and_the_styles_of_a_terminal(tmp_path: Path) -> None:
+    html = screen_html(simulated_state(tmp_path), 100, 30)
+    lines = [unescape(re.sub(r"<[^>]*>", "", line)).rstrip() for line in html.partition("<pre>")[2].partition("</pre>")[0].split("\n")]
+    assert len(lines) == 30
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("critical  Hanging transactions in topic invoices") for line in lines)
+    (chosen,) = re.findall(r"background: ([^;]+); color: ([^;\"]+)[^>]*>\[1 problems\]", html)
+    (body,) = re.findall(r"monospace; background: ([^;]+); color: ([^}]+) }", html)
+    assert chosen == body[::-1], "what is chosen is in reverse"
+
+
+def test_the_pictures_in_documents_are_those_that_are_drawn() -> None:
+    drawn = {f"{name}-{scheme}.png" for name in VIEWS for scheme in SCHEMES} | {f"{name}.png" for name in SHOWN} | {"top.png"}
+    root = HERE.parents[1]
+    texts = [path.read_text(encoding="utf-8") for path in (root / "README.md", *(root / "docs").glob("*.md"))]
+    assert {path.name for path in (root / "docs" / "pictures").iterdir()} == drawn
+    assert {name for text in texts for name in re.findall(r"pictures/([\w-]+\.png)", text)} == drawn

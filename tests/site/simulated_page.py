@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.cost_json import Cost
 from streaming.common.settings import Settings
+from streaming.pages.api.state import State
 from streaming.pages.site.page_site import PageSite
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
 from streaming.terminal.offline.everything import read_everything
@@ -23,9 +23,18 @@ def simulated_broker(directory: Path) -> tuple[Path, ...]:
     return broker.log_dirs
 
 
-def simulated_site(directory: Path) -> PageSite:
+def simulated_state(directory: Path) -> State:
     """Makes the broker's log dirs below a directory, and reads them."""
     log_dirs = simulated_broker(directory)
     settings = Settings(log_dirs=NAMED, server_properties=(directory / "server.properties",))
-    read = read_everything(open_log_dirs(log_dirs), settings, START + BUSY_MS)
-    return PageSite(read, lambda: Cost(at_ms=-1))
+    return read_everything(open_log_dirs(log_dirs), settings, START + BUSY_MS)
+
+
+def simulated_site(directory: Path) -> PageSite:
+    """The page of what was read of them."""
+    return page_of(simulated_state(directory))
+
+
+def page_of(state: State) -> PageSite:
+    """The page of what was read, as ``segtail page`` serves it: without what a scrape costs."""
+    return PageSite(state, None)

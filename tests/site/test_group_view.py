@@ -40,7 +40,9 @@ def test_the_facts_of_a_group_are_the_cells_of_its_row() -> None:
 
 def test_the_last_three_rebalances_are_among_the_facts() -> None:
     some = [GroupRebalance(at_ms=NOW_MS - HOUR, generation=9 - number, members=2, joined_members=0, left_members=0) for number in range(5)]
-    facts = {each.name: each.value.text for each in viewed(rebalances=some).facts}
+    view = viewed(rebalances=some)
+    facts = {each.name: each.value.text for each in view.facts}
+    assert [each.name for each in view.facts if each.long] == ["Last rebalances"]
     assert [f"generation {number}" in facts["Last rebalances"] for number in (9, 8, 7, 6)] == [True, True, True, False]
     assert {each.name: each.value.text for each in viewed().facts}["Last rebalances"] == facts["Clients"], "nothing is known of either"
 
@@ -54,7 +56,7 @@ def test_findings_are_shown_as_severe_as_they_are_and_what_needs_nothing_is_not(
     ]
     found = viewed(findings=findings).verdicts
     assert [(each.badge, each.tone, each.text) for each in found] == [
-        ("beyond_end", WARNING, "Beyond the end"),
+        ("beyond end", WARNING, "Beyond the end"),
         ("held", "", "Held up"),
         ("unknown", "", "Not known: why"),
     ]

@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.listings.group_list import GROUPS as GROUP_LIST
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
-from streaming.pages.listings.list_cells import place
+from streaming.pages.listings.list_cells import place, words
 from streaming.pages.listings.listing import ASCENDING
 from streaming.pages.site.listing_views import by_key
 from streaming.pages.site.page_links import GROUPS, group_link, partition_link
@@ -74,7 +74,7 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
     return ShownVerdict(
         key=key,
         tone=finding.severity,
-        badge=finding.verdict,
+        badge=words(finding.verdict),
         text=_sentence(finding.text),
         about=about,
         command=finding.command,
@@ -91,8 +91,8 @@ def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
     facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=("group",))
     rebalances = "; ".join(last_rebalances(detail.rebalances, detail.at_ms)) or NOTHING
     if detail.notes:  # a streaming query has neither clients nor rebalances
-        return (*facts, Fact(name="Query", value=PageCell(text=". ".join(map(_sentence, detail.notes)))))
-    return (*facts, Fact(name="Clients", value=PageCell(text=clients)), Fact(name="Last rebalances", value=PageCell(text=rebalances)))
+        return (*facts, Fact(name="Query", value=PageCell(text=". ".join(map(_sentence, detail.notes))), long=True))
+    return (*facts, Fact(name="Clients", value=PageCell(text=clients)), Fact(name="Last rebalances", value=PageCell(text=rebalances), long=True))
 
 
 def _table(detail: GroupDetail, query: Query) -> PageTable:

@@ -57,10 +57,11 @@ class PageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A name and a value."""
+    """A name and a value; ``long``: a sentence, which has a row of its own."""
 
     name: str
     value: PageCell
+    long: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
