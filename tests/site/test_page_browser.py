@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -270,6 +271,34 @@ def test_a_view_is_asked_for_again_and_only_the_verdict_is_read_aloud(browser: B
     assert browser.console() == []
 
 
+READING = "document.querySelector('.reading output')?.textContent"
+
+
+def test_a_chart_is_read_by_pointer_and_keyboard_in_words_that_came_with_it(browser: Browser) -> None:
+    browser.open("/partitions/payments/3")
+    pointer = ActionChains(browser.driver)
+    sizes, counts = (str(browser.find(f"#chart-{key}").get_attribute("data-points")).split("|") for key in ("bytes", "records"))
+    pointer.move_to_element(browser.find("#chart-bytes")).perform()
+    assert browser.run(f"return {READING}") in sizes[29:31]
+    pointer.move_to_element(browser.find("h1")).perform()
+    assert browser.run(f"return {READING}") is None
+    browser.tab_to("focus.id == 'chart-records'")
+    assert browser.focus_shows()
+    shown = []
+    for keys in ("", Keys.LEFT, Keys.RIGHT * 2, Keys.HOME, Keys.LEFT):
+        browser.press(*keys)
+        shown.append(browser.run(f"return {READING}"))
+    assert shown == [counts[place] for place in (-1, -2, -1, 0, 0)]
+    assert browser.accessibility_faults() == []
+    browser.run("document.getElementById('charts').kept = true")
+    browser.run(REFRESH)
+    browser.wait_for("!document.getElementById('charts').kept")
+    assert browser.run(f"return [document.activeElement.id, {READING}]") == ["chart-records", counts[0]]
+    browser.press(Keys.ESCAPE)
+    assert browser.run(f"return {READING}") is None
+    assert browser.console() == []
+
+
 ON = "document.getElementById('band').classList.contains('on')"
 GREYED = "getComputedStyle(document.querySelector('.badge')).color == getComputedStyle(document.querySelector('.fresh')).color"
 
@@ -285,7 +314,8 @@ def not_current(browser: Browser, why: str, *, asks: bool = True) -> None:
     """
     if asks:
         browser.run(REFRESH)
-    browser.wait_for(ON)
+    browser.wait_for(f"document.getElementById('band').innerText.startsWith('Not current: {why} ')")  # it may be on for another reason
+    assert browser.run(f"return {ON}")
     assert band(browser).startswith(f"Not current: {why} since 02:13:20Z, ")
     assert "What is below was so then." in band(browser)
     assert browser.run(f"return {GREYED}")

@@ -15,6 +15,7 @@ from streaming.common.web.messages import SECURED, HttpRequest
 from streaming.pages.api.state import State
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.site import page_assets
+from streaming.pages.site.chart_marks import marks
 from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_assets import ASSETS, static_path
 from streaming.pages.site.page_site import PageSite
@@ -390,6 +391,36 @@ def test_a_line_of_one_minute_is_no_line() -> None:
     assert hour_charts(minutes()[:1], NOW) == []
 
 
+def test_each_minute_of_a_chart_is_there_in_words_and_what_is_not_known_says_so() -> None:
+    sizes, counts, offsets = hour_charts([*minutes()[:21], replace(minutes()[21], log_end_offset=-1)], NOW)
+    assert [len(each.points) for each in (sizes, counts, offsets)] == [22] * 3
+    assert sizes.points[0] == "01:14Z: 117.2 KiB/s"
+    assert (sizes.points[-1], counts.points[0]) == ("01:35Z: not known", "01:14Z: 240/s")
+    assert offsets.points[0] == "01:14Z: end 8,812,344, stable 8,812,344"
+    assert offsets.points[-1] == "01:35Z: end not known, stable 9,012,344"
+
+
+@each_row(
+    ("low", "high", "unit", "least", "texts"),
+    [
+        (0.0, 180_000.0, 1024, 1.0, ["0", "51200", "102400", "153600"]),
+        (0.0, 3_900.0, 1024, 1.0, ["0", "1024", "2048", "3072"]),
+        (0.0, 360.0, 1000, 0.1, ["0", "100", "200", "300"]),
+        (0.0, 0.4, 1000, 0.1, ["0", "0.1", "0.2", "0.3", "0.4"]),
+        (8_812_344.0, 8_812_347.0, 1000, 1.0, ["8812344", "8812345", "8812346", "8812347"]),
+        (8_812_344.0, 9_992_344.0, 1000, 1.0, ["9000000", "9500000"]),
+        (0.0, 0.0, 1000, 1.0, ["0"]),
+    ],
+)
+def test_lines_across_a_chart_are_at_round_values(low: float, high: float, unit: int, least: float, texts: list[str]) -> None:
+    found = marks(low, high, lambda value: f"{value:.10g}", unit=unit, least=least)
+    assert [each.text for each in found] == texts
+    heights = [float(each.y.removesuffix("%")) for each in found]
+    assert heights == sorted(heights, reverse=True)
+    assert all(1 <= each <= 99 for each in heights)
+    assert [each.below for each in found] == [each < 12 for each in heights]
+
+
 def test_a_group_shows_why_it_does_not_go_on_and_the_command(site: PageSite) -> None:
     page = read(site, "/groups/billing")
     assert "Held up by a transaction of producer 4012" in page.one("problems").text
@@ -416,7 +447,8 @@ def test_what_is_not_known_comes_last_in_either_order() -> None:
 def test_nothing_is_inline_and_nothing_comes_from_elsewhere(site: PageSite, path: str) -> None:
     page = view(site, path)
     assert page.all("style") == []
-    assert [each.attributes for each in page.all("script")] == [{"src": static_path("site.js"), "defer": ""}]
+    scripts = [{"src": static_path(name), "defer": ""} for name in ("site.js", "readings.js")]
+    assert [each.attributes for each in page.all("script")] == scripts
     for element in page.elements:
         assert not {name for name in element.attributes if name == "style" or name.startswith("on")}
         for name in ("href", "src", "action"):

@@ -92,7 +92,11 @@ def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
     rebalances = "; ".join(last_rebalances(detail.rebalances, detail.at_ms)) or NOTHING
     if detail.notes:  # a streaming query has neither clients nor rebalances
         return (*facts, Fact(name="Query", value=PageCell(text=". ".join(map(_sentence, detail.notes))), long=True))
-    return (*facts, Fact(name="Clients", value=PageCell(text=clients)), Fact(name="Last rebalances", value=PageCell(text=rebalances), long=True))
+    return (
+        *facts,
+        Fact(name="Clients", value=PageCell(text=clients)),
+        Fact(name="Last rebalances", value=PageCell(text=rebalances), long=True),
+    )
 
 
 def _table(detail: GroupDetail, query: Query) -> PageTable:

@@ -1,4 +1,4 @@
-"""What the page needs beside its HTML, one style sheet and one script, and the headers that keep everything else out."""
+"""What the page needs beside its HTML, one style sheet and two scripts, and the headers that keep everything else out."""
 
 from functools import cache
 from hashlib import sha256
@@ -8,7 +8,8 @@ from importlib.resources import files
 from streaming.common.web.messages import Response
 from streaming.pages.site.page_links import STATIC
 
-ASSETS = {"site.css": "text/css; charset=utf-8", "site.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
+_SCRIPT = "text/javascript; charset=utf-8"
+ASSETS = {"site.css": "text/css; charset=utf-8", "site.js": _SCRIPT, "readings.js": _SCRIPT, "icon.svg": "image/svg+xml"}
 
 POLICY = "; ".join(
     (

@@ -18,15 +18,27 @@ class ChartLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChartMark:
+    """A line across a chart. ``y``: in percent of its height from the top; ``below``: above the line there is no room for its text."""
+
+    y: str
+    text: str
+    below: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Some lines on one scale. ``key``: its id on the page. ``area``: between the first two lines, filled."""
+    """Some lines on one scale. ``key``: its id on the page. ``area``: between the first two lines, filled.
+
+    ``points``: what it shows at each time, in words, from left to right.
+    """
 
     key: str
     heading: str
     title: str
     lines: tuple[ChartLine, ...]
-    top: str
-    bottom: str
+    marks: tuple[ChartMark, ...]
+    points: tuple[str, ...]
     left: str
     right: str
     area: str = ""
@@ -71,7 +83,7 @@ def line_path(values: Sequence[float], low: float, high: float, width: int = WID
         if value < 0:
             drawing = False
             continue
-        x, y = _x(index, len(values), width), _y(value, low, high, height)
+        x, y = _x(index, len(values), width), y_of(value, low, high, height)
         alone = not drawing and (index + 1 == len(values) or values[index + 1] < 0)
         pieces.append(f"{'L' if drawing else 'M'}{x} {y}" + ("h2" if alone else ""))
         drawing = True
@@ -89,7 +101,7 @@ def _stripes(upper: Sequence[float], lower: Sequence[float], low: float, high: f
         if min(*here, *after) < 0 or (here[0] == here[1] and after[0] == after[1]):
             continue
         left, right = _x(index, len(both), WIDTH), _x(index + 1, len(both), WIDTH)
-        heights = [_y(value, low, high, HEIGHT) for value in (*here, *after)]
+        heights = [y_of(value, low, high, HEIGHT) for value in (*here, *after)]
         yield f"M{left} {heights[0]}L{right} {heights[2]}V{heights[3]}L{left} {heights[1]}Z"
 
 
@@ -103,8 +115,8 @@ def _x(index: int, count: int, width: int) -> str:
     return _short(index * width / max(1, count - 1))
 
 
-def _y(value: float, low: float, high: float, height: int) -> str:
-    """One unit of the box is left at either end, so that a line at the edge is not cut in half."""
+def y_of(value: float, low: float, high: float, height: int) -> str:
+    """How far below the top a value is. One unit of the box is left at either end, so that a line at the edge is not cut in half."""
     share = (value - low) / (high - low) if high > low else 0.0
     return _short(height - 1 - share * (height - 2))
 

@@ -136,6 +136,7 @@ function show(found) {
   for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   document.title = found.title;
   if (focus) again(focus);
+  document.dispatchEvent(new Event("shown"));
 }
 
 // The verdict is read aloud when it changes, so its element stays and only its words are changed.
