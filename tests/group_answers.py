@@ -21,10 +21,6 @@ class Groups:
     def missing(self) -> tuple[str, ...]:
         return self.reading.missing
 
-    @property
-    def coordinators(self) -> int:
-        return self.reading.coordinators
-
 
 def detailed(reading: GroupReading) -> Groups:
     """The groups with their partitions."""

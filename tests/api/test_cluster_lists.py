@@ -18,6 +18,8 @@ from streaming.errors import UsageError
 from streaming.pages.api.history import MINUTES
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
+from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.list_cells import Times
 from streaming.pages.site.judged_looks import JudgedLooks
 from tests.api.test_row_verdicts import state as read_once
 from tests.group_snapshots import Group, snapshot_of
@@ -202,6 +204,21 @@ def test_of_losses_that_wait_for_a_start_that_which_is_due_is_named() -> None:
     snapshot = snapshot_of(*groups, now_ms=NOW)
     job.board.publish(replace(snapshot, found=replace(snapshot.found, loss_at_start=np.array([False, True]))))
     assert job.later(minutes=0).numbers().loss_group == "ledger"
+
+
+def test_the_next_loss_is_one_of_those_that_the_list_of_groups_does_not_call_nobodys() -> None:
+    used = Group(name="ledger", partitions=[reads("orders", 0, commit_ms=NOW - 5_000, loss_ms=NOW + DAY)], facts={})
+    left = reads("orders", 0, commit_ms=NOW - 2 * DAY, loss_ms=NOW + 4 * MINUTE)
+    gone = Group(name="gone", partitions=[left], facts={"members": 0, "state": "Empty"})
+    thrown = Group(name="console-consumer-7", partitions=[left], facts={"members": 1})
+    loss_of = next(each for each in GROUPS.fields if each.name == "loss_ms")
+    for groups, first in (((used, gone, thrown), "ledger"), ((gone, thrown), "")):
+        job = Watched(new_table(log("orders", 0, topic_id="o", **LED)), *groups).state
+        notes = {row.group: loss_of.cell_in(row, Times(NOW)).note for row in job.groups().rows}
+        assert notes == {each.name: "" if each is used else "nobody misses it" for each in groups}
+        assert job.numbers().loss_group == first
+    why = "no group in use is known to lose anything; nobody misses what 2 other groups will lose"
+    assert (job.numbers().loss_ms, job.numbers().loss_why) == (-1, why)
 
 
 def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
-from streaming.pages.listings.group_list import GROUPS
+from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary
+from streaming.pages.listings.group_list import GROUPS, no_groups
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli.group_report import assumed, assumed_groups, no_groups, partition_tables, reasons
+from streaming.terminal.cli.group_report import assumed, assumed_groups, partition_tables, reasons
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
@@ -127,9 +127,13 @@ def test_limits_that_are_assumed_are_explained_once_with_their_partitions() -> N
 
 
 def test_what_is_stated_instead_of_a_table_without_a_line() -> None:
-    assert no_groups(None) == "no consumer groups are known"
-    assert no_groups(0).endswith("no log of a coordinator (__consumer_offsets) was read here")
-    assert [no_groups(logs) for logs in (1, 2)] == [
+    def stated(coordinators: int) -> str:
+        page = {"at_ms": 1, "total": 0, "matched": 0, "offset": 0, "sort": "verdict", "order": "asc"}
+        return no_groups(GroupPage(**page, rows=[], coordinators=coordinators))  # type: ignore[arg-type]
+
+    assert stated(-1) == "no consumer groups are known"
+    assert stated(0).endswith("no log of a coordinator (__consumer_offsets) was read here")
+    assert [stated(logs) for logs in (1, 2)] == [
         "no consumer groups: 1 log of coordinators was read",
         "no consumer groups: 2 logs of coordinators were read",
     ]

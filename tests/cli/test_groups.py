@@ -86,8 +86,11 @@ def test_where_there_are_no_groups_that_is_stated_and_what_was_read(tmp_path: Pa
     empty.write_high_watermarks()
     assert on_disk(empty.path, "groups").stdout == "no consumer groups: 1 log of coordinators was read\n"
     assert json.loads(on_disk(empty.path, "groups", "--json").stdout)["rows"] == []
+    for directory in (without.path, empty.path):  # nothing is wrong with none, and nothing is well
+        assert on_disk(directory, "why").stdout == on_disk(directory, "groups").stdout
     with job([]) as url:
         assert run_command("groups", "--job", url).stdout == "no consumer groups are known\n"
+        assert run_command("why", "--job", url).stdout == "no consumer groups are known\n"
 
 
 def test_a_group_can_be_named_by_an_option_and_a_text_leaves_the_groups_that_hold_it(disk: Path) -> None:

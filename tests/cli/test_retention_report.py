@@ -7,11 +7,11 @@ from streaming.terminal.cli.retention_report import ADVICE, report
 from tests.listings.test_lists import NOW_MS, kept
 
 HOUR = 3_600_000
-CALM: dict[str, Any] = {"kind": ""}
+CALM: dict[str, Any] = {"kind": "", "retention_overdue": False}
 
 
 def row(topic: str = "t", **values: Any) -> RetentionRow:
-    given = {"size_bytes": 4 << 20, "retention_reclaimable_bytes": 6 << 20, "kind": "retention_overdue"}
+    given = {"size_bytes": 4 << 20, "retention_reclaimable_bytes": 6 << 20, "kind": "retention_overdue", "retention_overdue": True}
     return kept(**given | {"limit_source": "topic"} | values, named=topic)
 
 
@@ -29,6 +29,10 @@ def test_totals_are_those_of_all_rows() -> None:
         "3 partitions, 12.0 MiB: 12.0 MiB reclaimable, 1.0 MiB dirty; 2 keep records past their limit, 1 overdue, "
         "2 blocked (high_watermark 2)"
     )
+    assumed = row("w", kind="limits_assumed", limits_assumed=True)
+    table = list(report([assumed, late], NOW_MS))
+    assert "7h?" in table[1]
+    assert "; 2 keep records past their limit, 1 overdue, 1 overdue by assumed limits, 1 blocked" in table[4]
 
 
 def test_a_row_is_overdue_where_the_judge_says_so_unless_something_blocks_it() -> None:

@@ -583,9 +583,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="listing-due",
-        file="streaming/pages/listings/partition_list.py",
-        before='return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)',
-        after='return Cell(text=("due" if 0 <= at_ms < times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)',
+        file="streaming/pages/listings/list_cells.py",
+        before='return self.of(at_ms) if not 0 <= at_ms <= self.now_ms else "due"',
+        after='return self.of(at_ms) if not 0 <= at_ms < self.now_ms else "due"',
         why="What a limit lets go at this moment would not be due.",
         tests=("tests/listings/test_lists.py",),
     ),

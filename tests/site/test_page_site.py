@@ -211,6 +211,7 @@ def test_where_no_group_is_known_that_is_stated_once(site: PageSite) -> None:
     assert "Nothing is known of consumer groups yet." in page.one("rows").text
     assert "No consumer group" not in page.html
     assert "none of 0" not in page.html
+    assert "No consumer groups are known." in read(site_of(MadeUpJob(group_rows=[])), "/groups").one("rows").text
 
 
 def test_how_old_the_data_of_each_agent_is(site: PageSite) -> None:

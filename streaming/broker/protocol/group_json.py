@@ -114,11 +114,13 @@ class GroupPage(ListPage):
     ``unread``: partitions of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may
     be missing. ``read``: when log dirs were read; None for a job, as of another time (``--at``), and if no log of a coordinator was read.
     ``data_age_ms``: what a job knows of groups is older than ``at_ms`` by so much, of the group of which it is the oldest.
+    ``coordinators``: so many coordinators' logs are read from a current replica, -1 not known.
     """
 
     rows: list[GroupSummary]
     omitted: int = 0
     unread: int = 0
+    coordinators: int = -1
     read: ReadMoments | None = None
     data_age_ms: int = 0
 

@@ -11,3 +11,7 @@ class GroupUse(StrEnum):
     ABANDONED = "abandoned"  # nobody is there, and nobody has been there for long, or will miss what it loses
     THROW_AWAY = "throw_away"  # its name says that nobody comes back to it
     UNKNOWN = "unknown"  # its coordinator is not read, or nothing shows when it was last used
+
+
+NOBODYS = frozenset({GroupUse.ABANDONED, GroupUse.THROW_AWAY})
+"""Nobody misses what these have not read, or lose: lists say so beside it, and the numbers of a cluster are without them."""

@@ -111,7 +111,8 @@ class RetentionRow(PublicMessage):
     """What is kept of one partition, and for how long.
 
     Fields have the names of the metrics, without ``segtail_partition_``. ``limits_assumed``: the limits are Kafka's defaults, because the
-    real ones are not known. ``next_deletion_start_of``: the broker of the replica if it has no process, -1 if it is not so, or if nothing
+    real ones are not known. ``retention_overdue``: for longer than ``overdue_after`` and two checks Kafka could have deleted a segment and
+    has not, by these limits. ``next_deletion_start_of``: the broker of the replica if it has no process, -1 if it is not so, or if nothing
     is to be deleted: it has to be started first, so ``next_deletion_ms`` is not known. ``retention_blocked``: a word for why a segment that
     is beyond a limit is not deleted, "" if none is; ``retention_blocked_why`` is the same as a sentence.
     """
@@ -145,6 +146,7 @@ class RetentionRow(PublicMessage):
     retention_limit_bytes: int = -1
     retention_lag_ms: int = -1
     retention_overdue_ms: int = -1
+    retention_overdue: bool = False
     check_interval_ms: int = -1
     retention_reclaimable_bytes: int = -1
     next_deletion_ms: int = -1

@@ -21,6 +21,7 @@ from streaming.cluster.consumers.query_groups import QueryFacts
 from streaming.cluster.consumers.rows_of_groups import RowsOfGroups
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.replays import COORDINATED_TOPICS
 
 _NONE = re.compile("")
 
@@ -63,6 +64,11 @@ class GroupSnapshot:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rows_of", RowsOfGroups(self.rows))
+
+    @property
+    def coordinators_read(self) -> int:
+        """How many logs of coordinators are read from a current replica."""
+        return sum(log.observed for log in self.coordinators if log.topic in COORDINATED_TOPICS)
 
     @property
     def checkpoints_unread(self) -> int:

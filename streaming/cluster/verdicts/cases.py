@@ -16,7 +16,7 @@ from streaming.cluster.verdicts.cluster_problems import REPLICATION, counts_of, 
 from streaming.cluster.verdicts.kinds import KINDS, ORDER, ProblemKind
 from streaming.cluster.view.elections import Elected
 from streaming.cluster.view.open_list import Late
-from streaming.cluster.view.replica_health import ACTIVE, limits_known, overdue_replicas
+from streaming.cluster.view.replica_health import ACTIVE, limits_known, perhaps_overdue_replicas
 from streaming.cluster.view.table import Replica
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
@@ -218,12 +218,23 @@ def _blocked(circumstances: Circumstances) -> Iterator[Cases]:
             yield _cases(kinds.RETENTION_BLOCKED, items[some], since_ms, reason)
 
 
+def overdue_logs(circumstances: Circumstances) -> Flags:
+    """The exported logs whose deletion is overdue for long enough to be a problem, if their limits are not only assumed."""
+    found: Flags = np.isin(circumstances.view.logs.items, circumstances.view.retention.items[_long_overdue(circumstances)])
+    return found
+
+
+def _long_overdue(circumstances: Circumstances) -> Flags:
+    retention = circumstances.view.retention
+    long = retention.columns["retention_overdue_ms"] > circumstances.thresholds.overdue_after_ms
+    current = _current(circumstances, circumstances.view.observed.columns["broker"][retention.items])
+    return perhaps_overdue_replicas(retention) & long & current
+
+
 def _overdue(circumstances: Circumstances) -> Cases:
     retention = circumstances.view.retention
-    overdue = retention.columns["retention_overdue_ms"]
-    some = overdue_replicas(retention) & (overdue > circumstances.thresholds.overdue_after_ms)
-    some &= _current(circumstances, circumstances.view.observed.columns["broker"][retention.items])
-    return _cases(kinds.RETENTION_OVERDUE, retention.items[some], circumstances.now_ms - overdue[some])
+    some = _long_overdue(circumstances) & limits_known(retention.limits)
+    return _cases(kinds.RETENTION_OVERDUE, retention.items[some], circumstances.now_ms - retention.columns["retention_overdue_ms"][some])
 
 
 def _uncompacted(circumstances: Circumstances) -> Cases:

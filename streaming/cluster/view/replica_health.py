@@ -80,11 +80,16 @@ def limits_known(limits: Sequence[Limits | None]) -> Flags:
     return np.fromiter((each is not None and not each.assumed for each in limits), np.bool_, len(limits))
 
 
-def overdue_replicas(retention: RetentionResults) -> Flags:
-    """Replicas that keep bytes for longer than two checks of their broker, as far as their limits are known."""
+def perhaps_overdue_replicas(retention: RetentionResults) -> Flags:
+    """Replicas that keep bytes for longer than two checks of their broker, by limits that are known or assumed."""
     columns = retention.columns
     overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
-    return overdue & limits_known(retention.limits)
+    return overdue
+
+
+def overdue_replicas(retention: RetentionResults) -> Flags:
+    """The same, as far as their limits are known."""
+    return perhaps_overdue_replicas(retention) & limits_known(retention.limits)
 
 
 def _dirty(retention: RetentionResults) -> Flags:

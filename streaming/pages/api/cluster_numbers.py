@@ -5,19 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_use import NOBODYS
 from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_totals import GroupTotals
 from streaming.common.arrays import Flags, Longs
+from streaming.common.formatting import format_count
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.number_hours import ShownNumbers
 from streaming.rules.transaction_verdicts import TransactionVerdict
-
-_UNUSED = (GroupUse.ABANDONED, GroupUse.THROW_AWAY)
-"""Nobody misses what these have not read."""
 
 
 def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
@@ -78,7 +76,9 @@ def _next_loss(totals: GroupTotals, used: Flags) -> dict[str, Any]:
             first = int(some[values[some].argmin()])
             assumed = bool(totals.columns["limits_assumed"][first] > 0)
             return {name: int(values[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
-    return {"loss_why": "no group in use is known to lose anything"}
+    others = int((~used & ((totals.columns["loss_ms"] >= 0) | (totals.columns["loss_start_of"] >= 0))).sum())
+    and_others = f"; nobody misses what {format_count(others, 'other group')} will lose" if others else ""
+    return {"loss_why": f"no group in use is known to lose anything{and_others}"}
 
 
 def shown_numbers(judged: JudgedLook) -> ShownNumbers:
@@ -102,7 +102,7 @@ def _lags(groups: ListedGroups, used: Flags) -> Longs:
 
 def _used(groups: ListedGroups) -> NDArray[np.bool_]:
     names = groups.totals.names
-    return np.fromiter((groups.judged.usage[name].use not in _UNUSED for name in names), np.bool_, len(names))
+    return np.fromiter((groups.judged.usage[name].use not in NOBODYS for name in names), np.bool_, len(names))
 
 
 def _disks(judged: JudgedLook) -> dict[str, Any]:

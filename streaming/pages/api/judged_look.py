@@ -8,9 +8,10 @@ from typing import TypeVar
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts.all_problems import problems
-from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, RowVerdicts, Verdict, all_cases, row_verdicts
+from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, RowVerdicts, Verdict, all_cases, overdue_logs, row_verdicts
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import unknown
+from streaming.common.arrays import Flags
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
 from streaming.pages.api.number_hours import NumberHours
@@ -87,6 +88,11 @@ class JudgedLook:
     def retention_verdicts(self) -> RowVerdicts:
         """The worst that is wrong with what is kept of each exported log."""
         return row_verdicts(self.look.view, self.cases, RETENTION_KINDS)
+
+    @cached_property
+    def overdue(self) -> Flags:
+        """Whether the deletion of each exported log is overdue, by limits that are known or assumed."""
+        return overdue_logs(self.circumstances)
 
     @cached_property
     def groups_by_topic(self) -> Mapping[str, int] | None:

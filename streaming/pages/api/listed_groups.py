@@ -146,7 +146,14 @@ class ListedGroups:
         rows = [self.summary(item) for item in some.items]
         unread, data_age_ms = sum(self.snapshot.unread.values()), int(self.snapshot.found.data_age_ms.max(initial=0))
         return some.page(
-            GroupPage, self.judged.now_ms, rows, omitted=self.snapshot.omitted, unread=unread, read=self.read, data_age_ms=data_age_ms
+            GroupPage,
+            self.judged.now_ms,
+            rows,
+            omitted=self.snapshot.omitted,
+            unread=unread,
+            coordinators=self.snapshot.coordinators_read,
+            read=self.read,
+            data_age_ms=data_age_ms,
         )
 
     @cached_property

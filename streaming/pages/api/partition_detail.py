@@ -29,7 +29,7 @@ def partition_detail(judged: JudgedLook, topic: str, partition: int) -> Partitio
         row=with_verdicts(partition_rows(look, partition_columns(look, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
             0
         ],
-        retention=with_verdicts(retention_rows(look, [item]), judged.retention_verdicts.of_rows([item]))[0],
+        retention=retention_rows(judged, [item])[0],
         transactions=transaction_rows(look, judged.circumstances, sorted(late, key=lambda each: each.first_offset)),
         problems=judged.with_roots(
             [

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
 from streaming.cluster.verdicts.blocked_remedies import REMEDIES
-from streaming.cluster.verdicts.cases import RowVerdicts
-from streaming.pages.api.judged_look import with_verdicts
+from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
 from streaming.pages.listings.retention_list import RETENTION
@@ -26,25 +25,27 @@ _COPIED = (
 """Fields that have the name of a column."""
 
 
-def retention_page(look: Look, request: PageRequest, verdicts: RowVerdicts) -> RetentionPage:
+def retention_page(judged: JudgedLook, request: PageRequest) -> RetentionPage:
     """A page of what is kept."""
-    logs = look.view.logs
+    look, logs = judged.look, judged.look.view.logs
     columns: dict[str, NDArray[Any]] = {name: logs[name] for name in RETENTION.sortable if name in _COPIED}
     columns["retention_blocked"] = logs["blocked"]
     natural = natural_order(look.topics, look.partitions, look.brokers)
-    columns["kind"] = worst_first(verdicts.place, natural, -logs["retention_overdue_ms"])
+    columns["kind"] = worst_first(judged.retention_verdicts.place, natural, -logs["retention_overdue_ms"])
     sheet = Sheet(columns=columns, texts=look.texts, natural=natural, topics=look.topics)
     some = cut(sheet, request)
-    rows = with_verdicts(retention_rows(look, some.items), verdicts.of_rows(some.items))
+    rows = retention_rows(judged, some.items)
     return some.page(RetentionPage, look.now_ms, rows)
 
 
-def retention_rows(look: Look, items: Sequence[int]) -> list[RetentionRow]:
+def retention_rows(judged: JudgedLook, items: Sequence[int]) -> list[RetentionRow]:
     """Some of the rows."""
-    logs, chosen = look.view.logs, np.array(items, np.int64)
+    look, logs, chosen = judged.look, judged.look.view.logs, np.array(items, np.int64)
     copied = {name: logs[name][chosen].tolist() for name in _COPIED}
     copied["next_deletion_by_size"] = (logs["next_deletion_by_size"][chosen] > 0).tolist()
-    return [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
+    copied["retention_overdue"] = judged.overdue[chosen].tolist()
+    rows = [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
+    return with_verdicts(rows, judged.retention_verdicts.of_rows(items))
 
 
 def _row(look: Look, item: int, copied: dict[str, Any]) -> RetentionRow:

@@ -129,7 +129,7 @@ class State:
     def retention(self, query: str = "") -> RetentionPage:
         """What is kept of partitions."""
         request, judged = page_request(query, RETENTION, self._largest), self._look()
-        return _answered(retention_rows.retention_page(judged.look, request, judged.retention_verdicts), judged)
+        return _answered(retention_rows.retention_page(judged, request), judged)
 
     def count(self, query: str = "") -> CountPage:
         """How many records there are."""

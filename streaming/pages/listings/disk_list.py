@@ -10,7 +10,7 @@ def _next(row: DiskRow, times: Times) -> Cell:
     if row.next_ms < 0 and row.next_start_of >= 0:
         return Cell(text=after_start(row.next_start_of))
     due = row.next_ms >= 0 and row.frees_now > 0
-    return Cell(text="due" if due else times.of(row.next_ms), at_ms=row.next_ms)
+    return Cell(text="due" if due else times.deletion(row.next_ms), at_ms=row.next_ms)
 
 
 def _listing(by: str, columns: dict[str, str]) -> Listing:

@@ -2,14 +2,25 @@
 
 from dataclasses import replace
 
-from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupPage, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_use import NOBODYS, GroupUse
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_count, format_name
 from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, length, unsure, words
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
 
 _PARTITIONS = "the partitions of which this is so"
+
+
+def no_groups(page: GroupPage) -> str:
+    """Instead of rows, where no group is known: that there is none, or why that is not known. A clause without a period."""
+    if page.coordinators < 0:
+        return "no consumer groups are known"
+    if not page.coordinators:
+        return "no consumer groups are known: no log of a coordinator (__consumer_offsets) was read here"
+    return (
+        f"no consumer groups: {format_count(page.coordinators, 'log')} of coordinators {'was' if page.coordinators == 1 else 'were'} read"
+    )
 
 
 def _name(row: GroupSummary, _: Times) -> Cell:
@@ -40,6 +51,12 @@ def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
         return unsure(Cell(text=after_start(row.loss_start_of)), assumed=row.limits_assumed)
     due = times.relative and 0 <= row.loss_ms <= times.now_ms
     return unsure(Cell(text="next check" if due else times.of(row.loss_ms), at_ms=row.loss_ms), assumed=row.limits_assumed)
+
+
+def _loss(row: GroupSummary, times: Times) -> Cell:
+    """The same of a group: a loss that nobody misses says so, and is not the next loss of the cluster's numbers."""
+    cell = loss_cell(row, times)
+    return replace(cell, note="nobody misses it") if cell.text != NONE and row.use in NOBODYS else cell
 
 
 def oldest_cell(at_ms: int, times: Times) -> Cell:
@@ -199,7 +216,7 @@ GROUPS = Listing(
         ),
         Field(name="oldest_append_ms", unit=Unit.MOMENT, meaning="the oldest append of a next unread record"),
         Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),
-        LOSS,
+        replace(LOSS, cell=_loss),
         START_OF,
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of some partition are Kafka's defaults or weaker ones"),
         Field(

@@ -30,6 +30,10 @@ class Times:
         """A point in time until when something may be done: what should have been before, by its own times, is due now."""
         return self.of(at_ms) if not 0 <= at_ms <= self.now_ms else "now"
 
+    def deletion(self, at_ms: int) -> str:
+        """When retention may delete something: what its limits have let go is due at the broker's next check."""
+        return self.of(at_ms) if not 0 <= at_ms <= self.now_ms else "due"
+
     def both(self, at_ms: int) -> str:
         """Both ways, for a place with room for it."""
         return NONE if at_ms < 0 else f"{format_time(at_ms)}, {format_age((self.now_ms - at_ms) / 1000)}"

@@ -120,6 +120,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         (("rows",), "list of `GroupSummary`"),
         (("omitted",), "so many are not followed, because of `groups_limit`"),
         (("unread",), "so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing"),
+        (("coordinators",), "so many logs of coordinators are read from a current replica: without any, no group is known"),
         (("read",), "when log dirs were read, a `ReadMoments`; `null` from a job, and with `--at`"),
         (("data_age_ms",), "what a job knows of groups is older than `at_ms` by so much, of the group of which it is the oldest"),
     ),

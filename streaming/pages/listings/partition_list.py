@@ -1,6 +1,7 @@
 """The list of partitions."""
 
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow
+from streaming.broker.protocol.partition_json import SegmentRow
 from streaming.broker.protocol.topic_json import TopicRow
 from streaming.common.formatting import format_count
 from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, count, partition_cell, words
@@ -34,12 +35,21 @@ START_OF = Field(name="next_deletion_start_of", unit=Unit.ID, meaning="as in `Re
 
 
 def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> Cell:
-    """When retention deletes next, and by which limit: what a limit has let go is due at the broker's next check."""
+    """When retention deletes next, and by which limit."""
     at_ms = row.next_deletion_ms
     if at_ms < 0 and row.next_deletion_start_of >= 0:
         return Cell(text=after_start(row.next_deletion_start_of))
     limit = "" if at_ms < 0 else " by size" if row.next_deletion_by_size else " by time"
-    return Cell(text=("due" if 0 <= at_ms <= times.now_ms else times.of(at_ms)) + limit, at_ms=at_ms)
+    return Cell(text=times.deletion(at_ms) + limit, at_ms=at_ms)
+
+
+def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> str:
+    """When retention deletes a segment of a partition, as `next_deletion` says it: what is past its limit and may not be deleted is held up."""
+    if segment.deletion_ms >= 0 and row.next_deletion_start_of >= 0:
+        return after_start(row.next_deletion_start_of)
+    if segment.deletable:
+        return "due"
+    return "blocked" if 0 <= segment.deletion_ms <= times.now_ms else times.of(segment.deletion_ms)
 
 
 def _unless_blocked(row: PartitionRow, times: Times) -> Cell:

@@ -1,9 +1,15 @@
 """The list of what is kept of each partition. Its fields are named as the metrics are, without ``segtail_partition_``, times in ms."""
 
 from streaming.broker.protocol.listing_json import RetentionRow
-from streaming.pages.listings.list_cells import Cell, Unit, length, size, unsure
+from streaming.pages.listings.list_cells import Cell, Times, Unit, length, size, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, broker_field, next_deletion, partition_field
+
+
+def _overdue(row: RetentionRow, _: Times) -> Cell:
+    """For how long; with a question mark where limits are assumed, if there is something."""
+    return unsure(Cell(text=length(row.retention_overdue_ms)), assumed=row.limits_assumed and row.retention_overdue_ms > 0)
+
 
 RETENTION = Listing(
     name="retention",
@@ -82,6 +88,12 @@ RETENTION = Listing(
             rank=4,
             sort=DESCENDING,
             key="O",
+            cell=_overdue,
+        ),
+        Field(
+            name="retention_overdue",
+            unit=Unit.FLAG,
+            meaning="that is longer than `overdue_after` and than two checks; it is a problem where `limits_assumed` is false",
         ),
         Field(name="check_interval_ms", unit=Unit.DURATION, meaning="of its broker's checks for what may be deleted"),
         Field(

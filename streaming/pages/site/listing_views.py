@@ -116,7 +116,7 @@ _GROUPS: _ListKind[GroupSummary] = _ListKind(
     api="/api/v1/groups",
     title="Consumer groups",
     intro="What each group has left to read, counted in records that it will really get.",
-    empty="No consumer group is known.",
+    empty="Nothing is known of consumer groups yet.",
     columns=columns_of(group_list.GROUPS.page_columns),
 )
 
@@ -162,8 +162,9 @@ def groups(state: State, query: Query, status: Status) -> ListView:
         page = state.groups(query.text(*_API_PARAMETERS))
     except NotYetError:
         nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
-        return replace(_GROUPS, empty="Nothing is known of consumer groups yet.").view(query, status, nothing, ())
-    return _GROUPS.view(query, status, page, page.rows)
+        return _GROUPS.view(query, status, nothing, ())
+    sentence = group_list.no_groups(page)
+    return replace(_GROUPS, empty=f"{sentence[:1].upper()}{sentence[1:]}.").view(query, status, page, page.rows)
 
 
 def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -> list[Row]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionRow
 from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
 from streaming.broker.protocol.status_json import Status
-from streaming.common.formatting import format_name
-from streaming.pages.listings.list_cells import place
+from streaming.common.formatting import format_name, format_time
+from streaming.pages.listings.list_cells import Times, place
+from streaming.pages.listings.partition_list import segment_deletion
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.hour_charts import hour_charts
@@ -62,7 +63,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
             now,
             empty="None has been open for long.",
         ),
-        segments=draw("segments", f"Newest {len(newest)} segments", _SEGMENT_COLUMNS, newest, now, empty="No segment is known."),
+        segments=draw("segments", f"Newest {len(newest)} segments", _segment_columns(row), newest, now, empty="No segment is known."),
         replicas=draw("replicas", "Replicas that are watched", _REPLICA_COLUMNS, detail.replicas, now, empty="No replica is watched."),
     )
 
@@ -92,13 +93,19 @@ def _kind(row: SegmentRow, now_ms: int) -> PageCell:
     return PageCell(text="closed")
 
 
-_SEGMENT_COLUMNS: tuple[Column[SegmentRow], ...] = (
-    Column(head="Base offset", cell=lambda row, _: number(row.base_offset), numbers=True),
-    Column(head="State", cell=_kind),
-    Column(head="Size", cell=lambda row, _: size(row.size_bytes), numbers=True),
-    Column(head="Largest time", cell=lambda row, now: moment(row.max_timestamp_ms, now)),
-    Column(head="Deletion", cell=lambda row, now: moment(row.deletion_ms, now)),
-)
+def _segment_columns(row: PartitionRow) -> tuple[Column[SegmentRow], ...]:
+    def deletion(segment: SegmentRow, now_ms: int) -> PageCell:
+        at = format_time(segment.deletion_ms) if segment.deletion_ms >= 0 > row.next_deletion_start_of else ""
+        return PageCell(text=segment_deletion(segment, row, Times(now_ms)), time=at)
+
+    return (
+        Column(head="Base offset", cell=lambda segment, _: number(segment.base_offset), numbers=True),
+        Column(head="State", cell=_kind),
+        Column(head="Size", cell=lambda segment, _: size(segment.size_bytes), numbers=True),
+        Column(head="Largest time", cell=lambda segment, now: moment(segment.max_timestamp_ms, now)),
+        Column(head="Deletion", cell=deletion),
+    )
+
 
 _REPLICA_COLUMNS: tuple[Column[ReplicaRow], ...] = (
     Column(head="Broker", cell=lambda row, _: PageCell(text=str(row.broker), note="shown here" if row.shown else "")),

@@ -23,16 +23,6 @@ _MOST_LINES = 100
 _MOST_NAMES = 5
 
 
-def no_groups(coordinators: int | None) -> str:
-    """The sentence instead of a table, where there is no group. ``coordinators``: how many logs of theirs were read, None if that is not
-    known."""
-    if coordinators is None:
-        return "no consumer groups are known"
-    if not coordinators:
-        return "no consumer groups are known: no log of a coordinator (__consumer_offsets) was read here"
-    return f"no consumer groups: {format_count(coordinators, 'log')} of coordinators {'was' if coordinators == 1 else 'were'} read"
-
-
 def partition_tables(groups: Sequence[GroupDetail], width: int | None = None) -> Iterator[str]:
     """For each group a head, a table of its partitions that fits the width, the worst first, and what is to be said of it as a whole."""
     for index, group in enumerate(groups):

@@ -36,23 +36,23 @@ _HINT = ": names are given as they are, whole, without the quotes and escapes of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupList:
-    """All groups that are asked for. ``coordinators``: how many logs of coordinators were read, None if that is not known."""
+    """All groups that are asked for."""
 
     page: GroupPage
     doubts: tuple[str, ...]
-    coordinators: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedGroups:
     """Some groups with their partitions, and the names of those that are not there. ``total``: of so many groups they were chosen, 0 if
-    each was named. ``calm``: so many are left out because nothing is wrong with them, None where somebody
-    has chosen."""
+    each was named. ``every``: where nobody has chosen, the page of all groups; ``calm``: so many of these are left out because nothing is
+    wrong with them."""
 
     groups: GroupDetailPage
     missing: tuple[str, ...]
     total: int
-    calm: int | None = None
+    every: GroupPage | None = None
+    calm: int = 0
 
 
 class GroupSource:
@@ -80,8 +80,8 @@ class GroupSource:
         """
         page = self._page()
         if self._reading is None:
-            return GroupList(page=page, doubts=tuple(doubts_of_page(page)), coordinators=None)
-        return GroupList(page=replace(page, read=self.read), doubts=self._reading.doubts, coordinators=self._reading.coordinators)
+            return GroupList(page=page, doubts=tuple(doubts_of_page(page)))
+        return GroupList(page=replace(page, read=self.read), doubts=self._reading.doubts)
 
     def named(self) -> NamedGroups:
         """The groups with the names that are asked for; of them those that hold the text. Where nothing is asked for, all in trouble.
@@ -105,8 +105,9 @@ class GroupSource:
             groups.sort(key=lambda each: each.summary.group)
         away = [*self._reading.away] if self._reading is not None else (page or self._page(1)).away
         named = GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups, read=self.read, away=away)
-        calm = page.total - len(holding or ()) if page is not None and self._is_about_all else None
-        return NamedGroups(groups=named, missing=missing, total=0 if page is None or self._is_about_all else page.total, calm=calm)
+        if page is None or not self._is_about_all:
+            return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total)
+        return NamedGroups(groups=named, missing=missing, total=0, every=page, calm=page.total - len(names))
 
     def _known(self) -> Collection[str]:
         """The names of all groups: log dirs were read for those that were named alone."""

@@ -5,7 +5,7 @@ import click
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.group_list import GROUPS, no_groups
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
@@ -44,7 +44,7 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
 
     With --history it shows instead what the coordinator's log still has of the groups that are named, and since when that is all.
     """
-    from streaming.terminal.cli.group_report import assumed, assumed_groups, away_notes, no_groups, partition_tables, read_between
+    from streaming.terminal.cli.group_report import assumed, assumed_groups, away_notes, partition_tables, read_between
 
     if wanted.names:
         named = source.named()
@@ -57,7 +57,7 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     if wanted.form == "json":
         click.echo(every.page.encode_readable())
     elif not every.page.total:
-        echo_lines([no_groups(every.coordinators)], wanted.width)
+        echo_lines([no_groups(every.page)], wanted.width)
     elif every.page.rows:
         table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms), wanted.width)
         notes = [*assumed_groups(every.page.rows), *read_between(source.read), *away_notes(every.page.away, every.page.at_ms)]

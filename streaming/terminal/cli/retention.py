@@ -16,9 +16,6 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
     from streaming.pages.api.state import State
 
 
-_FOUND = (kinds.RETENTION_OVERDUE.name, kinds.RETENTION_BLOCKED.name)
-
-
 @click.command("retention", epilog=EXIT_STATUS)
 @with_list("server_properties")
 @click.option(
@@ -30,7 +27,8 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     It reads the log dirs, once; brokers may run meanwhile, or not. Or it asks a running job. One replica is shown for each partition: the
     leader, if it is known and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
 
-    Found is what is overdue or blocked, as in `segtail top`; not known is it, too, where a metadata log cannot be read.
+    Found is what is overdue or blocked, as in `segtail top`; not known is it, too, where a metadata log cannot be read, or where something
+    is overdue by limits that are assumed.
     """
     from streaming.terminal.cli.printing import echo_lines
     from streaming.terminal.cli.retention_report import report
@@ -43,9 +41,9 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     else:
         lines = (*report(page.rows, page.at_ms, wanted.width), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
         echo_lines((*lines, *(f"- {doubt}" for doubt in page.doubts)), wanted.width)
-    if any(row.kind in _FOUND for row in page.rows):
+    if any(row.kind == kinds.RETENTION_BLOCKED.name or (row.retention_overdue and not row.limits_assumed) for row in page.rows):
         return FOUND
-    return NOT_KNOWN if page.doubts else NOTHING_FOUND
+    return NOT_KNOWN if page.doubts or any(row.retention_overdue for row in page.rows) else NOTHING_FOUND
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":

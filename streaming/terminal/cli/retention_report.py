@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.listing_json import RetentionRow
-from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
 from streaming.cluster.verdicts.commands import Commands
 from streaming.common.formatting import format_count, format_list, format_size
@@ -42,12 +41,14 @@ def _totals(rows: Sequence[RetentionRow]) -> str:
         for name in ("size_bytes", "retention_reclaimable_bytes", "dirty_bytes")
     )
     late = sum(row.retention_lag_ms > 0 for row in rows)
-    overdue = sum(row.kind == kinds.RETENTION_OVERDUE.name for row in rows)
+    overdue = sum(row.retention_overdue and not row.limits_assumed for row in rows)
+    perhaps = sum(row.retention_overdue and row.limits_assumed for row in rows)
+    by_assumed = f", {perhaps} overdue by assumed limits" if perhaps else ""
     blocked = Counter(row.retention_blocked for row in rows if row.retention_blocked)
     reasons = f" ({', '.join(f'{reason} {count}' for reason, count in sorted(blocked.items()))})" if blocked else ""
     return (
         f"{format_count(len(rows), 'partition')}, {size}: {reclaimable} reclaimable, {dirty} dirty; "
-        f"{late} keep records past their limit, {overdue} overdue, {blocked.total()} blocked{reasons}"
+        f"{late} keep records past their limit, {overdue} overdue{by_assumed}, {blocked.total()} blocked{reasons}"
     )
 
 
@@ -56,7 +57,7 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
     for row in rows:
         if row.retention_blocked:
             present[row.retention_blocked].append(row)
-        elif row.kind == kinds.RETENTION_OVERDUE.name:
+        elif row.retention_overdue and not row.limits_assumed:
             present["overdue"].append(row)
         for reason in ("open_transaction", "compaction_lag"):
             if getattr(row, f"uncleanable_{reason}_bytes") > 0:

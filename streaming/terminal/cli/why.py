@@ -3,6 +3,7 @@
 import click
 
 from streaming.common.formatting import format_count
+from streaming.pages.listings.group_list import no_groups
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.printing import echo_lines
@@ -30,6 +31,8 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         echo_lines([*paragraphs, *notes], wanted.width)
         if named.calm:
             echo_lines(["", f"nothing is wrong with {format_count(named.calm, 'other group')}"], wanted.width)
-    elif named.calm is not None:
+    elif named.calm:
         click.echo(f"nothing is wrong with {format_count(named.calm, 'consumer group')}")
+    elif named.every is not None and not named.every.total:
+        echo_lines([no_groups(named.every)], wanted.width)
     return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)

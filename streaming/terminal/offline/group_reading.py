@@ -80,13 +80,12 @@ _MOST_READINGS = 5
 class GroupReading:
     """The answers; the names that were given and are not there; and what is not known, in sentences.
 
-    ``coordinators``: how many logs of coordinators were read from a current replica. ``away``: brokers whose log dirs nobody holds.
+    ``away``: brokers whose log dirs nobody holds.
     """
 
     answers: ListedGroups
     missing: tuple[str, ...]
     doubts: tuple[str, ...]
-    coordinators: int
     away: tuple[AwayBroker, ...] = ()
 
     def judged_by(self, query: str) -> "LocalGroups":
@@ -248,7 +247,6 @@ def groups_in(
         answers=answers,
         missing=tuple(sorted(name for name in set(names) if not there.intersection(possible_names(name)))),
         doubts=tuple(doubts),
-        coordinators=sum(log.observed for log in groups.coordinators if log.topic in COORDINATED_TOPICS),
         away=tuple(reading.away),
     )
 

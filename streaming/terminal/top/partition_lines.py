@@ -7,7 +7,7 @@ from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.common.formatting import NONE, format_count, format_name, format_table
 from streaming.pages.listings.cells import cut
 from streaming.pages.listings.list_cells import Times, count, curve, length, number, place, rate, size, word
-from streaming.pages.listings.partition_list import next_deletion
+from streaming.pages.listings.partition_list import next_deletion, segment_deletion
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_list
 
@@ -87,7 +87,7 @@ def _segments(detail: PartitionDetail, times: Times, width: int) -> list[DetailL
     heads = ("segment from", "size", "newest record", "deleted")
     rows: list[tuple[str | None, ...]] = [heads]
     for each in detail.segments:
-        deletion = "active" if each.active else "due" if each.deletable else times.of(each.deletion_ms)
+        deletion = "active" if each.active else segment_deletion(each, detail.row, times)
         rows.append((str(each.base_offset), size(each.size_bytes), times.of(each.max_timestamp_ms), deletion))
     omitted = f", {detail.omitted:,} in the middle left out" if detail.omitted else ""
     return [*title(f"segments{omitted}", width), *_table(rows, ("segment from", "size"), width)]

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from streaming.broker.protocol.group_json import GroupPage
 from streaming.pages.listings.cells import MORE, cut, filled, plain, wrapped
 from streaming.pages.listings.fitting import GAP, fitted
+from streaming.pages.listings.group_list import no_groups
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
 from streaming.pages.listings.text_table import joined, left_out
@@ -84,9 +86,12 @@ def _headings(columns: Sequence[Field], widths: Sequence[int], rows: Rows, *, ke
 
 def _none_lines(state: ScreenState, rows: Rows) -> list[str]:
     filtered, use = state.place.filter, state.place.use
-    if filtered or use:
+    if rows.total and (filtered or use):
         what = " and ".join([*([f"holds {plain(filtered)}"] if filtered else []), *([f"is {use}"] if use else [])])
         return [f"Nothing of {rows.total:,} {what}: esc clears the filter.", *rows.notes]
+    if isinstance(rows.page, GroupPage):
+        nothing = no_groups(rows.page)
+        return [*wrapped(f"{nothing[:1].upper()}{nothing[1:]}.", state.width), *rows.notes]
     return [f"No {state.view}.", *rows.notes]
 
 

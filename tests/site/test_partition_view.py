@@ -1,0 +1,28 @@
+"""What the page shows of one partition's segments, in the words of the lists."""
+
+from dataclasses import replace
+
+from streaming.broker.protocol.listing_json import PartitionRow
+from streaming.broker.protocol.partition_json import PartitionDetail, SegmentRow
+from streaming.broker.protocol.status_json import Status
+from streaming.pages.site.partition_view import partition_view
+
+NOW_MS = 1_700_000_000_000
+HOUR = 3_600_000
+
+
+def test_a_segment_is_deleted_later_or_due_or_blocked() -> None:
+    segments = [
+        SegmentRow(base_offset=1, deletable=True, deletion_ms=NOW_MS),
+        SegmentRow(base_offset=2, deletable=True, deletion_ms=NOW_MS - HOUR),
+        SegmentRow(base_offset=3, deletion_ms=NOW_MS - HOUR),  # past its limit, and something before it stays
+        SegmentRow(base_offset=4, deletion_ms=NOW_MS + HOUR),
+        SegmentRow(base_offset=5, active=True),
+    ]
+    detail = PartitionDetail(at_ms=NOW_MS, row=PartitionRow(broker=1, topic="orders", partition=0), segments=segments)
+    table = partition_view(detail, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
+    column = [each.text for each in table.heads].index("Deletion")
+    assert [row[column].text for row in reversed(table.rows)] == ["due", "due", "blocked", "in 1h", "-"]
+    away = replace(detail, row=replace(detail.row, next_deletion_start_of=1))
+    table = partition_view(away, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
+    assert [row[column].text for row in reversed(table.rows)] == [*["after broker 1 starts"] * 4, "-"]
