@@ -36,6 +36,11 @@ def test_a_transaction_has_its_own() -> None:
     of = state(new_table(opened(transaction(7, 40, age=1300), transaction(8, 50, age=100)), coordinator_partitions=None))
     rows = {row.producer_id: (row.kind, row.severity, row.since_ms) for row in of.transactions().rows}
     assert rows == {7: ("transaction_stuck", "critical", MS - 1_300_000), 8: ("", "", -1)}
+    advice = {row.producer_id: row.advice for row in of.transactions().rows}
+    (stuck,) = (each for each in of.problems().rows if each.kind == "transaction_stuck")
+    assert advice[8] == ""
+    assert advice[7]
+    assert stuck.what.endswith(f"; {advice[7]}"), "decided once"
 
 
 def test_what_is_wrong_with_a_row_is_among_the_problems_of_its_partition() -> None:

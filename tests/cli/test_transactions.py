@@ -38,6 +38,8 @@ def test_the_table_shows_what_hangs_and_how_to_end_it(cluster: Frozen) -> None:
         f"kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition {partition} --start-offset {offset}"
         for partition, offset in ((1, 0), (0, 0), (2, 6))
     ]
+    caution = lines.index(next(line for line in lines if line.startswith("kafka-transactions.sh"))) - 1
+    assert lines[caution].startswith("ghost-1, ghost-0, ghost-2: No coordinator will end it. The abort discards its records: first make ")
     assert lines[-1] == "7 open, 3 hanging"
 
 
@@ -82,6 +84,7 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
         "verdict": "hanging",
         "stuck": False,
         "no_command": None,
+        "advice": "no coordinator will end it. The abort discards its records: first make sure that its producer has ended",
         "kind": "transaction_hanging",
         "severity": "critical",
         "since_ms": 1795143131813 - 3,

@@ -125,10 +125,11 @@ def on_page(site: PageSite, path: str) -> Table:
 def as_on_page(cell: Cell) -> str:
     """What the page writes of a cell: also its note, and the button beside a command."""
     if cell.command:
-        return one_line(f"{cell.command}Copy").replace("\x1b", "\\u001b")
+        command = cell.command.replace("\x1b", "\\u001b")
+        return one_line(f"{command}Copy {plain(cell.note)}")
     if cell.groups:
         return one_line(f"{cell.text.removesuffix(cell.note)} {cell.note}")
-    return one_line(f"{cell.text} {cell.note}" if cell.partition is None else cell.text)
+    return one_line(plain(f"{cell.text} {cell.note}" if cell.partition is None else cell.text))
 
 
 def in_terminal(view: ListName, rows: Sequence[PublicMessage]) -> Table:

@@ -263,6 +263,8 @@ def test_what_is_to_be_done_is_a_command_or_why_there_is_none() -> None:
         text="", command="kafka-transactions.sh"
     )
     assert cells(TRANSACTIONS, transaction())["What to do"] == Cell(text="-")
+    found = cells(TRANSACTIONS, transaction(command="kafka-transactions.sh", advice="first look"))["What to do"]
+    assert found == Cell(text="", command="kafka-transactions.sh", note="First look.")
 
 
 def test_of_many_groups_some_are_named() -> None:

@@ -41,6 +41,7 @@ from streaming.pages.site.page_site import PageSite
 NOW = 1_763_000_000_000
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 MIB, GIB = 1 << 20, 1 << 30
+ADVICE = "no coordinator will end it. The abort discards its records: first make sure that its producer has ended"
 ABORT = "kafka-transactions.sh --bootstrap-server broker-1:9092 abort --topic payments --partition 3 --start-offset 8812344"
 
 PROBLEMS = (
@@ -180,6 +181,7 @@ def transaction(**values: object) -> TransactionRow:
         holds_offsets=1_204_311,
         groups=["billing"],
         command=ABORT,
+        advice=ADVICE,
     )
     return replace(made, **values)  # type: ignore[arg-type]
 

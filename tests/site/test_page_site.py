@@ -20,7 +20,7 @@ from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_assets import ASSETS, static_path
 from streaming.pages.site.page_site import PageSite
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import ABORT, CLUSTER_NUMBERS, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
+from tests.site.page_world import ABORT, ADVICE, CLUSTER_NUMBERS, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
 from tests.tables import each_row
 
 VIEWS = [
@@ -371,6 +371,8 @@ def test_a_partition_shows_its_hour_its_segments_and_who_holds_it_open(site: Pag
     assert any(each.startswith("By size: 12 segments") and "2 beyond the limit" in each for each in titles)
     assert "hanging, stuck" in page.one("transactions").text
     assert ABORT in page.one("transactions").text
+    assert ADVICE[1:] in page.one("transactions").text
+    assert ADVICE[1:] in read(site, "/transactions").one("rows").text
     assert "leader" in page.one("replicas").text
 
 

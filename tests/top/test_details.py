@@ -77,6 +77,9 @@ def test_an_open_transaction_of_a_partition() -> None:
     assert found["groups"] == "g"
     assert any("from 3 on, holds back 4" in line.text for line in lines)
     assert any("it ends by itself" in line.text for line in lines)
+    aborted = replace(row, command="kafka-transactions.sh abort", advice="first look. The abort discards")
+    texts = [line.text for line in partition(transactions=[aborted])]
+    assert texts.index("First look. The abort discards.") == texts.index("kafka-transactions.sh abort") - 1
 
 
 def test_segments_and_replicas_of_a_partition() -> None:

@@ -192,6 +192,15 @@ def test_a_command_is_copied_and_shown() -> None:
         assert "Sent to the clipboard" not in text(pressed(copied, "x"))
 
 
+def test_what_to_know_before_a_command_of_a_transaction_is_shown_with_it() -> None:
+    row = replace(_open("orders"), command=COMMAND, advice="the abort discards its records")
+    state = shown(FakeJob(status(), transactions=[row]), "3", width=140, height=40)
+    assert "The abort discards its records." in text(state)
+    copied = pressed(shown(FakeJob(status(), transactions=[row]), "3", width=140, height=12), "c")
+    assert copied.to_copy == COMMAND
+    assert lines(copied)[-2] == "The abort discards its records. Sent to the clipboard, if the terminal takes it:"
+
+
 @pytest.mark.parametrize(
     ("values", "stated"),
     [

@@ -185,7 +185,8 @@ GOLDEN = [
         "held",
         replace(HELD, held_by=replace(HOLDING, verdict="hanging", transactional_id="")),
         "held up by a transaction of producer 7, which is hanging, open since 2023-11-14T21:13:20Z (1h ago): 50 offsets from 100 on "
-        "cannot be read with read_committed until it ends",
+        "cannot be read with read_committed until it ends; no coordinator will end it. The abort discards its records: first make sure "
+        "that its producer has ended",
         f"kafka-transactions.sh {SERVER} abort --topic orders --partition 3 --start-offset 100",
     ),
     (

@@ -81,6 +81,7 @@ class TransactionRow(PublicMessage):
     them back, or if that is not known. ``held_groups``: consumer groups that do not read on because of it, None where no groups are read.
     ``groups``: those whose commits wait for it. ``deadline_ms``: when its timeout has passed and its coordinator ends it, -1 not known.
     ``command`` aborts it if it hangs, and ends it if it is stuck; else it asks its coordinator. If it is "", ``no_command`` is the reason.
+    ``advice``: what to know before it is run, and what it does, a clause without a period; "" if it only asks.
     """
 
     broker: int
@@ -101,6 +102,7 @@ class TransactionRow(PublicMessage):
     groups: list[str] = field(default_factory=list)
     command: str = ""
     no_command: str = ""
+    advice: str = ""
     kind: str = ""
     severity: str = ""
     since_ms: int = -1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupRebalance, GroupSummary, MovedOffset
+from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupRebalance, GroupSummary, HoldingTransaction, MovedOffset
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
@@ -16,9 +16,10 @@ from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentence
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.move_words import MoveWords
 from streaming.cluster.verdicts.rebalance_words import storm_text
-from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of
+from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of, remedy_of_hanging
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
+from streaming.rules.transaction_verdicts import TransactionVerdict
 
 _NO_COMMAND = Command()
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
@@ -175,8 +176,11 @@ class GroupFindings:
     def _held(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         """The cause of whatever else is said of the partition, with what ends it."""
         holding = partition.held_by
+        if holding is not None and holding.verdict == TransactionVerdict.HANGING.label:
+            remedy = remedy_of_hanging(self.commands, partition.topic, partition.partition, holding.first_offset)
+            return f"{words.held(partition)}; {remedy.advice}", remedy.command
         if holding is None or not holding.stuck:
-            return words.held(partition), _abort(partition, self.commands)
+            return words.held(partition), _no_abort(holding)
         stuck = StuckTransaction(
             transactional_id=holding.transactional_id,
             verdict=holding.verdict,
@@ -281,12 +285,10 @@ def _keep_longer(partition: GroupPartition, commands: GroupCommands, now_ms: int
     return commands.keep_longer(partition.topic, "retention.ms", partition.retention_ms, hours * _HOUR_MS)
 
 
-def _abort(partition: GroupPartition, commands: GroupCommands) -> Command:
-    holding = partition.held_by
+def _no_abort(holding: HoldingTransaction | None) -> Command:
+    """Why there is no command for a transaction that does not hang."""
     if holding is None:
         return Command(reason="the transaction is not known")
     if holding.verdict in ("", "unknown", "unclaimed"):
         return Command(reason="whether a coordinator will end the transaction is not known here: see `segtail transactions`")
-    if holding.verdict != "hanging":
-        return Command(reason=ENDED_BY_ITSELF.get(holding.verdict, ENDED_BY_ITSELF["open"]))
-    return commands.abort(partition.topic, partition.partition, holding.first_offset)
+    return Command(reason=ENDED_BY_ITSELF.get(holding.verdict, ENDED_BY_ITSELF["open"]))

@@ -1,4 +1,4 @@
-"""What can be done about a transaction that is stuck: until when its coordinator ends it by itself, and the command that ends it before.
+"""What can be done about a transaction that hangs, or is stuck: until when its coordinator ends it by itself, and the command that ends it.
 
 Nothing shows that a producer is alive but what it writes. That it is gone shows where it has committed offsets of groups and none of these
 has a member; else the command is for whoever knows.
@@ -39,10 +39,18 @@ class StuckTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """``advice``: a clause without a period, which says what the command does."""
+    """``advice``: what to know before the command is run, and what it does: a clause without a period. "" if the command only asks."""
 
     command: Command
-    advice: str
+    advice: str = ""
+
+
+def remedy_of_hanging(commands: Commands, topic: str, partition: int, first_offset: int) -> Remedy:
+    """The remedy of a transaction that no coordinator will end."""
+    return Remedy(
+        command=commands.abort(topic, partition, first_offset),
+        advice="no coordinator will end it. The abort discards its records: first make sure that its producer has ended",
+    )
 
 
 def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remedy:

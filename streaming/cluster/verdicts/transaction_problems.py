@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
 from streaming.cluster.verdicts.held_back_groups import HeldBackGroups, held_back_groups
 from streaming.cluster.verdicts.links import LinkedProblem, Links, TopicPartition, partitions_of
-from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_of
+from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_of, remedy_of_hanging
 from streaming.cluster.verdicts.transaction_causes import transaction_causes
 from streaming.cluster.view.open_list import Late
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
@@ -19,8 +19,6 @@ from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 _MOST_NAMED = 5
-
-_HANGS = "no coordinator will end it. The abort discards its records: first make sure that its producer has ended"
 
 
 def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
@@ -47,25 +45,20 @@ def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -
             yield from _stalled(circumstances, each, reported)
 
 
-def command_of(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -> Command:
-    """The command that aborts a transaction if it hangs, and ends it if it is stuck; else the one that asks its coordinator, or the reason
-    why there is none.
+def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -> Remedy:
+    """What aborts a transaction if it hangs, and ends it if it is stuck; else what asks its coordinator, or why there is nothing.
 
     A transaction that its coordinator has is never to be aborted by offset.
     """
     if late.verdict == TransactionVerdict.HANGING.label:
-        return circumstances.commands.abort(
-            circumstances.topics[int(circumstances.view.logs["topic"][late.log])],
-            int(circumstances.view.logs["partition"][late.log]),
-            late.first_offset,
-        )
+        return remedy_of_hanging(circumstances.commands, *_partition(circumstances, late), late.first_offset)
     if late.stuck:
-        return _remedy(circumstances, late, waiting).command
+        return _remedy(circumstances, late, waiting)
     if late.verdict in (TransactionVerdict.UNKNOWN.label, TransactionVerdict.UNCLAIMED.label):
-        return Command(reason="whether a coordinator will end the transaction is not known")
+        return Remedy(command=Command(reason="whether a coordinator will end the transaction is not known"))
     if late.transactional_id:
-        return circumstances.commands.describe_transaction(late.transactional_id)
-    return Command(reason=ENDED_BY_ITSELF.get(late.verdict, ENDED_BY_ITSELF["open"]))
+        return Remedy(command=circumstances.commands.describe_transaction(late.transactional_id))
+    return Remedy(command=Command(reason=ENDED_BY_ITSELF.get(late.verdict, ENDED_BY_ITSELF["open"])))
 
 
 def described(circumstances: Circumstances, late: Late) -> str:
@@ -90,9 +83,8 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -
 
 
 def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: HeldBackGroups) -> LinkedProblem:
-    end = _HANGS if kind is kinds.HANGING else _remedy(circumstances, late, waiting).advice
-    partition = int(circumstances.view.logs["partition"][late.log])
-    detail = f"{partitions_named([partition])}, {described(circumstances, late)}; {end}"
+    _, partition = _partition(circumstances, late)
+    detail = f"{partitions_named([partition])}, {described(circumstances, late)}; {remedy_for(circumstances, late, waiting).advice}"
     return _found(circumstances, late, kind, detail, waiting)
 
 
@@ -171,7 +163,7 @@ def _found(
         partition=partition,
         since_ms=late.start_ms,
         holds_back=_holds_back(circumstances, late, (topic, partition), waiting),
-        command=command_of(circumstances, late, waiting),
+        command=remedy_for(circumstances, late, waiting).command,
         links=Links(partitions=partitions or frozenset([(topic, partition)]), producer=late.producer_id, weight=max(logs.held_by(late), 0)),
     )
 

@@ -9,7 +9,7 @@ from streaming.cluster.verdicts.cases import transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.verdicts.kinds import ORDER
-from streaming.cluster.verdicts.transaction_problems import command_of, committers
+from streaming.cluster.verdicts.transaction_problems import committers, remedy_for
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
@@ -31,7 +31,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
     """Some of the rows."""
     rows, waiting = [], held_back_groups(circumstances.groups)
     for late in some:
-        command, holds = command_of(circumstances, late, waiting), circumstances.view.logs.held_by(late)
+        remedy, holds = remedy_for(circumstances, late, waiting), circumstances.view.logs.held_by(late)
         partition = look.topics[late.log], int(look.partitions[late.log])
         rows.append(
             TransactionRow(
@@ -51,8 +51,9 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
                 holds_offsets=holds,
                 held_groups=None if circumstances.groups is None else waiting.readers(partition) if holds >= 0 else [],
                 groups=committers(late, partition, waiting),
-                command=command.line,
-                no_command=command.reason,
+                command=remedy.command.line,
+                no_command=remedy.command.reason,
+                advice=remedy.advice,
             )
         )
     return with_verdicts(rows, [transaction_verdict(circumstances, late) for late in some])

@@ -25,8 +25,15 @@ def _groups(names: Sequence[str]) -> Cell:
     )
 
 
+def advice(row: TransactionRow) -> str:
+    """What to know before its command is run, as sentences; "" if there is nothing."""
+    return f"{row.advice[:1].upper()}{row.advice[1:]}." if row.advice else ""
+
+
 def _what_to_do(row: TransactionRow, _: Times) -> Cell:
-    return Cell(text="", command=row.command) if row.command else Cell(text=row.no_command or NONE)
+    if row.command:
+        return Cell(text="", command=row.command, note=advice(row))
+    return Cell(text=row.no_command or NONE, note=advice(row))
 
 
 TRANSACTIONS = Listing(
@@ -124,6 +131,7 @@ TRANSACTIONS = Listing(
             cell=_what_to_do,
         ),
         Field(name="no_command", unit=Unit.SENTENCE, meaning="why there is no command"),
+        Field(name="advice", unit=Unit.SENTENCE, meaning="what to know before it is run, and what it does; `null` if it only asks"),
         *JUDGED,
     ),
 )

@@ -48,7 +48,7 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     """A cell of a list, with the way to what it names, a time for machines, and its curve as a line; ``name``: as in `PageCell`."""
     at = format_time(cell.at_ms) if cell.at_ms >= 0 else ""
     if cell.command:
-        return PageCell(command=cell.command)
+        return PageCell(command=cell.command, note=cell.note)
     if cell.curve:
         line = hour_line(cell.curve, Unit.BYTES_RATE)
         return NO_CELL if line is None else PageCell(line=line)

@@ -1,16 +1,17 @@
 """``segtail transactions``: show the open transactions, and which of them will never end."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TRANSACTIONS_PATH, PartitionPage, TransactionPage
-from streaming.common.formatting import format_word
+from streaming.common.formatting import format_list, format_word
 from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.listings.transaction_list import TRANSACTIONS, advice
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.printing import ShellCommand, echo_lines
@@ -22,6 +23,8 @@ NOTHING_HANGS, SOMETHING_HANGS, UNKNOWN_WHETHER_HANGING = 0, 3, 4
 """Exit status."""
 
 HANGING = "hanging"
+
+_NAMED = 5
 
 
 @click.command("transactions")
@@ -65,14 +68,15 @@ def _hanging(page: TransactionPage) -> int:
 
 
 def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
-    """A table that fits the width, advice for the hanging ones, and a sum."""
+    """A table that fits the width, the commands for the hanging ones with what to know before, and a sum."""
     if page.rows:
         yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms), width)
         yield ""
     hanging = [row for row in page.rows if row.verdict == HANGING]
-    commands = [ShellCommand(row.command) for row in hanging if row.command]
-    if commands:
-        yield from ("Nobody will end the hanging ones. Once their producers are known to be gone, these commands do:", *commands, "")
+    for before, rows in groupby((row for row in hanging if row.command), advice):
+        some = list(rows)
+        yield f"{format_list([f'{row.topic}-{row.partition}' for row in some], _NAMED)}: {before}"
+        yield from (*(ShellCommand(row.command) for row in some), "")
     for row in hanging:
         if row.groups:
             groups = ", ".join(map(format_word, row.groups))

@@ -36,8 +36,13 @@ def all_labelled(pairs: Iterable[tuple[str, str]], width: int) -> list[DetailLin
     return [line for label, text in pairs if text for line in labelled(label, text, width)]
 
 
-def command_lines(command: str, reason: str, width: int) -> list[DetailLine]:
-    """A command from the left edge on, in lines that a shell reads as one if they are marked by hand; or why there is none."""
+def command_lines(command: str, reason: str, width: int, advice: str = "") -> list[DetailLine]:
+    """A command from the left edge on, in lines that a shell reads as one if they are marked by hand; or why there is none.
+
+    Args:
+        advice: sentences to be read before it is run.
+    """
+    before = [DetailLine(line) for line in wrapped(plain(advice), width)] if advice else []
     if command:
-        return [DetailLine(piece, "bold") for piece in shell_lines(plain(command), width)]
-    return [DetailLine(line) for line in wrapped(f"no command: {plain(reason)}", width)] if reason else []
+        return [*before, *(DetailLine(piece, "bold") for piece in shell_lines(plain(command), width))]
+    return [*before, *(DetailLine(line) for line in wrapped(f"no command: {plain(reason)}", width))] if reason else before

@@ -8,6 +8,7 @@ from streaming.common.formatting import NONE, format_count, format_name, format_
 from streaming.pages.listings.cells import cut
 from streaming.pages.listings.list_cells import Times, count, curve, length, number, place, rate, size, word
 from streaming.pages.listings.partition_list import next_deletion, segment_deletion
+from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_list
 
@@ -69,7 +70,7 @@ def _transaction(row: TransactionRow, times: Times, width: int) -> list[DetailLi
             ),
             width,
         ),
-        *command_lines(row.command, row.no_command, width),
+        *command_lines(row.command, row.no_command, width, advice(row)),
     ]
 
 

@@ -8,6 +8,7 @@ from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.problem_json import Problem
 from streaming.pages.listings.listing import DESCENDING
+from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.detail_lines import command_of, detail_lines
 from streaming.terminal.top.help_lines import help_lines
 from streaming.terminal.top.questions import VIEWS, DetailQuestion, Row
@@ -128,16 +129,18 @@ def _subject(row: Row) -> DetailQuestion | None:
 
 
 def _copy(state: ScreenState) -> ScreenState:
+    before = ""
     if state.opened and state.opened[-1].subject is not None:
         command, reason = command_of(state)
     else:
         row = state.chosen
         command, reason = (row.command, row.no_command) if isinstance(row, Problem | TransactionRow) else ("", "")
+        before = f"{advice(row)} " if isinstance(row, TransactionRow) and row.advice else ""
     if command and not command.isprintable():
         command, reason = "", "it holds control characters"
     if not command:
         return replace(state, message=("There is no command here" + (f": {reason}" if reason else "") + ".",))
-    return replace(state, to_copy=command, message=("Sent to the clipboard, if the terminal takes it:", command))
+    return replace(state, to_copy=command, message=(f"{before}Sent to the clipboard, if the terminal takes it:", command))
 
 
 def _paced(state: ScreenState, step: int) -> ScreenState:

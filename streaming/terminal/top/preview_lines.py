@@ -7,6 +7,7 @@ from streaming.broker.protocol.problem_json import Problem
 from streaming.common.formatting import NONE
 from streaming.pages.listings.cells import cut, plain
 from streaming.pages.listings.list_cells import Times, Unit
+from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_lines
 from streaming.terminal.top.questions import Row
@@ -37,5 +38,5 @@ def _of(row: Row, times: Times, state: ScreenState) -> list[DetailLine]:
     first, *rest = COLUMNS[state.view]
     shown = ((each.heading.lower(), each.cell_in(row, times)) for each in rest if each.unit is not Unit.CURVE)
     facts = ((label, f"{cell.text}{f', {cell.note}' if cell.note else ''}") for label, cell in shown if cell.text not in ("", NONE))
-    command = command_lines(row.command, row.no_command, state.width) if isinstance(row, TransactionRow) else []
+    command = command_lines(row.command, row.no_command, state.width, advice(row)) if isinstance(row, TransactionRow) else []
     return [*title(plain(first.cell_in(row, times).text), state.width), *all_labelled(facts, state.width), *command]
