@@ -59,6 +59,13 @@ def answers(agent: Agent, log: PartitionLog, offsets: Sequence[int]) -> list[Ans
     return found
 
 
+def errors(agent: Agent) -> dict[str, str]:
+    """By topic, why its log is not counted."""
+    rows = agent.ladders.totals.changes("", 0)[2].to_pylist()
+    assert all((row["next_offset"] < 0) == bool(row["error"]) for row in rows)
+    return {row["topic"]: row["error"] for row in rows if row["error"]}
+
+
 def all_offsets(log: PartitionLog) -> range:
     return range(log.segments[0].base_offset, log.log_end_offset + 1)
 
@@ -330,12 +337,31 @@ def test_a_log_that_cannot_be_read_is_left_alone_for_a_while_and_the_others_go_o
         agent.count()
         assert agent.ladders.errors == 1
         assert [answer["state"] for answer in answers(agent, log, [0])] == ["filling"]
+        assert path.name in errors(agent)["orders"]
         check(agent, other)
         hidden.rename(path)
         agent.count()
         assert agent.ladders.errors == 1
         agent.now += int(RETRY_SECONDS * 1000)
         agent.count()
+        check(agent, log)
+        assert errors(agent) == {}
+
+
+def test_why_the_records_of_a_damaged_log_are_not_counted_is_reported_as_long_as_it_is_there(tmp_path: Path, log: PartitionLog) -> None:
+    path = log.segments[1].path("log")
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with beside(tmp_path, log) as agent:
+        assert errors(agent) == {}, "it is only not counted yet"
+        agent.count()
+        assert errors(agent)["orders"].startswith(f"{path}: bad CRC: offsets ")
+        log.delete_records(log.segments[2].base_offset)
+        log.delete_old_segments(NOW)
+        agent.look()
+        agent.count()
+        assert errors(agent) == {}
         check(agent, log)
 
 

@@ -135,11 +135,11 @@ def test_damage_is_reported_and_nothing_is_counted_across_it(tmp_path: Path) -> 
     done = segtail_count((disk.path,))
     assert done.returncode == 4
     assert [line.split() for line in done.stdout.splitlines()[1:3]] == [["orders", "1", *"----"], ["payments", "1", "6", "0", "0", "6"]]
-    assert f"- orders-0 of broker 1 cannot be counted: {first}: bad magic byte" in done.stdout
+    assert f"- orders-0 of broker 1 is not counted: {first}: bad magic byte" in done.stdout
     assert f"at position {position}" in done.stdout
     with_json = segtail_count((disk.path,), "--format", "json")
     assert json.loads(with_json.stdout)["rows"][0]["data"] is None
-    assert "orders-0 of broker 1 cannot be counted" in with_json.stderr
+    assert "orders-0 of broker 1 is not counted" in with_json.stderr
 
 
 def test_a_log_whose_first_bytes_are_damaged_has_no_counts_and_is_named_once(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_log_whose_first_bytes_are_damaged_has_no_counts_and_is_named_once(tmp
     assert done.returncode == 4
     assert done.stdout.splitlines()[1].split() == ["orders", "1", *"----"]
     (reported,) = (line for line in done.stdout.splitlines() if "orders-0" in line)
-    assert reported.startswith(f"- orders-0 of broker 1 cannot be counted: {log.active.path('log')}: bad magic byte")
+    assert reported.startswith(f"- orders-0 of broker 1 is not counted: {log.active.path('log')}: bad magic byte")
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_s
     assert [line.split() for line in both[1].splitlines()[1:3]] == [["pay", "2", *"----"], ["ship", "1", "102", "26", "20", "74"]]
     reported = [line for line in both[1].splitlines() if line.startswith("- ")]
     assert len(reported) == 1
-    assert reported[0].startswith(f"- pay-0 of broker 1 cannot be counted: {closed}: partition.metadata: ")
+    assert reported[0].startswith(f"- pay-0 of broker 1 is not counted: {closed}: partition.metadata: ")
     row, _, _ = json.loads(by_partition[1])["rows"]
     assert (row["partition"], row["first_offset"], row["data"]) == (0, None, None)
     assert (other[0], [line for line in other[1].splitlines() if line.startswith("- ")]) == (0, [])

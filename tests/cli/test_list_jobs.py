@@ -111,3 +111,13 @@ def test_what_the_job_does_not_have_or_does_not_do_is_refused(url: str, name: st
 def test_a_table_has_the_headings_of_the_list(url: str, name: str) -> None:
     heads = {"transactions": "0 open, 0 hanging", "retention": "Partition   Verdict ", "count": "Topic   Partitions "}
     assert run(url, name, "orders").stdout.startswith(heads[name])
+
+
+def test_what_a_job_has_not_counted_is_named_with_the_reason_and_a_topic_that_is_missing_beside_it_is_refused(url: str) -> None:
+    done = run(url, "count", "orders")
+    assert done.return_value == 4
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("- "))
+    assert line.startswith("- 300 partitions are not counted: orders-0, orders-1, orders-2, orders-3, orders-4 and 295 more: its agent a1 ")
+    assert "counted to the end" not in done.stdout
+    assert line.removeprefix("- ") in printed(url, "count", "orders")["doubts"]  # type: ignore[operator]
+    assert "no partition of nowhere lies where that job looks" in str(run(url, "count", "orders", "nowhere").exception)

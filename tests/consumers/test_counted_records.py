@@ -1,5 +1,7 @@
 """The records that logs have on disk, from agents to the page."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from streaming.broker.protocol.group_messages import RECORDS
@@ -7,6 +9,7 @@ from streaming.broker.protocol.group_stream import RecordsAnswer
 from streaming.cluster.consumers.counted_records import CountedRecords
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.table import Table
+from streaming.common.log_key import LogKey
 from tests.exposition.reading import named
 from tests.view.rows import log, new_table, removed, states
 
@@ -53,6 +56,34 @@ def test_what_is_not_known_any_more_is_gone() -> None:
     assert counts(table).keys() == {"0"}
     records.forget({"a1"})
     assert counts(table) == {}
+
+
+def test_why_others_are_not_counted_is_known_until_they_are_or_their_agent_is_gone() -> None:
+    table = new_table(log("orders", 0), log("orders", 1))
+    records, key = CountedRecords(table), LogKey(1, "orders", 0, "")
+
+    def published() -> tuple[dict[LogKey, str], set[str]]:
+        uncounted = table.snapshot(1.0).uncounted
+        return dict(uncounted.errors), {*uncounted.idle}
+
+    def damaged() -> RecordsAnswer:
+        found = answer(("orders", 0, 0, 0, 0), end=-1)
+        place = found.rows.schema.get_field_index("error")
+        return replace(found, rows=found.rows.set_column(place, RECORDS.field("error"), pa.array(["bad CRC"])))
+
+    records.take("a1", damaged())
+    assert published() == ({key: "bad CRC"}, set())
+    records.take("a1", answer(("orders", 1, 1, 0, 0)))
+    assert published() == ({key: "bad CRC"}, set())
+    records.take("a1", answer(("orders", 0, 5, 0, 0)))
+    assert published() == ({}, set())
+    for whole in (answer(("orders", 1, 1, 0, 0), whole=True), replace(answer(whole=True), process="")):
+        records.take("a1", damaged())
+        records.take("a1", whole)
+        assert published() == ({}, set() if whole.process else {"a1"})
+    records.take("a1", damaged())
+    records.forget({"a1"})
+    assert published() == ({}, set())
 
 
 def test_counts_of_a_log_that_is_not_in_the_table_yet_wait_for_it_and_go_with_it() -> None:

@@ -150,7 +150,7 @@ def test_the_command_has_no_number_of_it_and_says_where_and_what_to_do(position:
     assert done.returncode == 4
     assert done.stdout.splitlines()[1].split() == ["mixed-A", "1", *"----"]
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("- mixed-A-0"))
-    assert f"cannot be counted: {path}: bad CRC: offsets {batches.base_offset[item]} to {batches.last_offset[item]} at position" in line
+    assert f"is not counted: {path}: bad CRC: offsets {batches.base_offset[item]} to {batches.last_offset[item]} at position" in line
     assert f"`segtail dump --verify {directory}` lists all damage" in line
     verified = run_command("dump", "--verify", str(directory))
     assert verified.returncode == 1

@@ -11,6 +11,7 @@ from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
 from streaming.broker.ladder.active_ladder import ActiveLadder
+from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.ladder.counts import Counts
 from streaming.broker.ladder.filling import count_segment, opened_at, read_aborted, read_on
 from streaming.broker.ladder.log_ladder import LadderView, LogLadder
@@ -300,6 +301,13 @@ class LadderedLog:
             if ladder is None or not self.valid or not self._listed or ladder.active_offset not in {s.base_offset for s in self._listed}:
                 return None
             return CountedNow(ladder.view(), self._listed)
+
+    @property
+    def damage(self) -> str:
+        """The first damage that is known of it, with its file, "" if none is: it has no totals as long as it is there."""
+        ladder = self._ladder
+        known = self.known() if ladder is not None and ladder.is_damaged else None
+        return "" if known is None else CountedLog(known.segments, known.view).damage(0)
 
     def totals(self) -> tuple[int, int, Counts] | None:
         """The log start, the offset after the last batch, and what lies between them; None if that is not known now."""

@@ -19,11 +19,11 @@ from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.scanning import window
 from streaming.broker.journal.journal import Journal
 from streaming.broker.ladder.opened_batches import OpenedBatches
+from streaming.broker.protocol.group_messages import is_counted
 from streaming.broker.scrub.scrub_pace import ScrubPace
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError, JournalError
-from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.sums import Sums
 from streaming.kafka.scan.transaction_steps import Steps
@@ -87,13 +87,13 @@ class Ladders:
         self._clock = clock
         self._by_tail: dict[Tail, LadderedLog] = {}
         self._dirs = {
-            path: _LadderDir(Presence(path, log_dirs, tails, _is_counted, clock), clock()) for path in (each.path for each in log_dirs)
+            path: _LadderDir(Presence(path, log_dirs, tails, is_counted, clock), clock()) for path in (each.path for each in log_dirs)
         }
         self._threads = DirThreads("ladders", self._dirs, self.step)
         self._swept = clock()
         self.errors = 0
         """How often a log could not be read."""
-        self.totals = RecordTotals(self.all)
+        self.totals = RecordTotals(self.all, self._error)
         """How many records logs have."""
 
     def start(self, stop: threading.Event) -> None:
@@ -152,6 +152,7 @@ class Ladders:
         for key in present.gone:
             each = here.logs.pop(key)
             here.again_at.pop(key, None)
+            here.failed.pop(key, None)
             self._by_tail.pop(each.tail, None)
             here.gone |= set() if present.unavailable else each.stored_keys
         for key, tail in present.here.items():
@@ -237,6 +238,8 @@ class Ladders:
             raise
         except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
             self._leave_alone(here, key, error)
+        else:
+            here.failed.pop(key, None)
 
     def _leave_alone(self, here: "_LadderDir", key: LogKey, error: Exception) -> None:
         """Count and name what failed. Raises MemoryError: no log causes that."""
@@ -244,6 +247,7 @@ class Ladders:
             raise error
         self.errors += 1
         here.again_at[key] = self._clock() + RETRY_SECONDS
+        here.failed[key] = str(error) or type(error).__name__
         extra = {"log": str(key), "error": str(error)}
         if isinstance(error, (OSError, FormatError, JournalError)):
             log.info("a log cannot be counted now", extra=extra)
@@ -294,6 +298,11 @@ class Ladders:
                 return found
         return None
 
+    def _error(self, each: LadderedLog) -> str:
+        """Why a log is not counted, "" if it only waits for that."""
+        failed = (here.failed.get(each.tail.cursor.log) for here in self._dirs.values())
+        return each.damage or next(filter(None, failed), "")
+
     def all(self) -> list[LadderedLog]:
         """The ladders of all logs."""
         return [each for here in self._dirs.values() for each in list(here.logs.values())]
@@ -317,12 +326,9 @@ class _LadderDir:
         self.logs: dict[LogKey, LadderedLog] = {}
         self.due: list[LogKey] = []  # logs with segments to fill, the one with the newest last
         self.again_at: dict[LogKey, float] = {}
+        self.failed: dict[LogKey, str] = {}  # why a log was left alone, until something succeeds with it
         self.gone: set[SegmentKey] = set()
         self.stored_at = now
         self.buffer: Bytes = window()[:BUFFER_BYTES]
         self.second: Bytes = window()[:BUFFER_BYTES]  # for gaps that are closed while a segment is filled
         self.looked_at = now
-
-
-def _is_counted(topic: str) -> bool:
-    return topic != METADATA_TOPIC

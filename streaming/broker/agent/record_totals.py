@@ -10,9 +10,9 @@ from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.protocol.group_messages import RECORDS
 from streaming.common.log_key import LogKey
 
-_Row = tuple[int, int, int, int, int]  # log start, next offset, data, aborted, control
+_Row = tuple[int, int, int, int, int, str]  # log start, next offset, data, aborted, control, error
 
-_GONE: _Row = (-1, -1, 0, 0, 0)
+_GONE: _Row = (-1, -1, 0, 0, 0, "")
 
 
 class RecordTotals:
@@ -20,10 +20,12 @@ class RecordTotals:
 
     Args:
         logs: the ladders of all logs.
+        error: why one that has no totals has none, "" if it only waits for them.
     """
 
-    def __init__(self, logs: Callable[[], Iterable[LadderedLog]]) -> None:
+    def __init__(self, logs: Callable[[], Iterable[LadderedLog]], error: Callable[[LadderedLog], str]) -> None:
         self._logs = logs
+        self._error = error
         self._lock = threading.Lock()
         self._rows: dict[LogKey, tuple[int, _Row]] = {}  # with the version of the last change
         self.process = uuid.uuid4().hex
@@ -45,7 +47,7 @@ class RecordTotals:
         return self._number, whole, pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
 
     def _refresh(self) -> None:
-        now = {each.tail.cursor.log: row for each in self._logs() if (row := _row(each)) is not None}
+        now = {each.tail.cursor.log: row for each in self._logs() if (row := self._row(each)) != _GONE}
         stamp = self._number + 1
         gone = {key: _GONE for key in self._rows if key not in now}
         changed = {key: row for key, row in (gone | now).items() if key not in self._rows or self._rows[key][1] != row}
@@ -53,10 +55,9 @@ class RecordTotals:
             self._number = stamp
             self._rows |= {key: (stamp, row) for key, row in changed.items()}
 
-
-def _row(each: LadderedLog) -> _Row | None:
-    found = each.totals()
-    if found is None:
-        return None
-    log_start, next_offset, counts = found
-    return log_start, next_offset, counts.data, counts.aborted, counts.control
+    def _row(self, each: LadderedLog) -> _Row:
+        found = each.totals()
+        if found is None:
+            return (*_GONE[:-1], self._error(each))
+        log_start, next_offset, counts = found
+        return log_start, next_offset, counts.data, counts.aborted, counts.control, ""

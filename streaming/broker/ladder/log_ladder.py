@@ -98,6 +98,12 @@ class LogLadder:
         """The offset after the last batch."""
         return self._active.end_offset
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a closed segment has damage."""
+        with self._lock:
+            return any(one.damage for one in self._closed)
+
     def end(self) -> tuple[int, Counts]:
         """The offset after the last batch, and what lies between the zero point and there."""
         with self._lock:

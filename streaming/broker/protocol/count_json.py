@@ -21,7 +21,7 @@ class CountRow(PublicMessage):
     ``data`` records, of which ``aborted`` belong to aborted transactions; ``control`` records; ``readable``: data that is not aborted and
     below the last stable offset, which is what consumers of committed data get. ``waiting``: data between that offset and the high
     watermark. All of these are absent if the log could not be counted, with the ``error``; the last two also if the last stable offset is
-    not known. Of a topic, a sum is absent if it is for one of the ``partitions``.
+    not known. Of a topic, a sum is absent if it is for one of the ``partitions``, and the ``error`` is the first of theirs.
 
     ``unreplicated``: data records after the high watermark. ``remote_offsets``: offsets that are only in remote storage.
     """

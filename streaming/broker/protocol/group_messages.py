@@ -14,6 +14,7 @@ from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.broker.protocol.json_values import AnyName, Natural, Small
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.errors import AgentError
+from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.groups.group_rows import LATER
 
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
@@ -56,11 +57,23 @@ POSITIONS = pa.schema(
 )
 """The answer, in the order of the question."""
 
-RECORDS = pa.schema([*_OF_LOG, ("log_start", _LONG), ("next_offset", _LONG), ("data", _LONG), ("aborted", _LONG), ("control", _LONG)])
+RECORDS = pa.schema(
+    [
+        *_OF_LOG,
+        *[(name, _LONG) for name in ("log_start", "next_offset", "data", "aborted", "control")],
+        pa.field("error", _TEXT, metadata={LATER: b""}),
+    ]
+)
 """The records of each log from its log start to ``next_offset``; ``aborted`` are counted in ``data``, too.
 
-``next_offset`` is -1, and the numbers have no meaning, where they are not known any more.
+``next_offset`` is -1, and the numbers have no meaning, where they are not known any more. ``error``: why they are not; "" or null if the
+log is gone, or is only not counted yet.
 """
+
+
+def is_counted(topic: str) -> bool:
+    """Whether agents count the records of its logs. The metadata log gets a batch twice a second, and nobody has offsets in it."""
+    return topic != METADATA_TOPIC
 
 
 class Following(StrEnum):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from streaming.broker.protocol.group_messages import RecordsRequest
 from streaming.broker.protocol.group_stream import RecordsAnswer
 from streaming.cluster.view.table import RECORD_KINDS, Table
+from streaming.cluster.view.uncounted import Uncounted
 from streaming.common.log_key import LogKey
 
 _NOT_KNOWN = (-1,) * len(RECORD_KINDS)
@@ -17,6 +18,8 @@ class CountedRecords:
         self._table = table
         self._versions: dict[str, RecordsRequest] = {}
         self._counts: dict[str, dict[LogKey, tuple[int, ...]]] = {}  # by agent
+        self._errors: dict[str, dict[LogKey, str]] = {}  # by agent
+        self._idle: set[str] = set()  # agents that count no log
         self._waiting: set[LogKey] = set()  # logs that were not in the table yet
 
     def request(self, agent: str) -> RecordsRequest:
@@ -29,14 +32,20 @@ class CountedRecords:
         known, changed = self._counts.setdefault(agent, {}), dict[LogKey, tuple[int, ...]]()
         if answer.whole:
             changed = dict.fromkeys(known, _NOT_KNOWN)
-        names = ("broker", "topic", "partition", "topic_id", "next_offset", *RECORD_KINDS)
-        for broker, topic, partition, topic_id, end, *counts in zip(*(answer.rows[name].to_pylist() for name in names), strict=True):
+            self._errors[agent] = {}
+        errors = self._errors.setdefault(agent, {})
+        names = ("broker", "topic", "partition", "topic_id", "error", "next_offset", *RECORD_KINDS)
+        for broker, topic, partition, topic_id, error, end, *counts in zip(*(answer.rows[name].to_pylist() for name in names), strict=True):
             key = LogKey(broker, topic, partition, topic_id)
             changed[key] = tuple(counts) if end >= 0 else _NOT_KNOWN
+            errors[key] = error or ""
+        self._errors[agent] = {key: error for key, error in errors.items() if error}
+        self._idle = self._idle | {agent} if not answer.process else self._idle - {agent}
         known |= {key: counts for key, counts in changed.items() if counts != _NOT_KNOWN}
         for key in [key for key, counts in changed.items() if counts == _NOT_KNOWN]:
             known.pop(key, None)
         self._put(changed)
+        self._publish()
 
     def settle(self) -> None:
         """Try again to put the counts of logs into the table that were not in it."""
@@ -49,6 +58,9 @@ class CountedRecords:
         for agent in agents:
             self._versions.pop(agent, None)
             self._put(dict.fromkeys(self._counts.pop(agent, {}), _NOT_KNOWN))
+            self._errors.pop(agent, None)
+            self._idle.discard(agent)
+            self._publish()
 
     @property
     def agents(self) -> set[str]:
@@ -57,3 +69,8 @@ class CountedRecords:
 
     def _put(self, counts: dict[LogKey, tuple[int, ...]]) -> None:
         self._waiting |= {key for key in self._table.set_records(counts) if counts[key] != _NOT_KNOWN}
+
+    def _publish(self) -> None:
+        """Why the other logs have no counts."""
+        errors = {key: error for of_agent in self._errors.values() for key, error in of_agent.items()}
+        self._table.set_uncounted(Uncounted(errors=errors, idle=frozenset(self._idle)))

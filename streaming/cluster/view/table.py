@@ -22,6 +22,7 @@ from streaming.cluster.view.ids import Ids
 from streaming.cluster.view.label_bound import NO_LIMIT
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.rounds import End, Round, Rounds
+from streaming.cluster.view.uncounted import Uncounted
 from streaming.cluster.view.value_matrix import FREE, LOG, Columns, empty_columns, read_values
 from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.arrays import Flags, Longs
@@ -59,6 +60,7 @@ class Snapshot:
     unreadable: Longs  # the numbers in ``columns["slot"]`` of logs that cannot be read now
     unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
     records: Longs  # by the number in ``columns["slot"]``: the records on disk, shape (kinds, slots); -1 where they are not counted
+    uncounted: Uncounted  # why others are not
     scrubbed: Mapping[Replica, int]  # how many damaged batches scrubs know, for replicas that have any
     agents: list[str]  # by the number in ``columns["agent"]``
     silent: Flags  # by the same
@@ -117,6 +119,7 @@ class Table:
         self._topic_counted: Flags = np.zeros(0, np.bool_)
         self._unreadable: frozenset[LogKey] = frozenset()
         self._unread_dirs: frozenset[tuple[int, str]] = frozenset()
+        self._uncounted = Uncounted()
         self._scrubbed: Mapping[Replica, int] = {}
         self._agents: dict[str, int] = {}
         self._seen: list[float] = []  # by the number of the agent; NaN before the first answer, which never counts as silent
@@ -272,6 +275,11 @@ class Table:
                     self._records[:, slot] = counts[key]
         return [key for key, slot in slots.items() if slot is None]
 
+    def set_uncounted(self, uncounted: Uncounted) -> None:
+        """Set what agents say of logs whose records they have not counted."""
+        with self._lock:
+            self._uncounted = uncounted
+
     @property
     def waiting(self) -> WaitingGroups:
         """The hanging transactions whose waiting groups are requested, and the groups that are known."""
@@ -310,6 +318,7 @@ class Table:
                 unread_dirs=np.array([number for key, number in self._log_dirs.items() if key in self._unread_dirs], np.int64),
                 unreadable=np.array(self._unreadable_slots(), np.int64),
                 records=self._records[:, : len(self._slots)].copy(),
+                uncounted=self._uncounted,
                 scrubbed=self._scrubbed,
                 agents=list(self._agents),
                 silent=steady - np.array(self._seen, np.float64) > self._stale_after_s,

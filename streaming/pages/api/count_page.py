@@ -1,22 +1,30 @@
 """The page of how many records there are: made of rows of partitions, whoever has counted them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from streaming.broker.protocol.count_json import BY, BY_PARTITION, BY_TOPIC, CountPage, CountRow
+from streaming.broker.protocol.group_messages import is_counted
+from streaming.cluster.verdicts.uncounted_words import why_uncounted
 from streaming.errors import UsageError
-from streaming.pages.api.look import Look
+from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of
 from streaming.pages.api.partition_rows import partition_columns
-from streaming.pages.listings.count_list import by_topic
+from streaming.pages.listings.count_list import by_topic, uncounted
 
 
-def count_page(look: Look, query: str, largest: int) -> CountPage:
-    """What a job knows of the logs that it follows: they are counted whole, from their starts to their ends."""
-    return page_of(_rows(look), query, look.now_ms, largest)
+def count_page(judged: JudgedLook, query: str, largest: int) -> CountPage:
+    """What a job knows of the logs that it follows: they are counted whole, from their starts to their ends.
+
+    The metadata log, which no agent counts, is there only if it is named.
+    """
+    named = topics_of(query)
+    rows = [row for row in _rows(judged) if is_counted(row.topic) or row.topic in named]
+    return page_of(rows, query, judged.look.now_ms, largest)
 
 
 def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> CountPage:
-    """The rows that a query asks for.
+    """The rows that a query asks for; ``doubts``: which partitions among them are not counted, and why.
 
     Args:
         rows: of partitions.
@@ -34,6 +42,7 @@ def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> C
     limit = limit_of(given, largest=largest)
     return CountPage(
         at_ms=at_ms,
+        doubts=list(uncounted(those)),
         by=by,
         total=len(every),
         matched=len(matched),
@@ -42,10 +51,11 @@ def page_of(rows: Sequence[CountRow], query: str, at_ms: int, largest: int) -> C
     )
 
 
-def _rows(look: Look) -> list[CountRow]:
+def _rows(judged: JudgedLook) -> list[CountRow]:
+    look = judged.look
     columns = {name: column.tolist() for name, column in partition_columns(look).items()}
     leaders = (look.view.logs["leader"] > 0).tolist()
-    return [
+    rows = [
         CountRow(
             topic=look.topics[item],
             partition=partition,
@@ -61,3 +71,8 @@ def _rows(look: Look) -> list[CountRow]:
         )
         for item, partition in enumerate(columns["partition"])
     ]
+    missing = [item for item, row in enumerate(rows) if row.data < 0]
+    reasons = why_uncounted(judged.circumstances, look.snapshot, look.view.logs.items[missing].tolist())
+    for item, reason in zip(missing, reasons, strict=True):
+        rows[item] = replace(rows[item], error=reason)
+    return rows

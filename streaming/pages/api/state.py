@@ -134,7 +134,9 @@ class State:
     def count(self, query: str = "") -> CountPage:
         """How many records there are."""
         judged = self._look()
-        return _answered(count_page(judged.look, query, self._largest), judged)
+        page = count_page(judged, query, self._largest)
+        answered = _answered(page, judged)
+        return replace(answered, doubts=[*answered.doubts, *page.doubts])
 
     def groups(self, query: str = "") -> GroupPage:
         """Consumer groups.

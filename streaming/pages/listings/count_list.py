@@ -1,13 +1,15 @@
 """The lists of how many records there are: a row for each topic, or for each partition."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.count_json import CountRow
+from streaming.common.formatting import format_list
 from streaming.pages.listings.list_cells import Cell, Unit, partition_cell, word
 from streaming.pages.listings.listing import Field, Listing
 
+_NAMED = 5
 _SUMMED = ("data", "aborted", "control", "readable", "waiting", "unreplicated", "remote_offsets")
 
 
@@ -69,7 +71,11 @@ def _listing(name: str, *, by_topic: bool) -> Listing:
             Field(name="waiting", unit=Unit.COUNT, meaning="data between the last stable offset and the high watermark"),
             Field(name="unreplicated", unit=Unit.COUNT, meaning="data after the high watermark"),
             Field(name="remote_offsets", unit=Unit.COUNT, meaning="offsets that are only in remote storage"),
-            Field(name="error", unit=Unit.SENTENCE, meaning="why it could not be counted, or where it is damaged"),
+            Field(
+                name="error",
+                unit=Unit.SENTENCE,
+                meaning="why it is not counted, or where it is damaged; of a topic that of its first such partition",
+            ),
         ),
     )
 
@@ -78,14 +84,38 @@ COUNTS = {"topic": _listing("count", by_topic=True), "partition": _listing("coun
 
 
 def by_topic(rows: Iterable[CountRow]) -> list[CountRow]:
-    """A row for each topic, in the order in which they come first."""
+    """A row for each topic, in the order in which they come first, with the first error of its partitions."""
     topics: dict[str, list[CountRow]] = {}
     for row in rows:
         topics.setdefault(row.topic, []).append(row)
     return [
-        replace(CountRow(topic=topic, partitions=len(those)), **{name: _sum([getattr(row, name) for row in those]) for name in _SUMMED})
+        replace(
+            CountRow(topic=topic, partitions=len(those), error=next((row.error for row in those if row.error), "")),
+            **{name: _sum([getattr(row, name) for row in those]) for name in _SUMMED},
+        )
         for topic, those in topics.items()
     ]
+
+
+def uncounted(rows: Iterable[CountRow], advice: Callable[[CountRow], str] = lambda _: "") -> Iterator[str]:
+    """What is not counted, or not to its end, and why: a sentence without a period for each reason, whoever has counted.
+
+    Args:
+        rows: of partitions.
+        advice: what can be done about one of them, as further sentences.
+    """
+    alike: dict[tuple[bool, str], list[CountRow]] = {}
+    for row in rows:
+        if row.error:
+            alike.setdefault((row.data >= 0, f"{row.error}{advice(row)}"), []).append(row)
+    for (counted, reason), some in alike.items():
+        names = [f"{row.topic}-{row.partition}" for row in some]
+        if len(some) == 1:
+            what = "has damage after what is counted" if counted else "is not counted"
+            yield f"{names[0]} of broker {some[0].broker} {what}: {reason}"
+        else:
+            what = "have damage after what is counted" if counted else "are not counted"
+            yield f"{len(some):,} partitions {what}: {format_list(names, _NAMED)}: {reason}"
 
 
 def _sum(values: list[int]) -> Any:

@@ -8,7 +8,7 @@ import click
 from streaming.broker.protocol.count_json import BY, BY_TOPIC, COUNT_PATH, CountPage, CountRow
 from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.settings import Settings
-from streaming.pages.listings.count_list import COUNTS
+from streaming.pages.listings.count_list import COUNTS, uncounted
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines
@@ -31,7 +31,7 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     It reads the headers of all batches in Kafka's log dirs, whether brokers are up or down, and checks their CRCs; no record is opened or
     shown. What is damaged has no count: its file and place are named. One replica of
     each partition is counted: the leader, if it is known and here, else the one that is furthest; from its log start to its high watermark.
-    A running job says what it has counted of whole logs, up to their ends.
+    A running job says what it has counted of whole logs, up to their ends, and why others are not counted.
 
     "Data" are records that producers have sent, without those that compaction has removed; "aborted" those of them that belong to aborted
     transactions; "control" markers of transactions, which have offsets too. "Readable" is what a consumer with read_committed
@@ -42,7 +42,8 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     source = ListSource(wanted, None if wanted.job else _counted(settings, wanted), settings.log_dirs)
     partitions = source.page(COUNT_PATH, CountPage, by="partition")
     if wanted.job is not None:
-        source.check_names(COUNT_PATH, CountPage, partitions.doubts)
+        of_rows = {*uncounted(partitions.rows)}  # these have rows: nobody doubts that they are there
+        source.check_names(COUNT_PATH, CountPage, [each for each in partitions.doubts if each not in of_rows])
     page = partitions if by == "partition" else source.page(COUNT_PATH, CountPage, by=by)
     if wanted.form == "json":
         print_page(page)
@@ -92,7 +93,7 @@ def _notes(rows: Sequence[CountRow]) -> Iterator[str]:
     if remote:
         total = sum(row.remote_offsets for row in remote)
         yield f"{format_count(total, 'offset')} {format_be(total)} only in remote storage, and not counted: {_named(remote)}"
-    unknown = [row for row in rows if row.high_watermark < 0 and row.next_offset >= 0]
+    unknown = [row for row in rows if row.high_watermark < 0 and row.next_offset >= 0 and row.data >= 0]
     if unknown:
         yield f"counted to the end of the log, because the high watermark is not known: {_named(unknown)}"
 

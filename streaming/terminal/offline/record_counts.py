@@ -26,6 +26,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.scan.walk import Bytes
 from streaming.pages.api.count_page import page_of
+from streaming.pages.listings.count_list import uncounted
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.doubts import damage_advice, refused, unread
 from streaming.terminal.offline.local_agent import count_directory
@@ -76,15 +77,15 @@ def count_records(
             progress.expect(sum(segment.size for _, tail in exported for segment in _segments(tail)))
         rows = [_count(row, tail, buffer, pace) for row, tail in exported]
         directories = {(row.topic, row.partition): tail.partition.path for row, tail in exported}
-        uncounted = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
+        unreadable = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
 
-        named = {(row.topic, row.partition) for row in rows if row.error} | uncounted.keys()  # their rows say why
+        named = {(row.topic, row.partition) for row in rows if row.error} | unreadable.keys()  # their rows say why
 
         def counts(topic: str, partition: int) -> bool:
             return (not topics or topic in topics) and (topic, partition) not in named
 
-        rows = sorted([*rows, *uncounted.values()], key=lambda row: (row.topic, row.partition, row.broker))
-        here = {*chosen[0].listed.values(), *uncounted}
+        rows = sorted([*rows, *unreadable.values()], key=lambda row: (row.topic, row.partition, row.broker))
+        here = {*chosen[0].listed.values(), *unreadable}
         elsewhere = _elsewhere(reading.agent.cluster, topics, here)
         doubts = (
             *unread(reading.agent, counts, [tail for _, tail in exported], chosen[0].listed),
@@ -93,7 +94,7 @@ def count_records(
         )
         return RecordCounts(
             rows=tuple(rows),
-            doubts=(*_unseen(elsewhere), *doubts, *_errors(rows, directories)),
+            doubts=(*_unseen(elsewhere), *doubts, *uncounted(rows, lambda row: _advice(row, directories))),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
             unread=doubts,
             away=tuple(reading.away),
@@ -113,13 +114,10 @@ def _unseen(elsewhere: Sequence[tuple[str, int]] | None) -> Iterator[str]:
         )
 
 
-def _errors(rows: Sequence[CountRow], directories: Mapping[tuple[str, int], Path]) -> Iterator[str]:
-    for row in rows:
-        if row.error:
-            damaged = "has damage after what is counted" if row.data >= 0 else "cannot be counted"
-            directory = directories.get((row.topic, row.partition))
-            what_to_do = f". {damage_advice(directory)}" if directory is not None else ""
-            yield f"{row.topic}-{row.partition} of broker {row.broker} {damaged}: {row.error}{what_to_do}"
+def _advice(row: CountRow, directories: Mapping[tuple[str, int], Path]) -> str:
+    """What to do about damage, as a sentence after the reason."""
+    directory = directories.get((row.topic, row.partition))
+    return f". {damage_advice(directory)}" if directory is not None else ""
 
 
 def _refused(reading: SingleReading, topics: Collection[str], counted: Collection[tuple[str, int]]) -> dict[tuple[str, int], CountRow]:
