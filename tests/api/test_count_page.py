@@ -60,6 +60,12 @@ def test_each_row_without_counts_has_its_reason() -> None:
     assert errors(state(table, up, live=False))["orders"].startswith("a reading of log dirs does not count records")
 
 
+def test_one_partition_has_the_same_reason() -> None:
+    of = state(counted("counted", "orders"))
+    details = [of.partition(topic, 0) for topic in ("counted", "orders")]
+    assert [detail and detail.records_why for detail in details] == ["", WAITS]
+
+
 def test_what_waits_for_the_same_is_one_doubt_and_a_topic_has_the_first_reason() -> None:
     table = new_table(*(log("orders", number, agent="a1", end_offset=7) for number in range(9)))
     table.set_records({LogKey(1, "orders", 0, ""): (5, 1, 2)})

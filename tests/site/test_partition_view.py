@@ -11,6 +11,14 @@ NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
 
 
+def test_records_that_are_not_counted_have_the_reason() -> None:
+    row = PartitionRow(broker=1, topic="orders", partition=0)
+    detail = PartitionDetail(at_ms=NOW_MS, row=row, records_why="its agent a1 has not counted all of it yet")
+    view = partition_view(detail, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness=""))
+    (records,) = (each.value for each in view.facts if each.name == "Records on disk")
+    assert (records.text, records.note) == ("-", "its agent a1 has not counted all of it yet")
+
+
 def test_a_segment_is_deleted_later_or_due_or_blocked() -> None:
     segments = [
         SegmentRow(base_offset=1, deletable=True, deletion_ms=NOW_MS),

@@ -50,6 +50,8 @@ def test_the_facts_of_a_partition() -> None:
     little = facts(partition(row={"unread_offsets": 0, "segments": -1, "records_data": -1}))
     assert (little["last stable"], "records" in little) == ("2", False)
     assert little["on disk"] == "2.0 MiB in segments not known, the oldest record 2h ago"
+    uncounted = facts(partition(row={"records_data": -1}, records_why="its agent a1 has not counted all of it yet"))
+    assert uncounted["records"] == "not counted: its agent a1 has not counted all of it yet"
 
 
 def test_what_is_kept_of_a_partition() -> None:

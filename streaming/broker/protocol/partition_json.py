@@ -63,10 +63,14 @@ class ReplicaRow(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDetail(PublicMessage):
-    """One partition. ``omitted``: segments in the middle that are left out. ``minutes``: the last hour, the oldest first."""
+    """One partition. ``omitted``: segments in the middle that are left out. ``minutes``: the last hour, the oldest first.
+
+    ``records_why``: why its records are not counted, a clause without a period; "" if they are.
+    """
 
     at_ms: int
     row: PartitionRow
+    records_why: str = ""
     retention: RetentionRow | None = None
     transactions: list[TransactionRow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

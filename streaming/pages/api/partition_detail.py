@@ -3,6 +3,7 @@
 import numpy as np
 
 from streaming.broker.protocol.partition_json import MOST_SEGMENTS, PartitionDetail, ReplicaRow, SegmentRow
+from streaming.cluster.verdicts.uncounted_words import why_uncounted
 from streaming.cluster.view.replica_health import role_of
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
@@ -24,11 +25,11 @@ def partition_detail(judged: JudgedLook, topic: str, partition: int) -> Partitio
     own, broker = judged.kinds_of(item), int(look.view.logs["broker"][item])
     late = [each for each in look.view.logs.late if each.log == item][:_MOST_TRANSACTIONS]
     segments, omitted = _segments(look, item)
+    (row,) = with_verdicts(partition_rows(look, partition_columns(look, rates), [item], rates), judged.partition_verdicts.of_rows([item]))
     return PartitionDetail(
         at_ms=judged.at_ms,
-        row=with_verdicts(partition_rows(look, partition_columns(look, rates), [item], rates), judged.partition_verdicts.of_rows([item]))[
-            0
-        ],
+        row=row,
+        records_why="" if row.records_data >= 0 else why_uncounted(judged.circumstances, look.snapshot, [look.view.logs.items[item]])[0],
         retention=retention_rows(judged, [item])[0],
         transactions=transaction_rows(look, judged.circumstances, sorted(late, key=lambda each: each.first_offset)),
         problems=judged.with_roots(

@@ -194,6 +194,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     PartitionDetail: (
         (("at_ms",), "as of when"),
         (("row", "retention"), "a `PartitionRow`, a `RetentionRow`"),
+        (("records_why",), "why its records are not counted; `null` if they are"),
         (
             ("transactions", "problems"),
             "lists of `TransactionRow` and `Problem`; problems of the whole topic, of groups that read it, and of its broker about logs "

@@ -44,7 +44,7 @@ def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> 
 
 
 def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> str:
-    """When retention deletes a segment of a partition, as `next_deletion` says it: what is past its limit and may not be deleted is held up."""
+    """When retention deletes a segment, in the words of `next_deletion`: what is past its limit and may not be deleted is held up."""
     if segment.deletion_ms >= 0 and row.next_deletion_start_of >= 0:
         return after_start(row.next_deletion_start_of)
     if segment.deletable:

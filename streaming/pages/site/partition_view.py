@@ -1,6 +1,6 @@
 """The view of one partition: what is wrong, its last hour, its segments to scale, who holds it open."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionRow
 from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
@@ -51,7 +51,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
         status=status,
         json=path_of_partition(row.topic, row.partition) if row.topic not in ("", ".", "..") else PARTITIONS_PATH,
         problems=by_kind(shown_problems(detail.problems, now)),
-        facts=_facts(row, now),
+        facts=_facts(row, detail.records_why, now),
         charts=tuple(hour_charts(detail.minutes, now)),
         strips=tuple(each for each in strips if each is not None),
         retention=() if detail.retention is None else listed_facts(RETENTION, detail.retention, now, without=_ABOVE),
@@ -68,7 +68,7 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
     )
 
 
-def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
+def _facts(row: PartitionRow, uncounted: str, now_ms: int) -> tuple[Fact, ...]:
     return (
         Fact(name="Leader's broker", value=number(row.broker)),
         Fact(name="Bytes a second", value=PageCell(text=bytes_rate(row.bytes_rate))),
@@ -80,7 +80,7 @@ def _facts(row: PartitionRow, now_ms: int) -> tuple[Fact, ...]:
         Fact(name="High watermark", value=number(row.high_watermark)),
         Fact(name="Log end offset", value=number(row.log_end_offset)),
         Fact(name="Offsets held back", value=number(row.unread_offsets)),
-        Fact(name="Records on disk", value=number(row.records_data)),
+        Fact(name="Records on disk", value=replace(number(row.records_data), note=uncounted)),
         Fact(name="of these aborted", value=number(row.records_aborted)),
     )
 

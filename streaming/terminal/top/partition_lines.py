@@ -37,6 +37,8 @@ def _facts(detail: PartitionDetail, times: Times) -> Iterator[tuple[str, str]]:
     if row.records_data >= 0:
         aborted, control = count(row.records_aborted), count(row.records_control)
         yield "records", f"{count(row.records_data)} of data, {aborted} of them aborted, {control} control records"
+    elif detail.records_why:
+        yield "records", f"not counted: {detail.records_why}"
     if detail.retention is not None:
         yield "retention", _retention(detail.retention, times)
         yield "blocked", detail.retention.retention_blocked_why or detail.retention.retention_blocked
