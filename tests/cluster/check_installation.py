@@ -351,7 +351,6 @@ def test_the_job_may_manage_its_executors_and_nothing_else(kubernetes: Cluster, 
         return kubernetes.run("kubectl", "auth", "can-i", verb, kind, f"--subresource={part}", "-n", where, who).stdout.strip() == "yes"
 
     wanted = {("pods", verb) for verb in ("create", "get", "list", "watch", "delete", "deletecollection")}
-    wanted |= {("configmaps", verb) for verb in ("create", "delete")}
     assert {(what, verb) for what, verb in wanted if not may("rel-segtail-job", verb, what, namespace)} == set()
     refused = {
         ("secrets", "get"),
@@ -360,7 +359,8 @@ def test_the_job_may_manage_its_executors_and_nothing_else(kubernetes: Cluster, 
         ("pods/log", "get"),
         ("roles", "create"),
         ("nodes", "list"),
-    }
+        ("pods", "patch"),
+    } | {(what, verb) for what in ("configmaps", "services", "persistentvolumeclaims") for verb in ("create", "list", "deletecollection")}
     assert {(what, verb) for what, verb in refused if may("rel-segtail-job", verb, what, namespace)} == set()
     assert {(what, verb) for what, verb in wanted if may("rel-segtail-job", verb, what, "default")} == set()
     assert {(what, verb) for what, verb in wanted | refused if may("rel-segtail", verb, what, namespace)} == set()

@@ -110,6 +110,13 @@ def test_the_schema_refuses(values: dict[str, object], message: str) -> None:
             {"job": {"executors": {"enabled": True}, "checkpoint": {"uri": "s3a://b/c"}, "spark": {"spark.kubernetes.namespace": "x"}}},
             "job.spark.spark.kubernetes.namespace is set by the chart",
         ),
+        (
+            {
+                "agents": {"mode": "volumes", "volumes": {"brokers": [BROKER]}},
+                "job": {"executors": {"enabled": True}, "checkpoint": {"uri": "s3a://b/c"}},
+            },
+            "could delete every pod of this namespace, the brokers' too",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(values: dict[str, object], message: str) -> None:

@@ -145,6 +145,9 @@ Takes (dict "root" . "pod" NAME-OF-THE-BROKER'S-POD). */}}
   "spark.kubernetes.executor.podTemplateFile" "/etc/segtail/config/executor.yaml"
   "spark.kubernetes.executor.podTemplateContainerName" "executor"
   "spark.kubernetes.authenticate.executor.serviceAccountName" (include "segtail.plainAccount" .)
+  "spark.kubernetes.driver.ownPersistentVolumeClaim" "false"
+  "spark.kubernetes.driver.service.deleteOnTermination" "false"
+  "spark.kubernetes.executor.disableConfigMap" "true"
 -}}
 {{- with .Values.image.pullSecrets }}{{- $_ := set $options "spark.kubernetes.container.image.pullSecrets" (join "," .) }}{{- end -}}
 {{- with $executors.requestCores }}{{- $_ := set $options "spark.kubernetes.executor.request.cores" . }}{{- end -}}

@@ -34,6 +34,9 @@
 {{- if and (not $job.checkpoint.uri) (not $job.checkpoint.existingClaim) (ne $job.checkpoint.accessMode "ReadWriteMany") -}}
 {{- fail "job.executors keep state in the checkpoint: set job.checkpoint.uri to a Hadoop file system, or job.checkpoint.accessMode to ReadWriteMany" -}}
 {{- end -}}
+{{- if and $agents.enabled (eq $agents.mode "volumes") .Values.rbac.create (not .Values.rbac.overBrokers) -}}
+{{- fail "job.executors.enabled with agents.mode volumes: the job's account could delete every pod of this namespace, the brokers' too. Install the job as a release of its own in another namespace (job.enabled false here; agents.enabled false and job.agents there), or accept it with rbac.overBrokers true" -}}
+{{- end -}}
 {{- range $option := list "spark.kubernetes.driver.pod.name" "spark.kubernetes.namespace" "spark.kubernetes.executor.podTemplateFile" -}}
 {{- if hasKey $job.spark $option -}}
 {{- fail (printf "job.spark.%s is set by the chart" $option) -}}
