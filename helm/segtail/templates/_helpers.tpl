@@ -98,6 +98,19 @@ Takes (dict "root" . "pod" NAME-OF-THE-BROKER'S-POD). */}}
 {{- end -}}
 {{- end -}}
 
+{{/* Where a claim is mounted: where Strimzi mounts it in the broker's pod (data-ID-POD of its disk ID, data-POD of the only one), so that alerts
+name the broker's own paths; another one by its place in the list. Takes (dict "pod" NAME "claim" NAME "index" NUMBER). */}}
+{{- define "segtail.claimMount" -}}
+{{- $id := trimSuffix (printf "-%s" .pod) .claim | trimPrefix "data-" -}}
+{{- if eq .claim (printf "data-%s" .pod) -}}
+/var/lib/kafka/data
+{{- else if and (regexMatch "^[0-9]+$" $id) (eq .claim (printf "data-%s-%s" $id .pod)) -}}
+/var/lib/kafka/data-{{ $id }}
+{{- else -}}
+/var/lib/kafka/data-{{ .index }}
+{{- end -}}
+{{- end -}}
+
 {{/* The volume of a journal: pods of mode volumes are replaced whenever their broker was away, those of a DaemonSet seldom. */}}
 {{- define "segtail.journalType" -}}
 {{- .Values.agents.journal.type | default (ternary "persistentVolumeClaim" "emptyDir" (eq .Values.agents.mode "volumes")) -}}
