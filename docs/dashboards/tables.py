@@ -30,6 +30,7 @@ _WORDS = {
     "KNOWN": (
         f"max by (job) (last_over_time(segtail_build_info{{{_CLUSTER}}}[1d])"
         f' or up{{{_CLUSTER},job=~".*segtail.*",job!~".*agent.*"}} or up{{{_CLUSTER},pod=~".*segtail.*",pod!~".*agent.*"}}'
+        f' or up{{{_CLUSTER},job=~".*segtail.*-job"}} or up{{{_CLUSTER},pod=~".*segtail.*-job-0"}}'
         f" or up{{{_CLUSTER}}} and on (job, instance) count_over_time(segtail_build_info{{{_CLUSTER}}}[30d:1h]))"
     ),
 }

@@ -1,6 +1,7 @@
 """The chart as a whole: what the tools of the trade say of it, and that what was copied into it is current."""
 
 import difflib
+import re
 import shutil
 import subprocess
 import sys
@@ -294,6 +295,21 @@ def test_two_brokers_of_long_names_get_two_agents() -> None:
     names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] in ("CronJob", "PersistentVolumeClaim")]
 
     assert len(set(names)) == len(names) == 5, "two CronJobs, two journals, a checkpoint"
+
+
+def test_however_long_a_release_is_its_agents_are_known_by_their_names() -> None:
+    """ObserverDown and the route of helm/README.md tell agents' pods and Jobs by `-agent-`; two releases' agents of one broker differ."""
+    pattern = re.search(r'job_name=~"([^"]+)"', (ROOT / "helm" / "README.md").read_text())
+    assert pattern
+    broker = {"pod": "my-cluster-broker-0", "claims": [{"name": "data-0-my-cluster-broker-0"}]}
+    releases = ["segtail", "rel-segtail", "kafka-production-eu-1-segtail", "kafka-production-eu-2-segtail", "segtail-of-the-production-cluster-one"]
+    names = []
+    for fullname in releases:
+        made = render({"fullnameOverride": fullname, "agents": {"mode": "volumes", "volumes": {"brokers": [broker]}}})
+        names += [each["metadata"]["name"] for each in made if each["kind"] == "CronJob"]
+
+    assert len({name[:-9] for name in names}) == len(releases), "without the hash of the pod"
+    assert [name for name in names if not re.fullmatch(pattern[1], f"{name}-29000000")] == []
 
 
 def test_an_agent_of_another_kind_is_another_cron_job_and_its_journal_stays() -> None:

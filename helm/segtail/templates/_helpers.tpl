@@ -87,14 +87,18 @@ imagePullSecrets:
 {{- if eq .Values.tls.source "certManager" -}}{{ include "segtail.fullname" . }}-job-tls{{- else -}}{{ .Values.tls.jobSecret }}{{- end -}}
 {{- end -}}
 
-{{/* What the names of an agent's objects begin with in mode volumes. Its CronJob adds a hash, of 52 in all.
-Takes (dict "root" . "pod" NAME-OF-THE-BROKER'S-POD). */}}
+{{/* What the names of an agent's objects begin with in mode volumes. Its CronJob adds a hash, of 52 in all. Alerts and routes know an agent by
+-agent-, which stays however long the release's name is. Takes (dict "root" . "pod" NAME-OF-THE-BROKER'S-POD). */}}
 {{- define "segtail.agentName" -}}
-{{- $name := printf "%s-agent-%s" (include "segtail.fullname" .root) .pod -}}
-{{- if gt (len $name) 43 -}}
+{{- $fullname := include "segtail.fullname" .root -}}
+{{- $name := printf "%s-agent-%s" $fullname .pod -}}
+{{- if le (len $name) 43 -}}
+{{- $name -}}
+{{- else if le (len $fullname) 27 -}}
 {{- printf "%s-%s" ($name | trunc 34) (sha256sum .pod | trunc 8) -}}
 {{- else -}}
-{{- $name -}}
+{{- $short := printf "%s-agent-%s" (include "segtail.name" .root | trunc 20 | trimSuffix "-") .pod -}}
+{{- printf "%s-%s" ($short | trunc 34) (sha256sum $name | trunc 8) -}}
 {{- end -}}
 {{- end -}}
 
