@@ -1,4 +1,4 @@
-{{/* The pod of an agent. Takes (dict "root" . "name" NAME-OF-THE-AGENT "dirs" LOG-DIRS "volumes" VOLUMES "mounts" MOUNTS "affinity" AFFINITY "labels" LABELS "letsGo" WHETHER IT ENDS WITH ITS BROKER). */}}
+{{/* The pod of an agent. Takes (dict "root" . "name" NAME-OF-THE-AGENT "dirs" LOG-DIRS "volumes" VOLUMES "mounts" MOUNTS "beside" THE TERM OF POD AFFINITY THAT IT NEEDS "labels" LABELS "letsGo" WHETHER IT ENDS WITH ITS BROKER). */}}
 {{- define "segtail.agentPod" -}}
 {{- $root := .root -}}
 {{- $agents := .root.Values.agents -}}
@@ -113,15 +113,21 @@ spec:
     {{- with $agents.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-  {{- with $agents.nodeSelector }}
+  {{- if and $agents.nodeSelector (not .beside) }}
   nodeSelector:
-    {{- toYaml . | nindent 4 }}
+    {{- toYaml $agents.nodeSelector | nindent 4 }}
   {{- end }}
   {{- with $agents.tolerations }}
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with merge (dict) (.affinity | default dict) $agents.affinity }}
+  {{- $affinity := $agents.affinity }}
+  {{- if .beside }}
+  {{- $own := get $affinity "podAffinity" | default dict }}
+  {{- $terms := get $own "requiredDuringSchedulingIgnoredDuringExecution" | default list | concat (list .beside) }}
+  {{- $affinity = merge (dict "podAffinity" (merge (dict "requiredDuringSchedulingIgnoredDuringExecution" $terms) $own)) $affinity }}
+  {{- end }}
+  {{- with $affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
   {{- end }}
