@@ -64,6 +64,7 @@ def of_alert(alert: str, **change: object) -> dict[str, object]:
             {"monitoring": {"urls": {"page": "segtail.example.org"}}},
             "at '/monitoring/urls/page': 'segtail.example.org' does not match pattern",
         ),
+        ({"job": {"publicUrl": "orders.example.org"}}, "at '/job/publicUrl': 'orders.example.org' does not match pattern"),
         ({"monitoring": {"urls": {"runbooks": "https://a/{{ b }}"}}}, "at '/monitoring/urls/runbooks'"),
         ({"config": {"public_url": "http://a"}}, "at '/config': additional properties 'public_url' not allowed"),
         ({"networkPolicy": {"metricsFrom": [7]}}, "at '/networkPolicy/metricsFrom/0': got number, want object"),

@@ -10,10 +10,10 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Where people reach the job's page; without a value, by its Service. */}}
+{{/* Where people reach this job's page; without a value where alerts lead, or by its Service. */}}
 {{- define "segtail.page" -}}
 {{- $service := printf "%s://%s-job.%s.svc:%d" (lower .Values.job.web.scheme) (include "segtail.fullname" .) .Release.Namespace (int .Values.job.web.port) -}}
-{{- .Values.monitoring.urls.page | default $service | trimSuffix "/" -}}
+{{- coalesce .Values.job.publicUrl .Values.monitoring.urls.page $service | trimSuffix "/" -}}
 {{- end -}}
 
 {{/* A rule, of an alert with its overrides and links; nothing for an alert that is not wanted. Takes root, rule and links. */}}
