@@ -35,6 +35,14 @@ OWN_OPTIONS = frozenset(
 )
 """Options that the chart sets itself, from values of its own."""
 
+AGENT_OPTIONS = frozenset(
+    (
+        *("read_rate", "groups_limit", "ladder_rate", "scrub_rate", "scrub_every", "producers_limit", "redact_ids"),
+        *("consumer_expiry", "journal_max_bytes", "journal_max_age", "log_level", "log_format"),
+    )
+)
+"""Those of the others that an agent reads: it gets no more, so that a change for the job alone starts no agent anew."""
+
 
 def write(chart: Path) -> None:
     """Write everything that is generated, from the sources in this checkout."""
@@ -45,6 +53,7 @@ def write(chart: Path) -> None:
         target = files / source.parent.name / source.name
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, target)
+    (files / "agent-options.yaml").write_text(yaml.safe_dump(sorted(AGENT_OPTIONS)))
     (files / "links.yaml").write_text(yaml.safe_dump(links(), width=1000))
     (chart / "values.schema.json").write_text(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")
     text = (CHART / "Chart.yaml").read_text()

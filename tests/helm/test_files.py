@@ -132,6 +132,8 @@ def test_dashboards_lead_to_the_runbooks_and_the_job_knows_its_page() -> None:
     assert settings(render(), "job")["public_url"] == f"http://{RELEASE}-segtail-job.{NAMESPACE}.svc:9712"
     own = {"monitoring": {"prometheusRule": {"enabled": True}}, "job": {"publicUrl": "https://orders.example.org/"}}
     assert settings(render(own), "job")["public_url"] == "https://orders.example.org"
-    assert "orders.example.org" not in str(render(own, show="templates/prometheusrules.yaml")), "alerts of several clusters have no page in common"
+    assert "orders.example.org" not in str(render(own, show="templates/prometheusrules.yaml")), (
+        "alerts of several clusters have no page in common"
+    )
     served = render({"job": {"web": {"scheme": "HTTPS", "configSecret": "web", "port": 9000}}})
     assert settings(served, "job")["public_url"] == f"https://{RELEASE}-segtail-job.{NAMESPACE}.svc:9000"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helm.generate import OWN_OPTIONS
+from helm.generate import AGENT_OPTIONS, OWN_OPTIONS
 from streaming.common.settings import OPTIONS, Settings
 from tests.helm.charts import render, template
 from tests.helm.charts import settings as settings_of
@@ -133,7 +133,7 @@ def test_every_option_of_the_program_is_accepted_and_handed_on_as_it_is() -> Non
 
     manifests = render({"config": config})
 
-    assert settings_of(manifests, "agent") == config
+    assert settings_of(manifests, "agent") == {name: value for name, value in config.items() if name in AGENT_OPTIONS}
     job = settings_of(manifests, "job")
     assert {name: job[name] for name in config} == config
     assert set(job) - set(config) <= OWN_OPTIONS
