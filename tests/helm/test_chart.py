@@ -196,6 +196,56 @@ def test_strimzis_sidecar_has_the_bounds_of_the_other_and_closes_no_port_of_a_br
             assert f'emptyDir{{sizeLimit: "{volume["emptyDir"]["sizeLimit"]}"}}' in strimzi
 
 
+def test_what_sidecars_need_besides_fits_them_and_is_as_the_chart_makes_it(schemas: list[str]) -> None:
+    folder = ROOT / "helm" / "examples"
+    text = (folder / "sidecar-certificate.yaml").read_text()
+    done = conform(schemas, text)
+    assert (done.returncode, "Skipped: 0" in done.stdout) == (0, True), done.stdout
+    certificate, monitor = yaml.safe_load_all(text)
+    policy, binding, service = yaml.safe_load_all((folder / "strimzi-sidecar.yaml").read_text())
+    (container,) = yaml.safe_load((folder / "sidecar-container.yaml").read_text())["containers"]
+
+    assert {each["metadata"]["name"] for each in (policy, binding)} == {"my-cluster-segtail-sidecar"}, "one for each cluster"
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    assert monitor["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] in {port["name"] for port in container["ports"]} & {port["targetPort"] for port in service["spec"]["ports"]}
+    host = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
+    assert host in certificate["spec"]["dnsNames"]
+    made = named(render(), "Certificate", f"{RELEASE}-segtail-agent")["spec"]
+    own = {"dnsNames", "commonName", "secretName", "issuerRef"}
+    assert {key: certificate["spec"][key] for key in made.keys() - own} == {key: made[key] for key in made.keys() - own}
+    job = render({"agents": {"enabled": False}, "fullnameOverride": "segtail", "job": {"agents": [f"dns:///{host}:8815"]}})
+    assert named(job, "Issuer", certificate["spec"]["issuerRef"]["name"])
+
+
+def test_two_releases_beside_one_cluster_reach_and_trust_the_same_agents() -> None:
+    def release(name: str) -> list[Manifest]:
+        values = CHART / "ci" / f"pair-{name[-1:] if '-' in name else 'a'}-values.yaml"
+        done = run("helm", "template", name, CHART, "--namespace", "kafka-watch", "--values", values)
+        assert done.returncode == 0, done.stderr
+        return [each for each in yaml.safe_load_all(done.stdout) if each]
+
+    first, second = release("segtail"), release("segtail-b")
+    issuer = named(second, "Certificate", "segtail-b-job")["spec"]["issuerRef"]
+    assert issuer == named(first, "Certificate", "segtail-agent")["spec"]["issuerRef"]
+    assert named(first, issuer["kind"], issuer["name"])
+    assert not [each for each in second if each["kind"] in ("Issuer", "PrometheusRule")]
+
+    (address,) = yaml.safe_load(named(second, "ConfigMap", "segtail-b-job")["data"]["segtail.yaml"])["agents"]
+    assert [address] == yaml.safe_load(named(first, "ConfigMap", "segtail-job")["data"]["segtail.yaml"])["agents"]
+    (job,) = [each["spec"]["template"]["metadata"]["labels"] for each in second if each["kind"] == "StatefulSet"]
+    peers = named(first, "NetworkPolicy", "segtail-agent")["spec"]["ingress"][0]["from"]
+    assert [peer for peer in peers if peer["podSelector"]["matchLabels"].items() <= job.items()]
+    assert "Egress" not in named(second, "NetworkPolicy", "segtail-b-job")["spec"]["policyTypes"]
+
+    relabelled = [
+        named(release, "PodMonitor", name)["spec"]["podMetricsEndpoints"][0]["relabelings"]
+        for release, name in ((first, "segtail-job"), (second, "segtail-b-job"))
+    ]
+    assert relabelled[0] == relabelled[1] != []
+
+
 def test_agents_and_job_find_what_the_chart_gives_them() -> None:
     manifests = render({"token": {"secretName": "secret"}})
 
