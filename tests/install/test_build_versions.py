@@ -88,7 +88,7 @@ def test_a_later_commit_is_an_upgrade_and_the_release_one_of_all(checkout: Check
         assert subprocess.run([rpm, "--eval", compared], check=True, capture_output=True, text=True).stdout.strip() == "-1"
 
 
-def test_what_nobody_committed_is_told_even_at_the_tag(checkout: Checkout) -> None:
+def test_a_tree_with_changes_that_nobody_committed_is_never_the_release(checkout: Checkout) -> None:
     checkout.git("init", "--quiet")
     checkout.commit("2026-11-27T10:00:00+00:00")
     checkout.git("tag", f"v{V}")
