@@ -42,11 +42,12 @@ def test_a_name_that_there_is_not_is_refused_with_similar_ones(name: str, messag
     assert done.stderr.startswith(f"segtail: error: {message}")
 
 
-@pytest.mark.parametrize("kind", ["alerts", "rules", "dashboards"])
-def test_without_addresses_files_are_those_of_the_checkout(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", ["conf/alerts", "conf/rules", "conf/dashboards", "docs/runbooks"])
+def test_without_addresses_files_are_those_of_the_checkout(there: str, tmp_path: Path) -> None:
+    kind = Path(there).name
     done = run_command("export", kind, tmp_path / "new" / kind)
     written = {path.name: path.read_text() for path in (tmp_path / "new" / kind).iterdir()}
-    assert written == {path.name: path.read_text() for path in (ROOT / "conf" / kind).iterdir()}
+    assert written == {path.name: path.read_text() for path in (ROOT / there).iterdir()}
     assert done.stdout == f"{len(written)} file{'s' if len(written) > 1 else ''} written to {tmp_path / 'new' / kind}\n"
 
 
@@ -104,7 +105,7 @@ def test_an_address_that_would_change_the_file_is_refused(address: str, tmp_path
 
 @each_row(
     ("kind", "option"),
-    [("dashboards", "--grafana"), *((kind, option) for kind in ("rules", "examples") for option in ("--url", "--runbooks", "--grafana"))],
+    [("dashboards", "--grafana"), *((kind, option) for kind in ("rules", "runbooks", "examples") for option in ("--url", "--runbooks", "--grafana"))],
 )
 def test_an_address_that_no_file_of_the_kind_holds_is_refused(kind: str, option: str, tmp_path: Path) -> None:
     done = run_command("export", kind, tmp_path, option, PAGE)

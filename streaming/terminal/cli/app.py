@@ -24,7 +24,7 @@ COMMANDS = {
     "disk": "Show what fills the disk, what retention will free of it and when, and when it is full.",
     "doctor": "Look for what keeps segtail from working here, and say which command mends it.",
     "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
-    "export": "Write alerts, rules, dashboards or examples into a folder, with the addresses of this installation.",
+    "export": "Write alerts, rules, dashboards, runbooks or examples into a folder, with the addresses of this installation.",
     "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
     "page": "Serve the page of log dirs: what a job shows in a browser, from one reading, without Spark.",
     "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",

@@ -1,4 +1,4 @@
-"""``segtail export``: write alerts, rules, dashboards or examples into a folder, with the addresses of this installation."""
+"""``segtail export``: write alerts, rules, dashboards, runbooks or examples into a folder, with the addresses of this installation."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from streaming.common.formatting import format_count, format_list
 from streaming.common.whole_files import write_whole
 from streaming.errors import UsageError
 
-_KINDS = ("alerts", "rules", "dashboards", "examples")
+_KINDS = ("alerts", "rules", "dashboards", "runbooks", "examples")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9\[][A-Za-z0-9._~:/%\[\]-]*")
 _NAMED = 5
 _OPTIONS = {"page": "--url", "runbooks": "--runbooks", "grafana": "--grafana"}
@@ -25,18 +25,19 @@ def _address(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.argument("kind", type=click.Choice(_KINDS))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--url", metavar="URL", callback=_address, help="The page of one cluster's job, for links from alerts and runbooks.")
-@click.option("--runbooks", metavar="URL", callback=_address, help="Where copies of docs/runbooks are: NAME.md is put behind it.")
+@click.option("--runbooks", metavar="URL", callback=_address, help="Where the files of `export runbooks` are: NAME.md is put behind it.")
 @click.option("--grafana", metavar="URL", callback=_address, help="The Grafana that has the dashboards, for links from alerts.")
 @click.option("--force", is_flag=True, help="Overwrite files that differ.")
 def command(kind: str, folder: Path, url: str, runbooks: str, grafana: str, force: bool) -> None:
-    """Write the alerts, rules, dashboards or examples of this version into DIR, for Prometheus and Grafana to read.
+    """Write the alerts, rules, dashboards, runbooks or examples of this version into DIR, for Prometheus, Grafana and people to read.
 
     --url is one fixed address, to which the alerts of every cluster lead: for several clusters under one Prometheus leave it out, and give
     --runbooks. An option that changes nothing in the files of a kind is an error.
 
     With addresses, the runbook_url of an alert is absolute, its annotations page and dashboard lead to what it is about, and dashboards
-    lead to the runbooks. The rules are those that alerts and dashboards need; the examples are prometheus.yml and alertmanager.yml. Files
-    that are there and differ are kept, and then nothing is written.
+    lead to the runbooks. The rules are those that alerts and dashboards need; runbooks are Markdown, a file for each alert, to be put
+    where --runbooks says; the examples are prometheus.yml and alertmanager.yml. Files that are there and differ are kept, and then nothing
+    is written.
     """
     from streaming.shipped.addresses import HELD, Addresses, with_addresses
     from streaming.shipped.shipped_files import ShippedKind, shipped
