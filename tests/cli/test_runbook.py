@@ -105,7 +105,10 @@ def test_an_address_that_would_change_the_file_is_refused(address: str, tmp_path
 
 @each_row(
     ("kind", "option"),
-    [("dashboards", "--grafana"), *((kind, option) for kind in ("rules", "runbooks", "examples") for option in ("--url", "--runbooks", "--grafana"))],
+    [
+        ("dashboards", "--grafana"),
+        *((kind, option) for kind in ("rules", "runbooks", "examples") for option in ("--url", "--runbooks", "--grafana")),
+    ],
 )
 def test_an_address_that_no_file_of_the_kind_holds_is_refused(kind: str, option: str, tmp_path: Path) -> None:
     done = run_command("export", kind, tmp_path, option, PAGE)
