@@ -10,6 +10,7 @@ from tests.bench import (
     agent,
     api,
     backlog,
+    commands,
     disk,
     dump,
     fold,
@@ -53,6 +54,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "naive": (lambda _: naive.run(), "ours beside a plain job on Spark's Kafka source, on a live broker"),
     "backlog": (lambda _: backlog.run(), "the same two, on what lies there"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
+    "commands": (commands.run, "what the commands on log dirs hold in memory"),
     "disk": (disk.run, "segtail disk on very many files"),
     "inventory": (inventory.run, "inventories of many logs with many segments, and the rules over them"),
     "ladder": (lambda _: ladder.run(), "the ladder of a log: to fill it, to keep it, to ask it, to grow it"),
@@ -82,7 +84,7 @@ def main() -> None:
         "--mostly-idle",
         type=int,
         default=default.mostly_idle,
-        help="partitions of the benches 'agent', 'disk' and 'inventory' (%(default)s)",
+        help="partitions of the benches 'agent', 'commands', 'disk' and 'inventory' (%(default)s)",
     )
     given = parser.parse_args()
     unknown = [name for name in given.name if name not in BENCHES]

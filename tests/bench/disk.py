@@ -23,9 +23,9 @@ _HOUR = 3_600_000
 def run(bounds: Bounds) -> None:
     """Wall and CPU seconds, the best of a few rounds, and the largest memory; the names and inodes are in the page cache."""
     with tempfile.TemporaryDirectory(prefix="segtail-bench-") as directory:
-        path, files = _logs(Path(directory), bounds.mostly_idle)
-        du = min(_command("du", "-s", str(path)) for _ in range(ROUNDS))
-        whole = min(_command(sys.executable, "-m", "streaming.terminal.cli", "disk", str(path), "--at", str(NOW)) for _ in range(ROUNDS))
+        path, files = many_logs(Path(directory), bounds.mostly_idle)
+        du = min(command("du", "-s", str(path)) for _ in range(ROUNDS))
+        whole = min(command(sys.executable, "-m", "streaming.terminal.cli", "disk", str(path), "--at", str(NOW)) for _ in range(ROUNDS))
         walk = min(_walked(path, read_usage) for _ in range(ROUNDS))
         both = min(_walked(path, read_log_dir) for _ in range(ROUNDS))
         rows = [
@@ -58,19 +58,22 @@ import json, os, subprocess, sys, time
 begun = time.perf_counter()
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 _, status, used = os.wait4(process.pid, 0)
+if os.waitstatus_to_exitcode(status) not in (0, 3, 4):
+    sys.exit(f"{sys.argv[1:]} ended with status {os.waitstatus_to_exitcode(status)}")
 print(json.dumps([time.perf_counter() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss]))
 """
-"""A small process starts the command: the peak that is reported for a process is never below that of the one that started it."""
+"""A small process starts the command: the peak that is reported for a process is never below that of the one that started it.
+0, 3 and 4 are the status of a command that did what it was asked."""
 
 
-def _command(*words: str) -> tuple[float, float, int]:
+def command(*words: str) -> tuple[float, float, int]:
     """Wall and CPU seconds and KiB of memory of a process."""
     done = subprocess.run([sys.executable, "-S", "-c", _MEASURED, *words], check=True, stdout=subprocess.PIPE)
     wall, cpu, peak = json.loads(done.stdout)
     return wall, cpu, peak
 
 
-def _logs(directory: Path, count: int) -> tuple[Path, int]:
+def many_logs(directory: Path, count: int) -> tuple[Path, int]:
     """A log dir whose logs have the same content, in files of their own; and the number of files."""
     made = log_dir(directory)
     first = partition(made, "topic-0", 0)

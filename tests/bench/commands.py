@@ -1,0 +1,66 @@
+"""What the commands on log dirs hold in memory at most: on very many segments, and on very many committed offsets.
+
+The peak of the largest process, from start to end. Between a command and a broker that share a limit, as in a broker's pod, this is what
+has to be free there.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.simulator.batch_writer import Batch, Record
+from streaming.simulator.coordinator_records import offset_commit_record
+from tests.bench.bounds import Bounds
+from tests.bench.disk import SEGMENTS, command, many_logs
+from tests.bench.table import show
+from tests.builders import NOW, batch, log_dir, partition
+
+COMMITS, LOGS, GROUPS = 100_000, 50, 1_000
+_TOPICS, _A_BATCH = 10, 500
+_COMMANDS = ("why", "groups", "transactions", "retention", "count", "top", "doctor", "disk")
+
+
+def run(bounds: Bounds) -> None:
+    """One table: a row for each command."""
+    with tempfile.TemporaryDirectory(prefix="segtail-bench-") as directory:
+        small, committed = Path(directory, "small"), Path(directory, "committed")
+        small.mkdir()
+        committed.mkdir()
+        worlds = (_one_log(small), many_logs(Path(directory), bounds.mostly_idle)[0], _commits(committed))
+        rows = [(f"segtail {name}", *(_peak(name, world) for world in worlds)) for name in _COMMANDS]
+        heads = ("", "one log", f"{bounds.mostly_idle:,} x {SEGMENTS} segments", f"{COMMITS:,} commits of {GROUPS:,} groups")
+        show("MB at most, of the largest process", heads, rows)
+
+
+def _peak(name: str, path: Path) -> str:
+    given = {"disk": (str(path),), "top": ("--once", "--log-dirs", str(path))}.get(name, ("--log-dirs", str(path)))
+    moment = () if name in ("count", "doctor") else ("--at", str(NOW))
+    _, _, kibibytes = command(sys.executable, "-m", "streaming.terminal.cli", name, *given, *moment)
+    return f"{kibibytes * 1024 / 1e6:.0f}"
+
+
+def _one_log(directory: Path) -> Path:
+    made = log_dir(directory)
+    log = partition(made, "orders", 0)
+    log.append(batch(5, timestamp=NOW))
+    log.close()
+    made.release()
+    return made.path
+
+
+def _commits(directory: Path) -> Path:
+    """As many commits as are kept, each of a group, a topic and a partition of its own."""
+    made = log_dir(directory)
+    for number in range(LOGS):
+        log = partition(made, OFFSETS_TOPIC, number)
+        for begin in range(0, COMMITS // LOGS, _A_BATCH):
+            log.append(Batch(records=tuple(_commit(number, each) for each in range(begin, begin + _A_BATCH))))
+        log.close()
+    made.release()
+    return made.path
+
+
+def _commit(log: int, number: int) -> Record:
+    group, topic = number // (COMMITS // LOGS // (GROUPS // LOGS)), number % _TOPICS
+    return offset_commit_record(f"consumer-group-{log}-{group}", f"some-topic-name-{topic}", number, number, NOW)
