@@ -342,6 +342,17 @@ def test_pod_security_refuses_host_paths_and_says_so(kubernetes: Cluster, namesp
     assert kubernetes.get("pods", namespace, AGENTS) == []
 
 
+def test_a_job_that_never_became_ready_is_replaced(kubernetes: Cluster, namespace: str) -> None:
+    """As one whose image cannot be pulled: here no node takes it, until the next revision asks for none."""
+    values: Manifest = EXECUTORS | {"job": {"agents": ["dns:///agents.example.com:8815"], "nodeSelector": {"there": "is-none"}}}
+    kubernetes.helm("install", "rel", CHART, "-n", namespace, "--values", "-", given=yaml.safe_dump(values))
+    until("it waits", lambda: kubernetes.get("pods", namespace, "app.kubernetes.io/component=job"))
+    values["job"]["nodeSelector"] = {}
+    install(kubernetes, namespace, values=values)
+
+    assert len(running(kubernetes, namespace, "app.kubernetes.io/component=job")) == 1
+
+
 def test_the_job_may_manage_its_executors_and_nothing_else(kubernetes: Cluster, namespace: str) -> None:
     install(kubernetes, namespace, values=EXECUTORS)
 
