@@ -256,15 +256,16 @@ def test_an_agent_is_put_into_strimzis_pods_at_admission(kubernetes: Cluster) ->
 def test_a_look_into_a_brokers_pod_needs_no_installation(kubernetes: Cluster, namespace: str) -> None:
     """kubectl debug with the file that is shipped: the API server takes the container, with the pod's volumes, under Pod Security."""
     brokers(kubernetes, namespace)
+    command = ["sh", "-c", "ulimit -v 1000000; exec segtail why --log-dirs /var/lib/kafka/data-0/kafka-log0"]
 
     kubernetes.kubectl(
         *("debug", BROKERS[0], "-n", namespace, "--image=localhost/segtail:0.1.0", "--container=look", "--profile=restricted"),
-        *(f"--custom={EXAMPLES / 'debug-mount.yaml'}", "--", "segtail", "why", "--log-dirs", "/var/lib/kafka/data-0/kafka-log0"),
+        *(f"--custom={EXAMPLES / 'debug-mount.yaml'}", "--", *command),
     )
 
     (pod,) = [each for each in kubernetes.get("pods", namespace) if each["metadata"]["name"] == BROKERS[0]]
     (look,) = pod["spec"]["ephemeralContainers"]
-    assert look["command"] == ["segtail", "why", "--log-dirs", "/var/lib/kafka/data-0/kafka-log0"]
+    assert look["command"] == command
     assert look["securityContext"]["runAsUser"] == 1001
     assert {"name": "data-0", "mountPath": "/var/lib/kafka/data-0", "readOnly": True} in look["volumeMounts"]
     assert [each["name"] for each in pod["spec"]["containers"]] == ["kafka"]
