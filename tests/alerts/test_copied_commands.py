@@ -173,3 +173,39 @@ def test_every_alert_of_a_group_has_its_command_last(path: Path) -> None:
 def test_no_alert_prints_a_name_that_a_client_chose_as_it_is() -> None:
     printed = re.compile(r"\{\{-? (?:or )?(?:\$labels|\.Labels)\.(?:group|groups|transactional_id)(?: \"[^\"]*\")? -?\}\}")
     assert {path.stem: found for path in (CONF / "alerts").glob("*.yaml") if (found := printed.findall(path.read_text()))} == {}
+
+
+SERVER = "kafka-1:9092"
+MIXED = {
+    f'segtail_{name}{{job="segtail",instance="{instance}",{label}="{value}"}}': "1x10000"
+    for instance, cluster, server, url in (("a", "one", SERVER, JOB), ("b", "two", "kafka-9:9092", "http://kafka-9:9712"))
+    for name, label, value in (
+        ("bootstrap_info", "bootstrap_server", server),
+        ("page_info", "url", url),
+        ("broker_info", "cluster_id", cluster),
+    )
+}
+"""What two clusters under one job label export of their addresses."""
+
+
+@pytest.mark.programs
+def test_where_clusters_share_a_job_label_no_command_has_an_address_that_may_be_the_other_s(tmp_path: Path) -> None:
+    files = []
+    for path in sorted((CONF / "alerts").glob("*.yaml")):
+        if re.search("segtail_(bootstrap|page)_info", path.read_text()):
+            document = texts_of(path)
+            case = next(each for each in document["tests"] if any(check.get("exp_alerts") for check in each["alert_rule_test"]))
+            check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
+            for alert in check["exp_alerts"]:
+                texts = alert["exp_annotations"]
+                texts["description"] = texts["description"].replace(f"'{JOB}'", "<http://host:port>").replace(SERVER, "<host:port>")
+            own = [each for each in case["input_series"] if not re.match("segtail_(bootstrap|page)_info", each["series"])]
+            series = [*own, *({"series": name, "values": values} for name, values in MIXED.items())]
+            document |= {
+                "rule_files": [str((TESTS / each).resolve()) for each in document["rule_files"]],
+                "tests": [{"interval": case["interval"], "input_series": series, "alert_rule_test": [check]}],
+            }
+            files.append(tmp_path / path.name)
+            files[-1].write_text(yaml.safe_dump(document))
+    assert len(files) > 15
+    _run("promtool", "test", "rules", *files)
