@@ -23,6 +23,9 @@ HANGING = ("payments", 2)
 STUCK = ("inventory", 0)
 """The partition with one whose producer is silent, and which its coordinator will end."""
 
+UNSEEN = "audit-export"
+"""The group whose next record was appended before segtail began."""
+
 _OFFSETS = "__consumer_offsets"
 _LATE = (
     (*HANGING, 4711, "checkout-7", "Empty", "hanging", 5400),
@@ -41,14 +44,20 @@ class Cluster:
     """What is made up: partitions by topic, how many brokers, and for how long.
 
     ``step`` and the length are in seconds. ``job`` is the cluster's name, ``seed`` and ``times_more`` make its values another's, and a
-    ``pair`` of segtails watches it instead of one. ``alerts`` that fire are names and severities.
+    ``pair`` of segtails watches it instead of one. ``alerts`` that fire are names and severities; ``loss_within`` is the option
+    ``group_loss_within``.
     """
 
     job: str = "shop-eu"
     seed: int = 7
     times_more: float = 1
     pair: bool = False
-    alerts: tuple[tuple[str, str], ...] = (("LogDirOffline", "critical"), ("GroupStopped", "warning"))
+    alerts: tuple[tuple[str, str], ...] = (
+        ("TransactionHanging", "critical"),
+        ("GroupWillLoseData", "critical"),
+        ("GroupStopped", "warning"),
+    )
+    loss_within: int = 14_400
     topics: dict[str, int]
     brokers: int = 3
     seconds: int
@@ -70,8 +79,8 @@ class Cluster:
 
 
 SMALL = Cluster(topics=TOPICS, seconds=12_000, step=30)
-BESIDE = replace(SMALL, job="shop-us", seed=11, times_more=3, brokers=4)
-"""Topics, partitions, groups and brokers of the same names, with other values."""
+BESIDE = replace(SMALL, job="shop-us", seed=11, times_more=3, brokers=4, loss_within=600)
+"""Topics, partitions, groups and brokers of the same names, with other values; what its groups are about to lose is not yet near."""
 PAIRED = replace(SMALL, job="shop-ap", pair=True)
 """The values of SMALL, by two segtails."""
 
@@ -334,31 +343,35 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         seconds = late + np.abs(2 * cluster.times_more * _noise(random, times, 0.4))
         rate = 40.0 * cluster.times_more * (place % 7 + 1)
         of = {"group": group, "topic": topic}
-        for clock, ahead in (("append", 0.0), ("record", 3.0)):
-            page.add("segtail_group_lag_seconds", seconds + ahead, **of, clock=clock)
-        for isolation, share in (("read_committed", 1.0), ("read_uncommitted", 1.05)):
-            page.add("segtail_group_lag_records", seconds * rate * share, **of, isolation=isolation)
-        page.add("segtail_group_unread_records", seconds * rate, **of)
+        clock = "record" if group == UNSEEN else "append"
+        for each, more in (("append", np.nan if group == UNSEEN else 0.0), ("record", 600.0 * (group == UNSEEN) + 0.1)):
+            page.add("segtail_group_lag_seconds", seconds + more, **of, clock=each)
+        readable = np.minimum(seconds, 4) if group == "billing" else seconds  # the rest waits behind the transaction
+        for isolation, unread in (("read_committed", readable), ("read_uncommitted", seconds * 1.05)):
+            page.add("segtail_group_lag_records", unread * rate, **of, isolation=isolation)
+        page.add("segtail_group_unread_records", readable * rate, **of)
         page.add("segtail_group_lag_offsets", seconds * rate * 1.2, **of)
         page.add("segtail_group_lag_bytes", seconds * rate * 600, **of)
         page.add("segtail_group_loss_timestamp_seconds", times + 7200 - seconds, **of)
         if late.any():
             endangered = np.where(late > 0, times + 7200 - seconds, np.nan)
-            page.add("segtail_group_endangered_timestamp_seconds", endangered, cause="group", **of)
+            cause = "transaction" if group == "billing" else "group"
+            page.add("segtail_group_endangered_timestamp_seconds", endangered, cause=cause, **of)
         lost = np.maximum(since - 4000, 0) if group == "click-archive" else nothing
         page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
         page.add("segtail_group_lost_offsets_total", 0, **of)
         if group == "click-archive":
             page.add("segtail_group_skipped_records_total", np.floor(lost * rate / 10), **of, kind="admin")
             page.add("segtail_group_rewound_records_total", np.floor(lost * rate / 20), **of, kind="consumer")
-        page.add("segtail_group_committed_records_total", np.floor(_total(times, rate * _noise(random, times, 0.1), 1e6)), **of)
+        read = rate * _noise(random, times, 0.1) * ((late == 0) | (group == "billing"))
+        page.add("segtail_group_committed_records_total", np.floor(_total(times, read, 1e6)), **of)
         page.add("segtail_group_last_commit_timestamp_seconds", times - np.mod(times, 5), **of)
         page.add("segtail_group_pending_transactional_commits", partitions if topic == HANGING[0] else 0, **of)
         page.add("segtail_group_stopped_partitions", np.where(late > 900, partitions, 0) if group == "audit-export" else 0, **of)
         page.add("segtail_group_held_partitions", np.where(late > 0, 1, 0) if group == "billing" else 0, **of)
         if group == "billing":
             page.add("segtail_group_held_since_timestamp_seconds", np.where(late > 0, END - 5400, np.nan), **of)
-        page.add("segtail_group_lag_unknown_partitions", np.where(late > 3000, 1, 0), **of, reason="leader_not_observed")
+        page.add("segtail_group_lag_unknown_partitions", np.where(late > 3000, 1, np.nan), **of, reason="leader_not_observed")
         if group == "click-archive":  # it has no members, nobody uses it, so its offsets expire, and the coordinator has no state of it
             page.add("segtail_group_offset_expiration_timestamp_seconds", END + 86_400, **of)
         else:
@@ -371,7 +384,7 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
             page.add("segtail_group_last_rebalance_timestamp_seconds", times - np.mod(times, 3600), group=group)
         page.add("segtail_group_use", 1, group=group, use="abandoned" if group == "click-archive" else "in_use")
         if late.any():
-            _late_partition(page, seconds, rate, **of, partition=partitions - 1)
+            _late_partition(page, seconds, rate, clock, **of, partition=partitions - 1)
     for topic in ("__consumer_offsets", "__share_group_state"):
         page.add("segtail_group_coordinators_unread", np.where((times > END - 4200) & (times < END - 3300), 17, 0), topic=topic)
         page.add("segtail_group_records_not_understood", 0, topic=topic)
@@ -379,14 +392,14 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
     page.add("segtail_group_late_partitions_omitted", 0)
 
 
-def _late_partition(page: _Page, seconds: Values, rate: float, **of: object) -> None:
+def _late_partition(page: _Page, seconds: Values, rate: float, clock: str, **of: object) -> None:
     late = np.where(seconds > 300, seconds, np.nan)
     page.add("segtail_group_partition_committed_offset", 1_660_000, **of)
     page.add("segtail_group_partition_lag_offsets", late * rate, **of)
     page.add("segtail_group_partition_lag_records", late * rate, **of, isolation="read_committed")
     page.add("segtail_group_partition_lag_records", late * rate, **of, isolation="read_uncommitted")
     page.add("segtail_group_partition_lag_bytes", late * rate * 600, **of)
-    page.add("segtail_group_partition_lag_seconds", late, **of, clock="append")
+    page.add("segtail_group_partition_lag_seconds", late, **of, clock=clock)
     page.add("segtail_group_partition_loss_timestamp_seconds", page.times + 7200 - late, **of)
 
 
@@ -438,7 +451,8 @@ def _log_dirs(page: _Page, random: Random, cluster: Cluster, broker: int) -> Non
     used = capacity * (0.55 + 0.1 * (broker % 4) + 0.01 * (cluster.times_more - 1)) + (times - END) * 1.2e6 * (broker % 4)
     page.add("segtail_log_dir_capacity_bytes", capacity, **where)
     page.add("segtail_log_dir_free_bytes", capacity - used, **where)
-    page.add("segtail_log_dir_full_timestamp_seconds", END + 86_400.0 * broker, **where)
+    days = 1 if "LogDirFillingUp" in dict(cluster.alerts) else 8
+    page.add("segtail_log_dir_full_timestamp_seconds", END + 86_400.0 * days * broker, **where)
     page.add("segtail_log_dir_size_bytes", used * 0.97, **where)
     page.add("segtail_log_dir_up", 1, **where)
     page.add("segtail_log_dir_checkpoint_timestamp_seconds", times - 2, **where)
@@ -481,7 +495,13 @@ def _observer(page: _Page, cluster: Cluster) -> None:
     )
     for reason in ("partition_series", "topic_series"):
         page.add("segtail_series_dropped_total", 0, reason=reason)
-    for name, value in (("hanging_after", 900), ("late_after", 60), ("stale_after", 300), ("trigger", 30)):
+    for name, value in (
+        ("hanging_after", 900),
+        ("late_after", 60),
+        ("stale_after", 300),
+        ("trigger", 30),
+        ("group_loss_within", cluster.loss_within),
+    ):
         page.add("segtail_config_threshold_seconds", value, name=name)
     page.add("scrape_samples_scraped", 3200 + 40 * np.sin(times / 900))
     page.add("scrape_duration_seconds", 0.012 + 0.002 * np.sin(times / 700))

@@ -43,6 +43,15 @@ def test_a_panel_says_what_it_shows_in_which_unit_from_when_on_it_is_bad_and_wha
     assert {str(panel): lacks for panel in PANELS if (lacks := says_too_little(panel))} == {}
 
 
+def test_a_number_of_one_title_counts_the_same_on_every_dashboard() -> None:
+    counted: dict[str, set[str]] = {}
+    for panel in PANELS:
+        if panel.type == "stat" and (found := re.match(r"(sum|count|count\(count by \([^)]*\))\(", panel.targets[0].expr)):
+            counted.setdefault(panel.title, set()).add(f"{found[1]} {sorted(named(panel.targets[0].expr.partition(' or 0 * ')[0]))}")
+    assert {"Groups stopped", "Groups held up", "Will lose data", "Hanging"} <= counted.keys()
+    assert {title: ways for title, ways in counted.items() if len(ways) > 1} == {}
+
+
 def keeps(target: Target, label: str) -> bool:
     kept = re.findall(r"\b(?:by|on) \(([^)]*)\)", target.expr)
     return not kept or any(label in each.split(", ") for each in kept) or "segtail_build_info" in target.expr

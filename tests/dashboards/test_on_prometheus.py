@@ -9,8 +9,8 @@ import pytest
 from docs.dashboards.pairs import OF_A_TARGET
 from streaming.common.definitions.sections import METRICS
 from tests.dashboards.contract import samples
-from tests.dashboards.history import BESIDE, END, HANGING, LONG_DOWN, NEVER_UP, PAIRED, SMALL, TOPICS, Cluster
-from tests.dashboards.panels import DASHBOARDS, Panel, Target, panels, read
+from tests.dashboards.history import BESIDE, END, HANGING, LONG_DOWN, NEVER_UP, PAIRED, SMALL, TOPICS, UNSEEN, Cluster
+from tests.dashboards.panels import DASHBOARDS, Panel, Target, all_panels, panels, read
 from tests.dashboards.prometheus import Prometheus, Series, answer, serving
 from tests.tools import require_tool
 
@@ -155,7 +155,7 @@ def test_a_cluster_whose_segtail_has_long_been_down_or_never_answered_has_a_row(
 
 
 MARKS = {
-    "Critical alerts": ["LogDirOffline"],
+    "Critical alerts": ["GroupWillLoseData", "TransactionHanging"],
     "Warnings": ["GroupStopped"],
     "Brokers down or starting": ["Broker 3: down"],
     "Agents away": ["Agent agent-3 away"],
@@ -191,3 +191,35 @@ def test_the_history_has_the_labels_that_the_metrics_are_defined_with(prometheus
 
 def test_every_broker_of_the_history_is_there(prometheus: Prometheus, world: World) -> None:
     assert len(prometheus.at(f'count by (broker) (segtail_agent_up{{job="{world.first.job}"}})', END)) == world.first.brokers
+
+
+def numbers(prometheus: Prometheus, dashboard: str, cluster: Cluster, end: float = END) -> dict[str, float]:
+    """The last values of the panels of one number each, by title; those without any are left out."""
+    found = {
+        panel.title: answer(prometheus, panel.targets[0], values(dashboard, cluster), end=end, seconds=60, step=60)
+        for panel in panels(dashboard)
+        if panel.type == "stat"
+    }
+    return {title: series[0].points[-1][1] for title, series in found.items() if series}
+
+
+def test_a_lag_counts_by_the_record_s_own_time_where_its_append_was_not_seen(prometheus: Prometheus, world: World) -> None:
+    job = world.single.job if world is FEW else world.first.job
+    (record,) = prometheus.at(f'segtail_group_lag_seconds{{job="{job}",group="{UNSEEN}",clock="record"}}', END)
+    assert prometheus.at(f'segtail_group_lag_seconds{{job="{job}",clock="append"}} >= {record.points[0][1]}', END) == []
+    assert numbers(prometheus, "overview", world.first)["Worst lag"] == record.points[0][1]
+    lags = [panel for panel in all_panels() if any("segtail_group_lag_seconds" in target.expr for target in panel.targets)]
+    assert lags
+    assert [str(panel) for panel in lags if not any("record" in target.expr for target in panel.targets)] == []
+
+
+def test_what_groups_are_about_to_lose_and_what_is_not_known_is_0_where_all_is_well(prometheus: Prometheus, world: World) -> None:
+    if world is FEW:  # the other is too short for a time before
+        quiet = numbers(prometheus, "groups", FIRST, END - 9000)
+        assert {title: quiet.get(title) for title in ("Will lose data", "Lag unknown")} == {"Will lose data": 0, "Lag unknown": 0}
+
+
+@pytest.mark.parametrize("dashboard", ["overview", "groups", "clusters"])
+def test_how_near_a_loss_counts_is_what_the_cluster_is_configured_to(prometheus: Prometheus, world: World, dashboard: str) -> None:
+    if world is FEW:
+        assert [numbers(prometheus, dashboard, each)["Will lose data"] for each in (FIRST, SECOND)] == [3, 0]

@@ -30,7 +30,7 @@ SHOWN = {"clusters": 0, "overview": 0, "transactions": 0, "groups": 2}
 """Those that docs/dashboards.md shows, and so many rows of each, 0 for all."""
 _QUIET = {"orders": 6, "inventory": 4, "sessions": 4}
 OTHERS = (
-    replace(SMALL, job="shop-us", seed=2, times_more=3, brokers=4, alerts=(("GroupStopped", "warning"),)),
+    replace(SMALL, job="shop-us", seed=2, times_more=3, brokers=4),
     replace(SMALL, job="payments-eu", seed=3, times_more=0.4, topics=_QUIET, alerts=()),
     replace(SMALL, job="payments-us", seed=4, times_more=0.3, topics=_QUIET, alerts=()),
     replace(SMALL, job="logs-eu", seed=5, times_more=9, brokers=5, topics=_QUIET, alerts=(("LogDirFillingUp", "warning"),)),
