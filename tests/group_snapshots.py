@@ -166,6 +166,9 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
             unmoved_ms=column("stopped_since_ms"),
             held_since_ms=np.where(lags.held, lags.next_ms, -1),
             lost_ms=np.where((column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, column("lost_lately_ms")),
+            losing_since_ms=np.where(
+                (column("lost_offsets") > 0) & (column("lost_records") != 0), now_ms - 60_000, column("lost_lately_ms")
+            ),
             lost_lately=LostLately(
                 records=column("lost_lately_records"), offsets=column("lost_lately_offsets"), last_ms=column("lost_lately_ms")
             ),

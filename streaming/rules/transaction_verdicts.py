@@ -81,6 +81,15 @@ class Claims:
     certain: Flags
     awaited: Flags
 
+    @property
+    def appended_ms(self) -> Longs:
+        """When each was last appended to: nothing is appended before its transaction has begun.
+
+        Its last record, and so ``last_ms``, has its producer's timestamp, which may be from days before the transaction.
+        """
+        appended: Longs = np.where(self.covered, np.maximum(self.last_ms, self.start_ms), self.last_ms)
+        return appended
+
 
 def claims_of(transactions: OpenTransactions, coordinators: Coordinators) -> Claims:
     """Find the coordinator's entry for every transaction.
@@ -142,10 +151,8 @@ def stuck(claims: Claims, verdict: Longs, now_ms: int, stuck_after_ms: int) -> F
 
 
 def _silent(claims: Claims, now_ms: int, after_ms: int) -> Flags:
-    """Which transactions have appended nothing for so long: nothing is appended before its transaction has begun."""
-    # its last record has its producer's timestamp, which may be from days before the transaction
-    last_ms = np.where(claims.covered, np.maximum(claims.last_ms, claims.start_ms), claims.last_ms)
-    flags: Flags = now_ms - last_ms > after_ms
+    """Which transactions have appended nothing for so long."""
+    flags: Flags = now_ms - claims.appended_ms > after_ms
     return flags
 
 

@@ -9,14 +9,19 @@ import pytest
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.consumers.group_snapshot import GroupBoard
-from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.table import Table
+from streaming.cluster.view.view import view
 from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
+from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.history import MINUTES
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
+from streaming.pages.api.rates import RateColumns
 from streaming.pages.api.state import State
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
@@ -164,6 +169,19 @@ def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_
     assert (numbers.out_of_sync, numbers.sync_missing, numbers.out_of_sync_hour[-1]) == (1, 0, 1.0)
     assert (numbers.full_why, numbers.full_left_hour) == ("no log dir is known to fill up within a year", [])
     assert (numbers.hanging, numbers.unjudged, numbers.oldest_ms) == (0, 0, -1)
+
+
+def test_nothing_is_appended_now_where_no_broker_writes_whatever_the_mean_of_its_logs_is() -> None:
+    snapshot = new_table(log("orders", 0, **LED)).snapshot(NOW / 1000)
+    shown = view(snapshot)
+    mean = type("Mean", (RateColumns,), {"bytes_rate": lambda _, look: np.full(len(look.brokers), 21.0)})()
+    around = Circumstances(view=shown, topics=snapshot.topic_names, now_ms=NOW)
+    runs = JudgedLook(look=Look(shown, snapshot), circumstances=around, rates=mean)
+    assert cluster_numbers(runs).bytes_rate == 21.0
+    away = AgentStatus(name="a1", up=True, brokers=(1,), log_dirs=(log_dir(broker=1, checkpoint_ms=NOW - DAY),))
+    stopped = replace(runs, circumstances=replace(around, live=False, agents=(away,)))
+    assert stopped.circumstances.idle == {1}
+    assert (cluster_numbers(stopped).bytes_rate, cluster_numbers(stopped).rates_why) == (-1.0, "no broker writes there")
 
 
 def test_the_time_until_a_disk_is_full_is_remembered_with_a_gap_where_it_is_not_known() -> None:

@@ -68,6 +68,18 @@ def test_every_view_is_there_but_for_what_only_a_running_job_knows(server: State
     assert status_of(server, "metrics") == (404, "not found: log dirs that were read have a page, and no metrics\n")
 
 
+def test_a_last_stable_offset_is_the_same_in_both_lists_whatever_the_policy_of_its_topic(server: StateServer) -> None:
+    kept, every = (
+        {
+            (row["topic"], row["partition"]): row["last_stable_offset"]
+            for row in json.loads(get(server, f"api/v1/{name}?limit=1000"))["rows"]
+        }
+        for name in ("retention", "partitions")
+    )
+    assert kept["payments", 0] is not None
+    assert kept == every
+
+
 def test_another_reading_takes_the_place_of_the_one_before(server: StateServer, dirs: list[Path]) -> None:
     before = json.loads(get(server, "api/v1/status"))["partitions"]
     server.show(state_of(dirs[:1]))

@@ -86,6 +86,8 @@ def test_offsets_sizes_and_leaders_are_those_that_the_brokers_reported(case: Pat
         assert row["max_timestamp_ahead_ms"] == (None if newest < 0 else newest - 1000)
         if "compact" in row["cleanup_policy"]:
             assert row["last_stable_offset"] == int(reported["last_stable_offset"])
+        else:
+            assert row["last_stable_offset"] is None, "nobody has looked for its open transactions"
 
 
 @pytest.mark.parametrize("case", FROZEN, indirect=True)

@@ -79,6 +79,29 @@ def test_what_a_group_has_lost_is_shown_for_a_day_after_it_has_gone_on() -> None
     assert [verdict for verdict, _, _ in verdicts(job)] == ["fine"]
 
 
+def test_a_group_loses_since_the_first_of_its_losses_and_anew_a_day_after_the_last() -> None:
+    job = world(end=20)
+    job.agents["a1"].commit(1)
+    job.round()
+    began = [round(job.now * 1000) + 15_000]
+
+    def since() -> list[int]:
+        detail = job.detail()
+        assert detail is not None
+        return [each.since_ms for each in detail.findings if each.verdict == "lost"]
+
+    for start in (4, 6, 8):
+        job.put(end=20, log_start_offset=start)
+        job.round(15)
+        assert since() == began
+    assert lately(job)[2] == round(job.now * 1000)
+    for after, is_new in ((DAY_SECONDS, False), (DAY_SECONDS + 1, True)):
+        start += 1
+        job.put(end=20, log_start_offset=start)
+        job.round(after)
+        assert since() == ([round(job.now * 1000)] if is_new else began)
+
+
 def test_what_is_counted_in_records_is_not_counted_in_offsets_too() -> None:
     job = world(end=20)
     agent = job.agents["a1"]

@@ -53,6 +53,13 @@ def verdict(transaction: Open, *entries: dict[str, object], complete: bool = Tru
 HERE = ("bar-0", "foo-0")
 
 
+def test_the_last_append_is_not_before_the_start_which_is_by_another_clock() -> None:
+    of = claims(Open(start_ms=NOW - HOUR, last_ms=NOW - HOUR), entries=(entry("a", partitions=HERE, start_ms=NOW - MINUTE),))
+    assert (of.start_ms.tolist(), of.appended_ms.tolist()) == ([NOW - MINUTE], [NOW - MINUTE])
+    unclaimed = claims(Open(start_ms=NOW - MINUTE, last_ms=NOW - HOUR))
+    assert unclaimed.appended_ms.tolist() == [NOW - HOUR]
+
+
 @each_row(
     ("expected", "entries"),
     [

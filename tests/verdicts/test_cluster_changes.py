@@ -107,11 +107,15 @@ def test_a_higher_severity_is_a_change_and_a_lower_one_is_none() -> None:
     assert between(seen(ticket), seen(replace(ticket, worst="critical"))) == [("problem_worsened", ticket.what)]
 
 
-def test_what_follows_from_a_problem_is_no_event_and_none_either_when_it_becomes_a_root() -> None:
-    root, effect = problem("a"), problem("b", because="a")
-    assert [each[0] for each in between(seen(), seen(root, effect))] == ["problem_began"]
+def test_what_follows_from_a_problem_begins_and_ends_too_and_names_it_and_is_no_event_when_it_becomes_a_root() -> None:
+    root, effect = problem("a"), problem("b", because="a", kind="group_lost", severity="warning")
+    named = f"{effect.what}, which follows from: {root.summary}"
+    assert between(seen(), seen(root, effect)) == [("problem_began", root.what), ("problem_began", named)]
+    began = one(seen(root), seen(root, effect))
+    assert (began.what, began.because, began.problem, began.severity) == (named, "a", "b", "warning")
+    assert between(seen(root, effect), seen(root, replace(effect, severity="critical"))) == [("problem_worsened", named)]
     assert in_the_end(seen(root, effect), seen(replace(effect, because=""))) == [("problem_ended", root.summary)]
-    assert in_the_end(seen(root, effect), seen(root)) == []
+    assert in_the_end(seen(root, effect), seen(root)) == [("problem_ended", effect.summary)]
     assert in_the_end(seen(root), seen(problem("c"), replace(root, because="c"))) == [("problem_began", problem("c").what)]
 
 
@@ -120,6 +124,16 @@ def test_from_three_of_a_kind_on_they_are_one_event() -> None:
     assert between(seen(), seen(*some)) == [("problem_began", f"{some[0].what}; and 3 more of this kind")]
     assert in_the_end(seen(*some), seen()) == [("problem_ended", f"{some[0].summary}; and 3 more of this kind")]
     assert len(between(seen(), seen(*some[:2]))) == 2
+
+
+def test_what_follows_from_a_broker_that_is_gone_is_an_event_a_kind_however_much_it_is() -> None:
+    root = problem("", id="down", kind="broker_down", what="Broker 1 is down", summary="")
+    those = [problem(f"t{n}", because="down", kind=kind) for kind in ("group_held", "offline_partition") for n in range(500)]
+    assert [each[1] for each in between(seen(), seen(root, *those))] == [
+        root.what,
+        f"{those[0].what}, which follows from: Broker 1 is down; and 499 more of this kind",
+        f"{those[500].what}, which follows from: Broker 1 is down; and 499 more of this kind",
+    ]
 
 
 def test_what_cannot_be_seen_has_not_ended_and_does_not_begin_again() -> None:
@@ -195,8 +209,9 @@ def test_a_moment_is_taken_from_what_is_judged() -> None:
     assert (dict(before.epochs), before.controller, before.blind) == ({1: 7}, 1, NONE)
     assert dict(before.leaders) == {("orders", "", 0): 1}
     held = judged(around(agent(well()), table=stuck(0), groups=groups(waiting(0))))
-    (event,) = (each for each in changes(before, held).events if each.kind == EventKind.PROBLEM_BEGAN)
-    assert event.what.startswith("Stuck transactions in topic orders")
+    root, effect = (each for each in changes(before, held).events if each.kind == EventKind.PROBLEM_BEGAN)
+    assert root.what.startswith("Stuck transactions in topic orders")
+    assert (effect.because, "which follows from: Stuck transactions in topic orders" in effect.what) == (root.problem, True)
 
 
 def test_an_agent_that_is_away_hides_what_its_broker_has_and_groups_that_are_not_known_hide_groups() -> None:

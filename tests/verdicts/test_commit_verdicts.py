@@ -20,9 +20,10 @@ def test_a_loss_is_a_warning_for_a_day(since_ms: int, severity: str) -> None:
     assert DEFAULT_BOUNDS.lost_lately_ms == LOST_LATELY_MS == 24 * HOUR, "the range of the alert, and what is remembered"
     lost = GroupPartition(topic="orders", partition=0, committed=3, log_start=8, lost_offsets=5, lost_records=5)
     snapshot = snapshot_of(Group(partitions=[lost]), now_ms=NOW)
-    seen = replace(snapshot, progress=replace(snapshot.progress, lost_ms=np.array([NOW - since_ms])))
+    began = np.array([NOW - 30 * HOUR])
+    seen = replace(snapshot, progress=replace(snapshot.progress, lost_ms=np.array([NOW - since_ms]), losing_since_ms=began))
     worst = judge_groups(seen, NOW).of_group("billing", 0)
-    assert (worst.verdict.label, worst.word, worst.since_ms) == ("lost", severity, NOW - since_ms)
+    assert (worst.verdict.label, worst.word, worst.since_ms) == ("lost", severity, NOW - 30 * HOUR)
 
 
 def test_what_is_lost_is_lost_for_a_day_also_where_it_was_perhaps_no_record() -> None:

@@ -33,9 +33,9 @@ class ClusterEvent(PublicMessage):
     """One change.
 
     ``at_ms``: when it was so, or was seen; ``seen_ms``: when it was seen. ``what``: a sentence without a period that begins with its
-    subject. ``problem``: the id of the problem, as in `Problem`; ``severity``: that of its incident, "" of what is no problem.
-    ``lasted_ms``: of what ended. ``times``: how often the same has come since ``first_ms``, an hour apart at most. ``broker`` to
-    ``agent``: what it is about.
+    subject. ``problem``: the id of the problem, as in `Problem`; ``because``: the id of the one that it follows from, "" of a root.
+    ``severity``: of a root that of its incident, of what follows from one its own, "" of what is no problem. ``lasted_ms``: of what ended.
+    ``times``: how often the same has come since ``first_ms``, an hour apart at most. ``broker`` to ``agent``: what it is about.
     """
 
     kind: str
@@ -53,6 +53,7 @@ class ClusterEvent(PublicMessage):
     log_dir: str = ""
     agent: str = ""
     problem: str = ""
+    because: str = ""
     runbook: str = ""
 
 

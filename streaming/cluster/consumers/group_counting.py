@@ -12,7 +12,7 @@ import numpy as np
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_places import padded
 from streaming.cluster.consumers.group_shares import done_between
-from streaming.cluster.consumers.lost_lately import LossMemory, LostLately
+from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS, LossMemory, LostLately
 from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -24,7 +24,7 @@ LASTING_MS, SETTLED_MS, SILENT_MS = 30_000, 120_000, 300_000
 """A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long. That a group is too
 slow is said after a longer time: what it had read when it was first seen is not known, so that its first rates are too low."""
 
-_COLUMNS = ("lost_ms", "lost", "start", "done", "before", "isolation", "edition")
+_COLUMNS = ("lost_ms", "losing_ms", "lost", "start", "done", "before", "isolation", "edition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +32,7 @@ class Counted:
     """The columns of `GroupProgress` that say how much."""
 
     lost_ms: Longs
+    losing_since_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
     rate: Rates
@@ -115,9 +116,12 @@ class CountingMemory:
         for name, values in (new | {"lost": np.where(lags.below == 0, 0, so_far)}).items():
             at[name] = np.where(passed.taken, values, at[name])
         losing = (passed.lost_records > 0) | (passed.lost_offsets > 0)
+        goes_on = (at["lost_ms"] != ABSENT) & (now_ms - at["lost_ms"] <= LOST_LATELY_MS)
+        at["losing_ms"] = np.where(losing & ~goes_on, now_ms, np.minimum(at["losing_ms"], now_ms))
         at["lost_ms"] = np.where(losing, now_ms, np.minimum(at["lost_ms"], now_ms))
         return Counted(
             lost_ms=at["lost_ms"],
+            losing_since_ms=at["losing_ms"],
             lost_lately=self._losses.of(rows.key) if self._watches else LostLately.unwatched(len(rows)),
             lost_records=np.where(at["start"] == lags.deleted_to, at["lost"], ABSENT),
             rate=self._rates.now(steady_ms),

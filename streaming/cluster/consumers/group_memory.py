@@ -24,7 +24,8 @@ class GroupProgress:
     its next record was appended at the latest, and it may have stopped before. ``perhaps_since_ms``: since when it may have stopped, by
     the earliest time of that append. ``unmoved_ms``: since when its offset stays, whatever is readable. ``held_since_ms``: since when its
     next record is held back by a transaction: it was appended then at the latest; `ABSENT` if it is not. ``lost_ms``: when a round last
-    found that records were deleted before it had read them, `ABSENT` if none did; ``lost_lately``: what they found so of late.
+    found that records were deleted before it had read them, `ABSENT` if none did; ``losing_since_ms``: the first of those losses
+    that came within `LOST_LATELY_MS` of each other up to that one; ``lost_lately``: what they found so of late.
     ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
     ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet; ``lasting_rate``: the same of one that has read
     for `LASTING_MS`, and within the last `SILENT_MS`; ``settled_rate``: for `SETTLED_MS`.
@@ -37,6 +38,7 @@ class GroupProgress:
     unmoved_ms: Longs
     held_since_ms: Longs
     lost_ms: Longs
+    losing_since_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
     rate: Rates
@@ -96,6 +98,7 @@ class GroupMemory:
             unmoved_ms=moves.unmoved_ms,
             held_since_ms=moves.held_since_ms,
             lost_ms=counted.lost_ms,
+            losing_since_ms=counted.losing_since_ms,
             lost_lately=counted.lost_lately,
             lost_records=counted.lost_records,
             rate=counted.rate,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from streaming.broker.protocol.event_json import ClusterEvent, EventKind
-from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.problem_json import SEVERITIES, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import MOST_PROBLEMS
 from streaming.cluster.verdicts.cluster_moments import ClusterMoment, Sighting, key_of
@@ -80,8 +80,8 @@ def _known_longer(before: Sighting | None, now: Sighting) -> Sighting:
 
 
 def _of_problems(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
-    """Roots that began, got worse or ended. What followed from another one has begun already when it becomes a root."""
-    there = [each for each in after.problems.values() if not each.problem.because]
+    """Those that began, got worse or ended. One that becomes a root, or comes to follow from another, goes on."""
+    there = list(after.problems.values())
     began = [each for each in there if key_of(each.problem) not in before.problems]
     worse = [each for each in there if _is_worse(before.problems.get(key_of(each.problem)), each)]
     over = [each for key, each in before.problems.items() if key not in after.problems and _is_over(each, after)]
@@ -89,7 +89,7 @@ def _of_problems(before: ClusterMoment, after: ClusterMoment) -> Iterator[Cluste
     gone = [each for each in over if not any((kind, each.problem.topic) in topics for kind in _TURNS_INTO.get(each.problem.kind, ()))]
     yield from _together(EventKind.PROBLEM_BEGAN, began, before, after)
     yield from _together(EventKind.PROBLEM_WORSENED, worse, before, after)
-    yield from _together(EventKind.PROBLEM_ENDED, [each for each in gone if not each.problem.because], before, after)
+    yield from _together(EventKind.PROBLEM_ENDED, gone, before, after)
 
 
 def _is_worse(before: Sighting | None, now: Sighting) -> bool:
@@ -116,7 +116,7 @@ def _of_problem(kind: EventKind, sighting: Sighting, before: ClusterMoment, afte
     return ClusterEvent(
         kind=kind,
         at_ms=at_ms,
-        what=(problem.summary or problem.what) if ended else problem.what,
+        what=(problem.summary or problem.what) if ended else f"{problem.what}{_cause(problem, after)}",
         severity=problem.gravity,
         lasted_ms=at_ms - sighting.first_ms if ended else -1,
         broker=problem.broker,
@@ -126,8 +126,15 @@ def _of_problem(kind: EventKind, sighting: Sighting, before: ClusterMoment, afte
         log_dir=problem.log_dir,
         agent=problem.agent,
         problem=problem.id,
+        because=problem.because,
         runbook=problem.runbook,
     )
+
+
+def _cause(problem: Problem, after: ClusterMoment) -> str:
+    """What a problem follows from, as the end of its sentence; "" of a root."""
+    roots = (each.problem for each in after.problems.values() if problem.because and each.problem.id == problem.because)
+    return next((f", which follows from: {each.summary or each.what}" for each in roots), "")
 
 
 def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:

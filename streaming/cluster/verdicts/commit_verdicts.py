@@ -120,7 +120,7 @@ class _Judge:
             since_ms={
                 GroupVerdict.STOPPED: progress.stopped_since_ms,
                 GroupVerdict.HELD: self._held.since_ms,
-                GroupVerdict.LOST: progress.lost_ms,
+                GroupVerdict.LOST: progress.losing_since_ms,
                 GroupVerdict.PENDING: self._pending_ms,
                 GroupVerdict.SKIPPED: self._skipped.at_ms,
                 GroupVerdict.REWOUND: self._rewound.at_ms,

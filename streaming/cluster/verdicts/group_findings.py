@@ -112,7 +112,7 @@ class GroupFindings:
         words, commands, members, waits = self._sentences, self.commands, self.summary.members > 0, partition.held
         match judgement.verdict:
             case GroupVerdict.LOST if not partition.lost_offsets:
-                return words.went_on(partition, judgement.since_ms), _NO_COMMAND
+                return words.went_on(partition), _NO_COMMAND
             case GroupVerdict.LOST:
                 return words.lost(partition, members=members), _BECAUSE if waits else self._after_loss(partition)
             case GroupVerdict.WILL_LOSE:

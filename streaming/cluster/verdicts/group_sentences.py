@@ -89,8 +89,9 @@ class Sentences:
             "is not on disk any more"
         )
 
-    def went_on(self, partition: GroupPartition, at_ms: int) -> str:
+    def went_on(self, partition: GroupPartition) -> str:
         """Records were deleted before they were read, and the group has gone on since."""
+        at_ms = partition.lost_lately_ms
         last = f"{format_time(at_ms)} ({self._age(at_ms)}){'' if partition.unknown else '; it has gone on behind them'}"
         if partition.lost_lately_records + partition.lost_lately_offsets <= 0:  # from a job that does not say how many
             return f"records were deleted unread, last at {last}"

@@ -85,7 +85,7 @@ class OpenList:
 
     def take(self, items: Longs) -> tuple[Late, ...]:
         """Some transactions as values, in the order of ``items``."""
-        claims, found = self.claims, self.found
+        claims, found, appended_ms = self.claims, self.found, self.claims.appended_ms
         ids = self.coordinators.names(claims.item[items], found["producer_id"][items])
         return tuple(
             Late(
@@ -94,7 +94,7 @@ class OpenList:
                 producer_epoch=int(found["producer_epoch"][item]),
                 first_offset=int(found["first_offset"][item]),
                 start_ms=int(claims.start_ms[item]),
-                last_ms=int(claims.last_ms[item]),
+                last_ms=int(appended_ms[item]),
                 transactional_id=transactional_id,
                 state=STATES[claims.state[item]] if claims.state[item] >= 0 else "",
                 verdict=TransactionVerdict(int(self.verdict[item])).label,

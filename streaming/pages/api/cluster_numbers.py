@@ -38,11 +38,14 @@ def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
 
 
 def _rates(judged: JudgedLook) -> dict[str, Any]:
+    """What is appended now: nothing is where no broker runs, whatever the mean of its logs is."""
     look, some = judged.look, judged.look.one_of_each
-    in_bytes, in_records = judged.rates.bytes_rate(look)[some], judged.rates.records_rate(look)[some]
+    idle = np.isin(np.array(look.brokers, np.int64)[some], list(judged.circumstances.idle))
+    in_bytes, in_records = (np.where(idle, -1.0, rates(look)[some]) for rates in (judged.rates.bytes_rate, judged.rates.records_rate))
     known = in_bytes >= 0
     if not known.any():
-        return {"rates_why": "two looks at the logs show it, some seconds apart" if len(some) else "no partition is watched yet"}
+        why = "no broker writes there" if idle.all() else "two looks at the logs show it, some seconds apart"
+        return {"rates_why": why if len(some) else "no partition is watched yet"}
     return {"bytes_rate": float(in_bytes[known].sum()), "records_rate": _known_sum(in_records), "rates_missing": int((~known).sum())}
 
 

@@ -21,6 +21,7 @@ _COPIED = (
     *("active_segment_first_timestamp_ms", "segment_limit_ms", "segment_limit_bytes", "oldest_record_ms", "retention_limit_ms"),
     *("retention_limit_bytes", "retention_lag_ms", "retention_overdue_ms", "check_interval_ms", "retention_reclaimable_bytes"),
     *("next_deletion_ms", "next_deletion_start_of", "max_timestamp_ahead_ms", "dirty_bytes", "cleaner_checkpoint_offset"),
+    "last_stable_offset",
 )
 """Fields that have the name of a column."""
 
@@ -77,10 +78,9 @@ def _of_limits(limits: Limits | None) -> dict[str, Any]:
 
 
 def _of_compacted(look: Look, item: int) -> dict[str, Any]:
-    """What holds back the cleaner. Open transactions hold back no deletion: from log dirs nobody looks for those of other topics."""
+    """What holds back the cleaner."""
     logs = look.view.logs
-    stable = {"last_stable_offset": int(logs["last_stable_offset"][item])}
     if logs["dirty_bytes"][item] < 0:
-        return stable
+        return {}
     names = ("open_transaction", "compaction_lag")
-    return stable | {f"uncleanable_{name}_bytes": int(logs[f"uncleanable_{name}"][item]) for name in names}
+    return {f"uncleanable_{name}_bytes": int(logs[f"uncleanable_{name}"][item]) for name in names}

@@ -39,7 +39,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("log_dir", Unit.NAME, "likewise"),
             field("kind", Unit.WORD, "likewise"),
             field("replicas", Unit.COUNT, "live ones, without that of the metadata log"),
-            field("taken", Unit.BYTES, "what it takes on the disk; of a job's segments their length"),
+            field("taken", Unit.BYTES, "what it takes on the disk; of segments their length where a job or the page of log dirs tells it"),
             field("apparent", Unit.BYTES, "the length of its files"),
             field("segments", Unit.BYTES, "of live segments"),
             field("garbage", Unit.BYTES, "of what is no live log"),

@@ -60,7 +60,7 @@ EVENTS = Listing(
             cell=_when,
         ),
         Field(name="what", unit=Unit.SENTENCE, meaning="a sentence", heading="What", rank=3, least=40, cell=_what),
-        Field(name="severity", unit=Unit.WORD, meaning="of the problem's incident; `null` of what is no problem"),
+        Field(name="severity", unit=Unit.WORD, meaning="of the problem, of a root the worst of its incident; `null` of what is no problem"),
         Field(name="lasted_ms", unit=Unit.DURATION, meaning="of a problem that ended: for how long it was known"),
         Field(
             name="times",
@@ -79,6 +79,7 @@ EVENTS = Listing(
         Field(name="log_dir", unit=Unit.NAME, meaning="likewise"),
         Field(name="agent", unit=Unit.NAME, meaning="likewise"),
         Field(name="problem", unit=Unit.WORD, meaning="the `id` of the problem that began or ended"),
+        Field(name="because", unit=Unit.WORD, meaning="the `id` of the problem that it follows from; `null` of a root"),
         Field(name="runbook", unit=Unit.WORD, meaning="as in `Problem`"),
     ),
 )

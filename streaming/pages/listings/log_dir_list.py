@@ -42,7 +42,7 @@ LOG_DIRS = Listing(
         Field(
             name="taken",
             unit=Unit.BYTES,
-            meaning="by all files on the disk, of a job's segments their length",
+            meaning="by all files on the disk; of segments their length where a job or the page of log dirs tells it",
             heading="On disk",
             rank=6,
         ),

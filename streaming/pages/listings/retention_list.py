@@ -32,7 +32,11 @@ RETENTION = Listing(
         Field(name="local_log_start_offset", unit=Unit.ID, meaning="the first offset on this disk, with remote storage"),
         Field(name="log_end_offset", unit=Unit.ID, meaning="Kafka's own"),
         Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own"),
-        Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own"),
+        Field(
+            name="last_stable_offset",
+            unit=Unit.ID,
+            meaning="Kafka's own; `segtail retention --log-dirs` has it of compacted topics alone, whose open transactions it looks for",
+        ),
         Field(name="size_bytes", unit=Unit.BYTES, meaning="what it keeps", heading="Size", rank=6, sort=DESCENDING, key="S"),
         Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=12, sort=DESCENDING, key="G"),
         Field(name="active_segment_size_bytes", unit=Unit.BYTES, meaning="of the segment that takes appends"),

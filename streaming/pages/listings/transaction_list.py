@@ -61,7 +61,15 @@ TRANSACTIONS = Listing(
             name="first_offset", unit=Unit.ID, meaning="of the transaction there", heading="First offset", rank=8, sort=DESCENDING, key="F"
         ),
         Field(name="start_ms", unit=Unit.MOMENT, meaning="when it began", heading="Open since", rank=3, sort=ASCENDING, key="S"),
-        Field(name="last_append_ms", unit=Unit.MOMENT, meaning="its last append", heading="Last append", rank=6, sort=DESCENDING, key="L"),
+        Field(
+            name="last_append_ms",
+            unit=Unit.MOMENT,
+            meaning="its last append, by the time of that record; not before it began",
+            heading="Last append",
+            rank=6,
+            sort=DESCENDING,
+            key="L",
+        ),
         Field(
             name="transactional_id",
             unit=Unit.NAME,

@@ -53,7 +53,7 @@ def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
         ),
         table=draw(
             "rows",
-            f"What fills them, {_WORDS[answer.by]}",
+            f"What fills them, {_WORDS[answer.by]}; segments by their length",
             columns_of(DISK[answer.by].page_columns),
             answer.rows,
             answer.at_ms,

@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
@@ -14,6 +17,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.pages.api.state import State
+from streaming.rules.segment_columns import ABSENT
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.doubts import missing_coordinators, refused, unread
@@ -106,6 +110,7 @@ def _read(
 
     with SingleReading(log_dirs, settings, scope, now_ms, clock=clock, progress=progress) as reading:
         view, snapshot = look(reading)
+        view = _without_unsought(view) if compacted else view
         exported = [tail for tail in tails_of(reading, view, snapshot) if tail is not None]
         doubts = (
             *unread(reading.agent, is_about, exported, chosen[0].listed),
@@ -114,6 +119,13 @@ def _read(
             *unknown(reading.agent, view, snapshot),
         )
         return State.of_log_dirs(judged(reading, view, snapshot, settings, unknown=doubts))
+
+
+def _without_unsought(view: View) -> View:
+    """The view without the last stable offsets of logs that are not compacted: nobody has looked for their open transactions."""
+    sought = np.array([limits is not None and limits.compacts for limits in view.logs.limits], np.bool_)
+    known = np.where(sought, view.logs["last_stable_offset"], ABSENT)
+    return replace(view, logs=replace(view.logs, derived={**view.logs.derived, "last_stable_offset": known}))
 
 
 def _without_limits(agent: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:
