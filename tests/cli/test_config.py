@@ -89,6 +89,12 @@ def test_help_lists_every_command_and_the_exit_statuses() -> None:
     assert "Exit status: 0 done" in text
 
 
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_no_line_of_a_help_text_is_wider_than_80_columns(name: str) -> None:
+    shown = CliRunner().invoke(segtail, [*filter(None, [name]), "--help"], terminal_width=80)
+    assert (shown.exit_code, [line for line in shown.output.splitlines() if len(line) > 80]) == (0, [])
+
+
 def test_version_is_the_packages_own() -> None:
     done = subprocess.run([str(SEGTAIL), "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"segtail {__version__}\n"
@@ -98,6 +104,27 @@ def test_an_unknown_command_is_refused() -> None:
     done = run_command("rum")
     assert done.returncode == 2
     assert "No such command 'rum'. Did you mean 'run'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("export", "alerts", "/nowhere", "--url", "http://a", "--url", "http://b"), "--url"),
+        (("retention", "--log-dirs", "/a", "--log-dirs=/b", "--topic", "t", "--topic", "u"), "--log-dirs"),
+        (("top", "-o", "json", "--format", "table"), "--format"),
+    ],
+)
+def test_an_option_with_one_value_that_is_given_twice_is_refused(arguments: tuple[str, ...], option: str) -> None:
+    done = run_command(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Error: {option} is given 2 times, and takes one value: give it once.\n" in done.stderr
+    assert f"segtail {arguments[0]}" in done.stderr
+
+
+def test_options_that_may_be_repeated_are_not_refused_and_a_word_after_two_dashes_is_no_option() -> None:
+    done = run_command("config", "--set", "late_limit=1", "--set", "late_after=1m")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "times" not in run_command("runbook", "--", "--url", "--url").stderr
 
 
 def test_a_setting_that_is_no_option_of_a_command_is_shown_with_set() -> None:

@@ -55,6 +55,14 @@ def test_everything_fine_and_nothing_changed(disk: Path, tmp_path: Path) -> None
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_log_dirs_that_are_given_and_not_there_are_not_called_not_given(tmp_path: Path) -> None:
+    done = doctor("--log-dirs", tmp_path / "nonexist", "--json")
+    found = {row["check"]: row for row in json.loads(done.stdout)["rows"]}
+    why = f"not checked: log dir {tmp_path}/nonexist does not exist: name a broker's log.dirs"
+    assert (done.returncode, found["permissions"]["what"]) == (3, why)
+    assert found["open files"]["what"] == f"{why}; an agent holds a file open for each log"
+
+
 def test_a_fault_with_its_command(disk: Path, tmp_path: Path) -> None:
     done = doctor("--log-dirs", disk, "--checkpoint", tmp_path, files=300)
     assert done.returncode == 3

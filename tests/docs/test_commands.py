@@ -213,6 +213,23 @@ def test_a_file_in_yaml_is_a_configuration_or_values_of_the_chart(document: Path
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", ["count", "groups", "transactions"])
+def test_a_table_of_options_has_all_of_its_command(name: str) -> None:
+    (table, *_) = re.findall(r"^\| option \| \|\n\|---\|---\|\n((?:\| .*\n)+)", (ROOT / "docs" / f"{name}.md").read_text(), re.MULTILINE)
+    listed = {word for row in table.splitlines() for word in re.findall(r"--[a-z-]+", row.split(" | ")[0])}
+    assert sorted(_own_options(name) - listed) == []
+    assert sorted(listed - options(name)) == []
+
+
+def test_the_page_of_the_doctor_names_all_of_its_options() -> None:
+    assert sorted(_own_options("doctor") - {*re.findall(r"--[a-z-]+", (ROOT / "docs" / "doctor.md").read_text())}) == []
+
+
+def _own_options(name: str) -> set[str]:
+    """The long options of a command, without those that every command with settings takes."""
+    return {each for each in options(name) if each.startswith("--")} - {"--set", "--config", "--help"}
+
+
 def test_units_give_options_that_are_there() -> None:
     units = [path.read_text(encoding="utf-8") for path in (ROOT / "conf").glob("*.service")] + [text for _, text in blocks("ini")]
     started = [re.findall(r"^ExecStart=\S*segtail ((?:.*\\\n)*.*)$", unit, re.MULTILINE) for unit in units]

@@ -71,12 +71,29 @@ class CommandGroup(click.Group):
         near = [] if args[0] in COMMANDS else get_close_matches(args[0], COMMANDS, n=1)
         if near:
             ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _refuse_repeated(click.Context(command, info_name=name, parent=ctx), rest)
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _refuse_repeated(context: click.Context, words: list[str]) -> None:
+    """Refuse an option with one value that is given twice, of which click takes the last without a word."""
+    try:
+        _, _, given = context.command.make_parser(context).parse_args(list(words))
+    except click.UsageError:  # the command reports it
+        return
+    for each in given:
+        single = isinstance(each, click.Option) and not (each.multiple or each.is_flag or each.count)
+        if single and given.count(each) > 1:
+            raise click.UsageError(
+                f"{max(each.opts, key=len)} is given {given.count(each)} times, and takes one value: give it once.", context
+            )
 
 
 @click.command(cls=CommandGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

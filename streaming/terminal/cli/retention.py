@@ -19,7 +19,12 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 @click.command("retention", epilog=EXIT_STATUS)
 @with_list("server_properties")
 @click.option(
-    "--sort", type=click.Choice(RETENTION.sortable), default=RETENTION.default, show_default=True, help="The field to sort by, as in JSON."
+    "--sort",
+    type=click.Choice(RETENTION.sortable),
+    metavar="FIELD",
+    default=RETENTION.default,
+    show_default=True,
+    help=f"The field to sort by, as in JSON: {', '.join(RETENTION.sortable)}.",
 )
 def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     """Show for every partition what is kept and for how long, what Kafka is about to delete, and what prevents that.

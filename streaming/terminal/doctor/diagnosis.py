@@ -27,8 +27,9 @@ class Outcome(StrEnum):
 class Setup:
     """The subject of a check: the settings of a job or an agent, and where it would run.
 
-    ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``given``: the names of
-    the settings that somebody has given. ``job``: the address of a job that is asked, too, "" if there is none.
+    ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``no_log_dirs``: why
+    there are none. ``given``: the names of the settings that somebody has given. ``job``: the address of a job that is asked, too, "" if
+    there is none.
     """
 
     settings: Settings
@@ -37,6 +38,7 @@ class Setup:
     log_dirs: LogDirs | None
     given: frozenset[str] = frozenset()
     job: str = ""
+    no_log_dirs: str = "no log dir is given"
 
     @property
     def is_of_job(self) -> bool:

@@ -1,6 +1,7 @@
 """All checks, one after the other."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_dir_search import open_below
@@ -48,6 +49,8 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
     """
     log_dirs, refused = _opened(settings)
     asked = Setup(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
+    for each in refused:
+        asked = replace(asked, no_log_dirs=f"not checked: {each.what}")
     return (*refused, *(finding for each in _CHECKS for finding in each.check(asked)))
 
 

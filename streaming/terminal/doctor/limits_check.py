@@ -16,9 +16,8 @@ _SPARE = 512
 def check(setup: Setup) -> Iterator[Diagnosis]:
     """Compare the limits with the logs that are there."""
     if setup.log_dirs is None:
-        yield Diagnosis(
-            check="open files", state=Outcome.NOT_APPLICABLE, what="no log dir is given: an agent holds a file open for each log"
-        )
+        what = f"{setup.no_log_dirs}; an agent holds a file open for each log"
+        yield Diagnosis(check="open files", state=Outcome.NOT_APPLICABLE, what=what)
         return
     logs = sum(_logs(log_dir) for log_dir in setup.log_dirs.available)
     yield _descriptors(logs)

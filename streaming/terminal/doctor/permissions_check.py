@@ -25,7 +25,7 @@ _PRODUCERS_COST = "transactions that were open before the first segment that is 
 def check(setup: Setup) -> Iterator[Diagnosis]:
     """Ask the system about each file; nothing is opened."""
     if setup.log_dirs is None:
-        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what="no log dir is given")
+        yield Diagnosis(check=_CHECK, state=Outcome.NOT_APPLICABLE, what=setup.no_log_dirs)
         return
     if setup.log_dirs.unsearched:
         yield Diagnosis(check=_CHECK, state=Outcome.UNKNOWN, what=unsearched_words(setup.log_dirs.unsearched))
