@@ -58,6 +58,7 @@ class RetentionRule:
         self._deletes = logs.limit("deletes") > 0
         self._remote = logs.limit("remote_copy") > 0
         self._check_interval = logs.limit("check_interval_ms")
+        self._oldest = _oldest_record(logs, self._passes)
         self._newest = np.where(logs.any_of(logs.unknown), ABSENT, logs.largest_of(logs.recorded))
         self._all_known = ~logs.any_of(self._passes.unknown)
         self._replication_known = logs.high_watermark >= 0
@@ -87,8 +88,8 @@ class RetentionRule:
         open_end = ~self._replication_known | hides  # the rest is not known
         first_known = ~passes.unknown[first] & self._replication_known
 
-        aged = passes.timed & (logs.oldest_record >= 0)
-        lag = np.where(aged, np.maximum(now_ms - np.minimum(logs.oldest_record, FAR) - passes.limit, 0), ABSENT)
+        aged = passes.timed & (self._oldest >= 0)
+        lag = np.where(aged, np.maximum(now_ms - self._oldest - passes.limit, 0), ABSENT)
 
         since = np.minimum(self._first_expiry, self._first_surplus)
         limited = passes.timed | (passes.bytes_limit >= 0)
@@ -143,3 +144,15 @@ class RetentionRule:
         )
         blocked = np.select(holds, range(len(BLOCKED)), ABSENT).astype(np.int8)
         return np.where(self._deletes, blocked, np.int8(ABSENT))
+
+
+def _oldest_record(logs: SegmentColumns, passes: RetentionPasses) -> Longs:
+    """The time of the oldest record that each log serves, at the latest, cut to `FAR`; `ABSENT` if nothing shows it.
+
+    The first batch need not hold it: producers choose timestamps. But no segment's oldest record is younger than its newest, by which Kafka
+    judges the segment. So whatever is expired makes its log late.
+    """
+    served = passes.full & ~passes.below_start & ~logs.unknown & (logs.largest >= 0)
+    by_segment = -logs.largest_of(np.where(served, -np.minimum(logs.largest, FAR), -FAR))
+    by_batch = np.where(logs.oldest_record >= 0, np.minimum(logs.oldest_record, FAR), FAR)
+    return np.where((logs.oldest_record >= 0) | logs.any_of(served), np.minimum(by_segment, by_batch), ABSENT)

@@ -137,6 +137,20 @@ def test_lag_counts_from_the_oldest_record_and_overdue_from_the_last_one_of_the_
     assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0]) == (3500, 500, 4501)
 
 
+def test_lag_counts_from_older_records_behind_a_newer_one_too():
+    """The newest record of a segment is as old as its time: the oldest of its log is not younger, whatever the first batch holds."""
+    future = log_facts([(0, 10, 9_000_000, 0), (10, 10, 1000, 0), (20, 10, 5000, 0)], retention_ms=500, oldest_record_ms=9_000_000)
+    assert (blocked(5000, future), at(5000, future).retention_lag[0]) == ("future_timestamp", 3500)
+    younger = log_facts([(0, 10, 4900, 0), (10, 10, 1000, 0), (20, 10, 5000, 0)], retention_ms=500, oldest_record_ms=4800)
+    assert (blocked(5000, younger), at(5000, younger).retention_lag[0]) == ("head_of_line", 3500)
+
+
+def test_lag_does_not_count_from_what_readers_do_not_get_or_what_is_not_known():
+    segments = [(0, 10, 1000, 0), (10, 10, TIME_UNKNOWN, 0), (20, 10, 4900, 0), (30, 0, -1, 100)]
+    assert at(5000, log_facts(segments, log_start_offset=12, retention_ms=500, oldest_record_ms=4600)).retention_lag[0] == 0
+    assert at(5000, log_facts([(0, 0, -1, 100)], retention_ms=500)).retention_lag[0] == -1
+
+
 def test_a_log_without_limits_has_no_lag_and_no_next_deletion():
     found = at(10 * DAY, log_facts([(0, 10, 1000, 0), (10, 10, 2000, 0)], retention_ms=-1, oldest_record_ms=5))
     assert (found.retention_lag[0], found.overdue[0], found.next_deletion[0], found.reclaimable[0]) == (-1, -1, -1, 0)

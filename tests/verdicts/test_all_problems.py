@@ -415,7 +415,7 @@ def test_why_retention_is_blocked_is_reported_with_what_it_keeps() -> None:
     assert found.what == ("Retention of topic orders is blocked on broker 1 (future_timestamp): partition 0, past the limit for 1h 40m")
     assert found.holds_back == (
         "The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date. "
-        "800 B are in these logs. Mend the producer, or set message.timestamp.type=LogAppendTime on the topic; then "
+        "All of these logs together: 800 B. Mend the producer, or set message.timestamp.type=LogAppendTime on the topic; then "
         "kafka-delete-records.sh up to the end of that segment frees the space: no reader gets anything from before that offset any more."
     )
     assert found.no_command == "it ends with its cause"

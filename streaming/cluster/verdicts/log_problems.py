@@ -96,7 +96,7 @@ def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProbl
             topic=topic,
             partition=only(partitions),
             since_ms=since_ms,
-            holds_back=f"{remedy.why} {format_size(size)} are in these logs. {remedy.mend}",
+            holds_back=f"{remedy.why} All of these logs together: {format_size(size)}. {remedy.mend}",
             command=shows(cases.reason, circumstances.commands, topic, _directory(circumstances, _first(circumstances, items))),
             links=Links(partitions=partitions_of(topic, partitions), reason=cases.reason),
             reason=cases.reason,

@@ -43,7 +43,8 @@ RETENTION_LIMIT_BYTES = Metric(
 )
 RETENTION_LAG = Metric(
     "segtail_partition_retention_lag_seconds",
-    "Age of the oldest record beyond the limit; it includes the time while its segment was active.",
+    "Age of the oldest record beyond the limit, at least, by the first batch and by the newest record of each segment; it includes the "
+    "time while its segment was active.",
     column="retention_lag_ms",
     total=Total.LARGEST,
 )
