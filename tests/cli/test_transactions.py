@@ -112,6 +112,13 @@ def test_the_status_shows_whether_something_hangs(cluster: Frozen, arguments: tu
     assert done.stdout.splitlines()[-1].endswith(f"{hanging} hanging")
 
 
+def test_the_sum_has_what_is_stuck_or_overdue_too(cluster: Frozen) -> None:
+    stuck = segtail_transactions(cluster.log_dirs, *at(cluster, 50), "--stuck-after", "1s")
+    assert stuck.stdout.splitlines()[-1] == "7 open, 4 of them stuck, 3 hanging"
+    overdue = segtail_transactions(cluster.log_dirs)
+    assert overdue.stdout.splitlines()[-1] == "7 open, 3 of them overdue, 4 hanging"
+
+
 def test_now_is_the_default(cluster: Frozen) -> None:
     done = segtail_transactions(cluster.log_dirs, "--format", "json")
     verdicts = {(one["topic"], one["partition"]): one["verdict"] for one in json.loads(done.stdout)["rows"]}

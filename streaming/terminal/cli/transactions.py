@@ -1,12 +1,13 @@
 """``segtail transactions``: show the open transactions, and which of them will never end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TRANSACTIONS_PATH, PartitionPage, TransactionPage
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TRANSACTIONS_PATH, PartitionPage, TransactionPage, TransactionRow
+from streaming.cluster.verdicts import kinds
 from streaming.common.formatting import format_list, format_word
 from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
@@ -85,6 +86,14 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
             yield ""
     if page.omitted:
         yield f"{page.omitted:,} more are only counted"
-    yield f"{len(page.rows):,} open, {len(hanging):,} hanging" + (", as far as is known here:" if page.doubts else "")
+    yield _sum(page.rows) + (", as far as is known here:" if page.doubts else "")
     yield from away_lines.lines(page.away, page.at_ms, away_lines.TRANSACTIONS)
     yield from (f"- {doubt}" for doubt in page.doubts)
+
+
+def _sum(rows: Sequence[TransactionRow]) -> str:
+    """How many are open, and of how many of them there is a problem, by the kind that the page and alerts have."""
+    stuck, overdue = (sum(row.kind == kind.name for row in rows) for kind in (kinds.STUCK, kinds.OVERDUE))
+    words = [f"{count:,} of them {word}" for count, word in ((stuck, "stuck"), (overdue, "overdue")) if count]
+    hanging = sum(row.verdict == HANGING for row in rows)
+    return ", ".join([f"{len(rows):,} open", *words, f"{hanging:,} hanging"])
