@@ -10,6 +10,7 @@ from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
 from streaming.rules.awaited_start import after_start
 from streaming.rules.growth import Floats, growth_now, growth_of
+from streaming.rules.retention_passes import Growth
 from streaming.rules.retention_rule import Retention, RetentionRule
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 from streaming.rules.space_outlook import NEVER, outlook_of
@@ -35,12 +36,20 @@ class Reckoning:
         self.directory: Longs = replicas.directory[there.items]
         self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
         self._outlooks = [outlook_of(logs, self.growth, there.active_first_ms, now_ms, compacted_grow=grow) for grow in (False, True)]
-        outlook = self._outlooks[0]
         growth = growth_now(logs, there.watched, there.active_first_ms, now_ms)
         retention = RetentionRule(logs).at(now_ms, growth=growth, away=there.away)
         self.frees_now: Longs = np.maximum(retention.reclaimable, 0)
-        self.frees_day: Longs = outlook.freed_by(now_ms + DAY_MS).astype(np.int64)
         self.next_ms, self.next_start_of = _next_freed(logs, retention, now_ms, there.away)
+        self.frees_day: Longs = self._freed_in_a_day(there, growth)
+
+    def _freed_in_a_day(self, there: LogsThere, growth: Growth) -> Longs:
+        """What `next_ms` foretells is among it: a young log, or one that was quiet, has a rate that was watched and shows no growth yet."""
+        outlook, until_ms = self._outlooks[0], self._now_ms + DAY_MS
+        if np.isnan(self.growth).any():
+            paced = np.where(np.isnan(self.growth), growth.rate / 1000, self.growth)
+            outlook = outlook_of(there.logs, paced, there.active_first_ms, self._now_ms)
+        first = np.where(self.next_ms <= until_ms, there.logs.size[there.logs.first], 0)
+        return np.maximum(outlook.freed_by(until_ms).astype(np.int64), first)
 
     def full_at(self, number: int, *, compacted_grow: bool = False) -> float | None:
         """When the file system of a log dir is full, `NEVER` if not within a year; None if that is not known."""
