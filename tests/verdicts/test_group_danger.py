@@ -55,9 +55,9 @@ def test_a_loss_by_limits_that_are_assumed_has_no_date_for_an_alert_and_no_sever
 
 
 def test_a_loss_that_waits_for_the_start_of_a_broker_has_no_date_for_an_alert() -> None:
-    """It has none in lists either, and whoever looks at the group is told."""
+    """It has none in lists either. Whoever starts the broker has to know it before."""
     away = waiting(0, age=3 * HOUR, left=0, loss_ms=-1, loss_start_of=2)
-    assert endangered(away) == ([-1], [-1], "info")
+    assert endangered(away) == ([-1], [-1], "warning")
     assert endangered(away, waiting(1, age=3 * HOUR, left=HOUR))[1:] == ([NOW + HOUR], "critical")
 
 

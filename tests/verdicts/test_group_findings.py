@@ -738,11 +738,11 @@ def test_a_loss_is_between_two_checks_and_takes_between_two_numbers_of_records()
     )
 
 
-def test_what_is_due_where_a_broker_is_away_goes_when_it_is_started_and_is_nothing_to_be_woken_for() -> None:
+def test_what_is_due_where_a_broker_is_away_goes_when_it_is_started_and_is_a_warning_before() -> None:
     """No time is known, and nobody can read it before: whoever starts the broker has to know it."""
     due = replace(READING, loss_start_of=2, loss_records_least=9, loss_bytes_least=512, retention_ms=6 * HOUR, next_timestamp_ms=-1)
     found = only(due)
-    assert (found.verdict, found.severity) == ("will_lose", "info")
+    assert (found.verdict, found.severity) == ("will_lose", "warning")
     assert found.text == (
         "its oldest unread records will be deleted by the first check after broker 2 is started, some 30 seconds later, unless they are "
         "read before: at least 9 records, which are due now"

@@ -200,6 +200,15 @@ def test_how_severe_it_is_for_whom(verdict: GroupVerdict, use: str, severity: st
     assert found.judgement(verdict, 0).word == severity
 
 
+@each_row(("use", "severity"), list(zip(USES, ("warning", "warning", "info", "", "warning"), strict=True)))
+def test_what_goes_with_the_start_of_a_broker_is_a_warning_while_it_is_down(use: str, severity: str) -> None:
+    """When the broker has started, it is too late to raise the limit. Limits that are assumed warn nobody."""
+    due = replace(READING, loss_start_of=2, next_timestamp_ms=NOW - 9 * HOUR)
+    assert judged(due, use).judgement(GroupVerdict.WILL_LOSE, 0).word == severity
+    assumed = judged(replace(due, limits_assumed=True), use).judgement(GroupVerdict.WILL_LOSE, 0).word
+    assert assumed == ("" if use == "throw-away" else "info")
+
+
 @each_row(("use", "severity"), list(zip(USES, TABLE[GroupVerdict.REBALANCING], strict=True)))
 def test_how_severe_it_is_that_a_group_rebalances_all_the_time(use: str, severity: str) -> None:
     name, facts, ago = USES[use]

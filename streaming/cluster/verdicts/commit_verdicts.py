@@ -104,6 +104,8 @@ class _Judge:
         self._goes_soon = (snapshot.found.loss_ms >= 0) & (snapshot.found.loss_ms - now_ms <= bounds.loss_within_ms)
         endangered_ms = endangered_losses(snapshot, usage, now_ms)
         self._soon = (endangered_ms >= 0) & (endangered_ms - now_ms < bounds.loss_soon_ms)
+        # it has no time, and once the broker is started it is too late to raise the limit
+        self._goes_at_start = snapshot.found.loss_at_start & ~snapshot.found.assumed
 
     def verdicts(self) -> CommitVerdicts:
         """All of them."""
@@ -177,6 +179,7 @@ class _Judge:
         will_lose = severity[GroupVerdict.WILL_LOSE]
         will_lose[(will_lose != ABSENT) & ~self._missed] = WARNING
         will_lose[(will_lose != ABSENT) & ~self._soon] = INFO
+        will_lose[self._goes_at_start] = WARNING
         severity[(severity != ABSENT) & (severity < INFO) & self._abandoned] = INFO
         severity[(severity != ABSENT) & self._throw_away] = CALM
 
