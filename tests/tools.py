@@ -14,6 +14,7 @@ TO_GET = {
     "bash": "apt-get install bash",
     "chromedriver": "apt-get install chromium-driver",
     "chromium": "apt-get install chromium",
+    "dpkg": "apt-get install dpkg",
     "dpkg-deb": "apt-get install dpkg",
     "fincore": "apt-get install util-linux-extra",
     "git": "apt-get install git",

@@ -152,7 +152,7 @@ class Ladders:
         for key in present.gone:
             each = here.logs.pop(key)
             here.again_at.pop(key, None)
-            here.failed.pop(key, None)
+            here.left_alone.pop(key, None)
             self._by_tail.pop(each.tail, None)
             here.gone |= set() if present.unavailable else each.stored_keys
         for key, tail in present.here.items():
@@ -239,7 +239,7 @@ class Ladders:
         except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
             self._leave_alone(here, key, error)
         else:
-            here.failed.pop(key, None)
+            here.left_alone.pop(key, None)
 
     def _leave_alone(self, here: "_LadderDir", key: LogKey, error: Exception) -> None:
         """Count and name what failed. Raises MemoryError: no log causes that."""
@@ -247,7 +247,7 @@ class Ladders:
             raise error
         self.errors += 1
         here.again_at[key] = self._clock() + RETRY_SECONDS
-        here.failed[key] = str(error) or type(error).__name__
+        here.left_alone[key] = str(error) or type(error).__name__
         extra = {"log": str(key), "error": str(error)}
         if isinstance(error, (OSError, FormatError, JournalError)):
             log.info("a log cannot be counted now", extra=extra)
@@ -300,7 +300,7 @@ class Ladders:
 
     def _error(self, each: LadderedLog) -> str:
         """Why a log is not counted, "" if it only waits for that."""
-        failed = (here.failed.get(each.tail.cursor.log) for here in self._dirs.values())
+        failed = (here.left_alone.get(each.tail.cursor.log) for here in self._dirs.values())
         return each.damage or next(filter(None, failed), "")
 
     def all(self) -> list[LadderedLog]:
@@ -326,7 +326,7 @@ class _LadderDir:
         self.logs: dict[LogKey, LadderedLog] = {}
         self.due: list[LogKey] = []  # logs with segments to fill, the one with the newest last
         self.again_at: dict[LogKey, float] = {}
-        self.failed: dict[LogKey, str] = {}  # why a log was left alone, until something succeeds with it
+        self.left_alone: dict[LogKey, str] = {}  # why a log was left alone, until something succeeds with it
         self.gone: set[SegmentKey] = set()
         self.stored_at = now
         self.buffer: Bytes = window()[:BUFFER_BYTES]

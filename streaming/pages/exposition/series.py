@@ -63,6 +63,8 @@ _ALERTED = frozenset(
         group_metrics.HELD_SINCE,
         group_metrics.MEMBERS,
         group_metrics.USE,
+        group_metrics.LAG_OFFSETS,
+        group_metrics.UNKNOWN,
     }
 )
 """Metrics of consumer groups that wake people up, or that such alerts look at: they are there whatever is left out."""
