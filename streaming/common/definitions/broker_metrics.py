@@ -14,7 +14,8 @@ BROKER_STATUS = Metric(
     "segtail_broker_status",
     "1 for the status of a registered broker by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
     "since, or its process came up and has not registered yet), stopping (in controlled shutdown, ended by one, or away without any "
-    "replica, however it ended), down (fenced although it served, or its process was seen to end).",
+    "replica, however it ended), down (fenced although it served, or its process was seen to end). It stays running beside "
+    "segtail_broker_process_up 0 while the broker is not fenced and nobody has seen its process end.",
     ("broker", "status"),
 )
 BROKER_STATUS_SINCE = Metric(
@@ -26,7 +27,8 @@ BROKER_STATUS_SINCE = Metric(
 PROCESS_UP = Metric(
     "segtail_broker_process_up",
     "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody holds them and nobody writes there: the broker is stopped, "
-    "or these are a copy. Absent where that cannot be known, such as on a file system that does not share locks.",
+    "or these are a copy: an agent that was started after its process had ended cannot tell which. Absent where that cannot be known, such "
+    "as on a file system that does not share locks.",
     ("broker",),
 )
 METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))
