@@ -1041,6 +1041,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/rules/test_awaited_start.py",),
     ),
     Mutation(
+        name="remedy-of-an-away-broker",
+        file="streaming/cluster/verdicts/transaction_problems.py",
+        before="if broker in circumstances.away:",
+        after="if broker in circumstances.idle:",
+        why="A copy of log dirs would have no command, though its broker may run elsewhere.",
+        tests=("tests/verdicts/test_incidents.py",),
+    ),
+    Mutation(
         name="process-of-another-lock",
         file="streaming/rules/broker_process.py",
         before="if looked.held and looked.held <= files:",

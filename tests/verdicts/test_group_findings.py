@@ -1,6 +1,6 @@
 """What is said about a consumer group that does not go on: each verdict in its words, and their order."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -75,6 +75,7 @@ def stated(
     redacted: bool = False,
     doubtful: bool = False,
     shares_unread: bool = False,
+    away: Collection[int] = (),
     **facts: object,
 ) -> list[GroupFinding]:
     """The findings about a group with these partitions; ``doubtful``: nothing shows that one of the deleted offsets was a record."""
@@ -98,6 +99,7 @@ def stated(
         now_ms=NOW,
         whole=judged.commits.shares.of(0 if rows else -1),
         shares_unread=shares_unread,
+        away=away,
     )
     return findings.all_of(every, list(judged.about(name)))
 
@@ -612,6 +614,23 @@ def test_when_a_coordinator_ends_a_transaction_is_stated_where_it_is_known() -> 
     assert only(replace(HELD, held_by=passed)).text.endswith("Its timeout has passed at 2023-11-14T21:13:20Z (1h ago)")
     pending = PendingOffset(producer_id=9, offset=120, coordinator=17, since_ms=NOW - HOUR, deadline_ms=NOW + HOUR)
     assert only(replace(READING, pending=[pending])).text.endswith(f"UNSTABLE_OFFSET_COMMIT. {ends}")
+
+
+@each_row(
+    "verdict, ends",
+    [
+        ("open", "its end is written only when that is started"),
+        ("hanging", "no coordinator will end it, and the abort is written only when that is started"),
+    ],
+)
+def test_nobody_ends_the_transaction_that_holds_a_group_up_while_the_broker_of_the_partition_is_away(verdict: str, ends: str) -> None:
+    held = replace(HELD, broker=2, held_by=replace(HOLDING, deadline_ms=NOW + HOUR, verdict=verdict))
+    (found,) = stated(held, away=[2])
+    assert found.text.endswith(f"broker 2 is down: {ends}")
+    assert "its coordinator does at" not in found.text
+    assert (found.command, found.no_command) == ("", "broker 2 is down: start it first")
+    (elsewhere,) = stated(held, away=[1])
+    assert "is down" not in elsewhere.text
 
 
 def test_why_a_transaction_is_not_to_be_aborted_is_stated_of_each_verdict() -> None:

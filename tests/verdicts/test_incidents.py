@@ -6,6 +6,7 @@ from typing import Any
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
 from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import verdict
@@ -13,6 +14,7 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.broker_process import ProcessState
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
 from tests.verdicts.test_all_problems import CASES, HOUR, LATE, MINUTE, NOW_MS, OLD, agent, around, well
@@ -129,6 +131,23 @@ def test_a_hanging_transaction_is_ended_in_each_of_its_partitions() -> None:
         "--topic orders --partition 0 --start-offset 40",
         "--topic orders --partition 1 --start-offset 40",
     ]
+
+
+@each_row(
+    "state, live, offered",
+    [
+        (ProcessState.FREE, True, ("", "broker 1 is down: start it first")),
+        (ProcessState.UP, True, ("--topic orders --partition 0 --start-offset 40", "")),
+        (ProcessState.FREE, False, ("--topic orders --partition 0 --start-offset 40", "")),
+    ],
+)
+def test_no_command_ends_a_transaction_on_a_broker_without_a_process(state: ProcessState, live: bool, offered: tuple[str, str]) -> None:
+    """A copy of log dirs has no process either, and its broker may run elsewhere."""
+    table = new_table(orders(transaction(9, 40, age=7200)), coordinator_partitions=0)
+    gone = well(process=ProcessStatus(state=state, since_ms=NOW_MS - 9_000, last_ms=NOW_MS - 9_000))
+    (found,) = (each for each in problems(around(agent(gone), table=table, live=live)) if each.kind == "transaction_hanging")
+    assert (found.command.partition(" abort ")[2], found.no_command) == offered
+    assert ("is written only when that is started" in found.what) == (not offered[0])
 
 
 def test_incidents_are_counted_once_by_their_worst_and_ordered_by_what_is_lost_first() -> None:

@@ -147,16 +147,25 @@ class Circumstances:
         )
 
     @cached_property
-    def idle(self) -> frozenset[int]:
-        """Of log dirs that were read once, the brokers without a process, so nothing is done there.
+    def away(self) -> frozenset[int]:
+        """The brokers that a running job sees without a process: no command reaches them. Log dirs that were read once may be a copy."""
+        return self._without_process if self.live else frozenset()
 
-        Where the locks do not show that, these are the brokers that wrote no checkpoint for a minute.
+    @cached_property
+    def idle(self) -> frozenset[int]:
+        """The brokers without a process, so nothing is done there.
+
+        Of log dirs that were read once, where the locks do not show that, these are the brokers that wrote no checkpoint for a minute. A
+        running job has problems of its own for those.
         """
         if self.live:
-            return frozenset()
-        away = {broker for broker, each in self.processes.items() if each.state in AWAY}
+            return self.away
         old = {broker for broker, at in self.checkpointed_ms.items() if self._is_old(at)}
-        return frozenset(away | {broker for broker in old if self.process_state(broker) is ProcessState.UNKNOWN})
+        return self._without_process | {broker for broker in old if self.process_state(broker) is ProcessState.UNKNOWN}
+
+    @property
+    def _without_process(self) -> frozenset[int]:
+        return frozenset(broker for broker, each in self.processes.items() if each.state in AWAY)
 
     def if_idle(self, broker: int) -> str:
         """What is added to a sentence about what a broker does not do, if it is down."""

@@ -1,6 +1,6 @@
 """What is to be said of one consumer group: a sentence for each judgement, with the command that mends it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentence
 from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.move_words import MoveWords
 from streaming.cluster.verdicts.rebalance_words import storm_text
-from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_of, remedy_of_hanging
+from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -55,6 +55,7 @@ class GroupFindings:
         shares_unread: some log that may have the offsets of share groups is not read.
         rebalances: its last ones, the newest first; ``storm``: what it has of late, if it rebalances all the time.
         doubts: what is not known of it if it is a streaming query, in sentences.
+        away: the brokers that surely have no process.
     """
 
     summary: GroupSummary
@@ -66,6 +67,7 @@ class GroupFindings:
     rebalances: Sequence[GroupRebalance] = ()
     storm: Lately | None = None
     doubts: Sequence[str] = ()
+    away: Collection[int] = ()
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -176,7 +178,11 @@ class GroupFindings:
     def _held(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         """The cause of whatever else is said of the partition, with what ends it."""
         holding = partition.held_by
-        if holding is not None and holding.verdict == TransactionVerdict.HANGING.label:
+        hangs = holding is not None and holding.verdict == TransactionVerdict.HANGING.label
+        if partition.broker in self.away:
+            remedy = remedy_after_start(partition.broker, hangs=hangs)
+            return f"{words.held(_without_deadline(partition))}; {remedy.advice}", remedy.command
+        if holding is not None and hangs:
             remedy = remedy_of_hanging(self.commands, partition.topic, partition.partition, holding.first_offset)
             return f"{words.held(partition)}; {remedy.advice}", remedy.command
         if holding is None or not holding.stuck:
@@ -188,8 +194,7 @@ class GroupFindings:
             loss_ms=-1 if partition.limits_assumed else partition.loss_ms,
         )
         remedy = remedy_of(stuck, self.commands, self.now_ms)
-        text = words.held(replace(partition, held_by=replace(holding, deadline_ms=-1)))  # the advice says when it ends
-        return f"{text}; {remedy.advice}", remedy.command
+        return f"{words.held(_without_deadline(partition))}; {remedy.advice}", remedy.command
 
     @property
     def _sentences(self) -> Sentences:
@@ -283,6 +288,12 @@ def _keep_longer(partition: GroupPartition, commands: GroupCommands, now_ms: int
     age_ms = now_ms - (partition.next_timestamp_ms if partition.next_timestamp_ms >= 0 else due_ms - partition.retention_ms)
     hours = -(-(age_ms + partition.retention_ms) // _HOUR_MS)
     return commands.keep_longer(partition.topic, "retention.ms", partition.retention_ms, hours * _HOUR_MS)
+
+
+def _without_deadline(partition: GroupPartition) -> GroupPartition:
+    """The partition, of whose transaction an advice says when it ends."""
+    holding = partition.held_by
+    return partition if holding is None else replace(partition, held_by=replace(holding, deadline_ms=-1))
 
 
 def _no_abort(holding: HoldingTransaction | None) -> Command:

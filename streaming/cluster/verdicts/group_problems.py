@@ -235,6 +235,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         commands=circumstances.commands.of_group(about.group, facts.type if facts is not None else ""),
         bounds=judged.bounds,
         now_ms=judged.now_ms,
+        away=circumstances.away,
     )
     finding = words.of_partition(first, judgements[0])
     partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]

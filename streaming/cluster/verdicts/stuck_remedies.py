@@ -53,6 +53,15 @@ def remedy_of_hanging(commands: Commands, topic: str, partition: int, first_offs
     )
 
 
+def remedy_after_start(broker: int, *, hangs: bool) -> Remedy:
+    """The remedy of a transaction in a log of a broker without a process: nobody writes its end there, whatever is asked of whom."""
+    ends = "no coordinator will end it, and the abort" if hangs else "its end"
+    return Remedy(
+        command=Command(reason=f"broker {broker} is down: start it first"),
+        advice=f"broker {broker} is down: {ends} is written only when that is started",
+    )
+
+
 def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remedy:
     """The remedy of a stuck transaction."""
     ask = commands.describe_transaction(stuck.transactional_id) if stuck.transactional_id else Command(reason="its id is not known")

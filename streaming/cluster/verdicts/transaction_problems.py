@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
 from streaming.cluster.verdicts.held_back_groups import HeldBackGroups, held_back_groups
 from streaming.cluster.verdicts.links import LinkedProblem, Links, TopicPartition, partitions_of
-from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_of, remedy_of_hanging
+from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.cluster.verdicts.transaction_causes import transaction_causes
 from streaming.cluster.view.open_list import Late
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
@@ -50,7 +50,10 @@ def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups
 
     A transaction that its coordinator has is never to be aborted by offset.
     """
-    if late.verdict == TransactionVerdict.HANGING.label:
+    broker, hangs = int(circumstances.view.logs["broker"][late.log]), late.verdict == TransactionVerdict.HANGING.label
+    if broker in circumstances.away:
+        return remedy_after_start(broker, hangs=hangs)
+    if hangs:
         return remedy_of_hanging(circumstances.commands, *_partition(circumstances, late), late.first_offset)
     if late.stuck:
         return _remedy(circumstances, late, waiting)

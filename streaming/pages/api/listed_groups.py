@@ -1,6 +1,6 @@
 """The messages about consumer groups, from judged columns: a page of all groups, and one group with its partitions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -78,7 +78,7 @@ class ListedGroups:
     """Makes the messages about the groups of one snapshot.
 
     ``messages``: those of partitions. ``results``: shared by all that are about the snapshot. ``commands``: for the cluster of a group.
-    ``read``: when log dirs were read.
+    ``read``: when log dirs were read. ``away``: the brokers that surely have no process.
     """
 
     judged: JudgedGroups
@@ -87,6 +87,7 @@ class ListedGroups:
     details: MakeDetails = lambda _: None
     commands: Callable[[GroupSummary], Commands] = lambda _: Commands()
     read: ReadMoments | None = None
+    away: Collection[int] = ()
 
     def rejudged(self, query: str) -> "ListedGroups":
         """The same, judged by the parameters of a query that are named in `JUDGED_BY`.
@@ -225,6 +226,7 @@ class ListedGroups:
             rebalances=listed_rebalances(self.snapshot.groups.get(summary.group)),
             storm=self.judged.storms.get(summary.group),
             doubts=self._query_doubts(summary.group),
+            away=self.away,
         )
 
     def _query_doubts(self, name: str) -> tuple[str, ...]:

@@ -93,24 +93,25 @@ class JudgedLooks:
         groups = self._judged_groups(snapshot)
         start = None if self._table.ready else self._observer.start_progress(now)
         read_ms = dict(zip(look.snapshot.agents, look.snapshot.read_ms.tolist(), strict=True))
+        circumstances = Circumstances(
+            view=look.view,
+            topics=topics,
+            now_ms=look.now_ms,
+            agents=agents,
+            lags=self._observer.lags(now),
+            groups=groups,
+            thresholds=self._thresholds,
+            commands=commands,
+            export=self._table.export,
+            stale=self._observer.is_stale(now),
+            start=start,
+            full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms), look.now_ms),
+            min_isr=self._table.min_isr,
+        )
         return JudgedLook(
             look=look,
-            circumstances=Circumstances(
-                view=look.view,
-                topics=topics,
-                now_ms=look.now_ms,
-                agents=agents,
-                lags=self._observer.lags(now),
-                groups=groups,
-                thresholds=self._thresholds,
-                commands=commands,
-                export=self._table.export,
-                stale=self._observer.is_stale(now),
-                start=start,
-                full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms), look.now_ms),
-                min_isr=self._table.min_isr,
-            ),
-            groups=self._answers(groups, look, commands),
+            circumstances=circumstances,
+            groups=self._answers(groups, circumstances, look),
             rates=self._looks.history,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             url=url,
@@ -126,7 +127,7 @@ class JudgedLooks:
             self._last_groups = None if snapshot is None else judge_groups(snapshot, snapshot.at_ms, self._thresholds.groups)
         return self._last_groups
 
-    def _answers(self, groups: JudgedGroups | None, look: Look, commands: Commands) -> ListedGroups | None:
+    def _answers(self, groups: JudgedGroups | None, circumstances: Circumstances, look: Look) -> ListedGroups | None:
         """The answers about consumer groups; None while nothing is known of any, and what is there is still on its way."""
         if groups is None or not (self._table.ready or len(groups.snapshot.rows) or groups.snapshot.groups or groups.snapshot.unread):
             return None
@@ -137,7 +138,8 @@ class JudgedLooks:
             results=self._results,
             messages=lambda: GroupPartitions(groups.snapshot, look.view, look.snapshot.topic_names),
             details=self._details,
-            commands=lambda _: commands,
+            commands=lambda _: circumstances.commands,
+            away=circumstances.away,
         )
 
 
