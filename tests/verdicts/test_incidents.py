@@ -150,6 +150,37 @@ def test_no_command_ends_a_transaction_on_a_broker_without_a_process(state: Proc
     assert ("is written only when that is started" in found.what) == (not offered[0])
 
 
+def crashed(broker: int, **values: Any) -> Circumstances:
+    """A broker that has crashed, by the metadata of another one, and what consumer groups make of it."""
+    gone = Registered(broker=broker, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True)
+    metadata = {"appended_ms": NOW_MS - 500} | {each: values.pop(each) for each in ("appended_ms",) if each in values}
+    return around(agent(well(registered=[gone], **metadata)), **values)
+
+
+def test_what_a_group_loses_by_the_start_of_a_broker_follows_from_that_and_keeps_its_own_remedy_for_the_time_before() -> None:
+    due = waiting(0, held=False, lag_records_read_committed=60, loss_start_of=2)
+    root, loss = problems(crashed(2, groups=groups(due)))
+    assert (root.kind, loss.kind, loss.because) == ("broker_down", "group_will_lose", root.id)
+    assert [each.text for each in root.consequences] == ["group ledger in orders-0: loses records after the start of broker 2"]
+    assert root.no_command.endswith("start it on its host, by what runs it there")
+    assert loss.no_command == "its limits are not known"  # else a command that raises them
+    elsewhere = problems(crashed(3, groups=groups(due)))
+    assert [each.because for each in elsewhere] == ["", ""]
+
+
+@each_row(
+    "quiet_ms, moved",
+    [
+        (30_000, True),
+        (30_001, False),
+    ],
+)
+def test_nobody_has_moved_leaderships_while_no_controller_writes(quiet_ms: int, moved: bool) -> None:
+    """Its own agent may be all that is left to see it."""
+    (root,) = (each for each in problems(crashed(2, appended_ms=NOW_MS - quiet_ms)) if each.kind == "broker_down")
+    assert ("no controller is active that would move its leaderships" not in root.what) == moved
+
+
 def test_incidents_are_counted_once_by_their_worst_and_ordered_by_what_is_lost_first() -> None:
     late = Group(name="ledger", partitions=[waiting(0, loss_ms=NOW_MS + 3 * HOUR)])
     early = Group(name="audit", partitions=[behind(1, loss_ms=NOW_MS + HOUR)])

@@ -23,6 +23,7 @@ STOPPED_FOR_MS = 1_800_000
 _MOST_DESCRIBED = 5
 _YET = "serves nothing yet"
 _GOES_ON = Command(reason="it goes on when it is started again")
+_START = Command(reason="no tool of Kafka starts a broker: start it on its host, by what runs it there")
 
 
 def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
@@ -34,14 +35,17 @@ def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
 
 
 def _controller(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    last = max(circumstances.appended_ms.values(), default=-1)
-    running = any(_may_append(circumstances, broker) for broker in circumstances.appended_ms)
-    if circumstances.live and running and circumstances.now_ms - last > NO_CONTROLLER_MS:
-        yield found(
-            kinds.QUORUM_LOST,
-            f"the metadata log has not grown on any broker for {format_duration((circumstances.now_ms - last) / 1000)}",
-            since_ms=last,
-        )
+    quiet = _quiet_metadata(circumstances)
+    if quiet and any(_may_append(circumstances, broker) for broker in circumstances.appended_ms):
+        yield found(kinds.QUORUM_LOST, quiet, since_ms=max(circumstances.appended_ms.values()))
+
+
+def _quiet_metadata(circumstances: Circumstances) -> str:
+    """For how long no controller has written, as far as any copy of the metadata log shows; "" if one does, or that is not known."""
+    quiet_ms = circumstances.now_ms - max(circumstances.appended_ms.values(), default=circumstances.now_ms)
+    if not circumstances.live or quiet_ms <= NO_CONTROLLER_MS:
+        return ""
+    return f"the metadata log has not grown on any broker for {format_duration(quiet_ms / 1000)}"
 
 
 def _may_append(circumstances: Circumstances, broker: int) -> bool:
@@ -65,14 +69,16 @@ def _left(circumstances: Circumstances, broker: int) -> str:
 
 def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     answering = {broker for each in circumstances.up for broker in each.brokers}
+    quiet = _quiet_metadata(circumstances)
+    unmoved = f"; {quiet}: no controller is active that would move its leaderships" if quiet else ""
     for each in circumstances.phases.values():
         since_ms = -1 if each.since is None else round(each.since * 1000)
         age_ms = circumstances.now_ms - since_ms if since_ms >= 0 else None
         if each.phase is Phase.DOWN:
             process = circumstances.processes.get(each.broker)
             host = "answers: the host is up" if each.broker in answering else "does not answer, either"
-            detail = process_words.down(process) + (f"; segtail's agent there {host}" if circumstances.live else "")
-            yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms)
+            detail = process_words.down(process) + (f"; segtail's agent there {host}" if circumstances.live else "") + unmoved
+            yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms, command=_START)
         elif each.phase is Phase.STARTING:
             yield _starting(circumstances, each, since_ms, age_ms)
         elif each.phase is Phase.STOPPING:

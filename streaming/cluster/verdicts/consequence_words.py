@@ -8,6 +8,8 @@ from streaming.common.formatting import format_age, format_name, format_time
 
 _OPEN_TOO = frozenset({kinds.OVERDUE.name, kinds.HANGING.name, kinds.STUCK.name})
 
+_AWAY = frozenset(kind.name for kind in kinds.AWAY)
+
 _DONE = {
     kinds.GROUP_HELD.name: "held up",
     kinds.GROUP_PENDING.name: "its commits wait",
@@ -42,7 +44,7 @@ def _consequence(root: Problem, some: Sequence[Problem], now_ms: int) -> Consequ
 
 def _of_group(root: Problem, some: Sequence[Problem], now_ms: int) -> str:
     ordered = sorted(some, key=lambda each: (each.kind not in _DONE, [*_DONE].index(each.kind) if each.kind in _DONE else 0))
-    suffers = ", ".join(dict.fromkeys(_suffers(each, now_ms) for each in ordered))
+    suffers = ", ".join(dict.fromkeys(_suffers(root, each, now_ms) for each in ordered))
     first = some[0]
     topic = "" if (first.group, first.topic) == (root.group, root.topic) else f" in {_where(some)}"
     return f"group {format_name(first.group)}{topic}: {suffers}"
@@ -54,11 +56,11 @@ def _where(some: Sequence[Problem]) -> str:
     return format_name(f"{first.topic}-{first.partition}") if one else f"topic {format_name(first.topic)}"
 
 
-def _suffers(problem: Problem, now_ms: int) -> str:
+def _suffers(root: Problem, problem: Problem, now_ms: int) -> str:
     if problem.kind in _DONE:
         return _DONE[problem.kind]
     if problem.deadline_ms < 0:
-        return "will lose records"
+        return f"loses records after the start of broker {root.broker}" if root.kind in _AWAY else "will lose records"
     if problem.deadline_ms <= now_ms:
         return "loses records with the next check"
     return f"loses records from {format_time(problem.deadline_ms)} on ({format_age((now_ms - problem.deadline_ms) / 1000)})"

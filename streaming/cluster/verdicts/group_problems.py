@@ -253,8 +253,20 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         holds_back=kind.costs or each.left,
         deadline_ms=_deadline_ms(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1,
         command=command if command != Command() else circumstances.commands.why(about.group),
-        links=Links(partitions=partitions_of(about.topic, partitions), producer=about.producer, waits=about.waits, came_late=came_late),
+        links=Links(
+            partitions=partitions_of(about.topic, partitions),
+            producer=about.producer,
+            waits=about.waits,
+            came_late=came_late,
+            awaited=_awaited(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1,
+        ),
     )
+
+
+def _awaited(judged: JudgedGroups, each: _Rows) -> int:
+    """The broker whose start lets all of its records be lost."""
+    brokers = set(judged.snapshot.found.loss_start_of[list(each.rows)].tolist())
+    return brokers.pop() if len(brokers) == 1 else -1
 
 
 def _deadline_ms(judged: JudgedGroups, each: _Rows) -> int:

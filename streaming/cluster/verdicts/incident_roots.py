@@ -17,8 +17,6 @@ TRANSACTIONS = (kinds.OVERDUE, kinds.HANGING, kinds.STUCK)
 _PARTS = (kinds.GROUP_HELD, kinds.GROUP_PENDING, kinds.GROUP_STOPPED, kinds.GROUP_WILL_LOSE, kinds.GROUP_LOST)
 """What one group suffers in one topic, the cause before the effect."""
 
-_AWAY = (kinds.BROKER_DOWN, kinds.BROKER_NOT_WRITING, kinds.BROKER_STARTING, kinds.BROKER_STOPPED)
-
 
 def roots_of(every: Sequence[LinkedProblem], circumstances: Circumstances) -> list[int]:
     """The place of each problem's root among all: its own if it has none. What is the root of a root is the root of both."""
@@ -71,10 +69,12 @@ class _Roots:
         return self._chiefs.get(self._every[number].links.producer)
 
     def _of_group(self, number: int) -> int | None:
-        """The transaction that it waits for, or that its records came too late; else what the same group suffers in the same topic, and is
-        the cause of the rest.
+        """The transaction that it waits for, or that its records came too late, or the broker whose start lets them be lost; else what the
+        same group suffers in the same topic, and is the cause of the rest.
         """
         each = self._every[number]
+        if each.links.awaited >= 0 and (away := self._away(each.links.awaited)) is not None:
+            return away
         if each.links.came_late and (late := self._covering(kinds.ARRIVES_EXPIRED, each)) is not None:
             return late
         if each.links.waits:
@@ -116,7 +116,7 @@ class _Roots:
         return away[0] if away and None not in away else None
 
     def _away(self, broker: int) -> int | None:
-        found = (self._of_broker[kind.name, broker] for kind in _AWAY)
+        found = (self._of_broker[kind.name, broker] for kind in kinds.AWAY)
         return next((numbers[0] for numbers in found if numbers), None)
 
     def _of_replicas(self, number: int) -> int | None:

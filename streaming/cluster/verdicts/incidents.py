@@ -65,7 +65,8 @@ def _consequence(every: Sequence[LinkedProblem], number: int, root: int, ids: Se
     problem, of = every[number].problem, every[root].problem
     mended = replace(problem, id=ids[number], because=ids[root], worst=problem.severity)
     part = problem.group and (problem.group, problem.topic) == (of.group, of.topic) and not every[number].links.waits
-    own = part or problem.kind in _OWN_REMEDY or of.kind in _MENDS_WHAT_COMES
+    before = every[number].links.awaited >= 0  # what its root asks for is what lets the records be lost
+    own = part or before or problem.kind in _OWN_REMEDY or of.kind in _MENDS_WHAT_COMES
     return mended if own else replace(mended, command="", no_command="it ends with its cause")
 
 

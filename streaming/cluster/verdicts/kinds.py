@@ -256,6 +256,9 @@ GROUPS_ABANDONED = _kind("groups_abandoned", INFO, "GroupsAbandoned", "Abandoned
 KINDS: tuple[ProblemKind, ...] = tuple(each for each in list(globals().values()) if isinstance(each, ProblemKind))
 """All kinds, the most severe first: this is the order of problems of one severity, too."""
 
+AWAY = (BROKER_DOWN, BROKER_NOT_WRITING, BROKER_STARTING, BROKER_STOPPED)
+"""Of a broker that serves nothing, or may not."""
+
 ORDER = {each.name: place for place, each in enumerate(KINDS)}
 
 NO_KIND = {

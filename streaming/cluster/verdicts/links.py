@@ -16,7 +16,8 @@ class Links:
     ``partitions``: all that it is about. ``producer``: whose transaction it is, or it waits for. ``waits``: all of it waits for open
     transactions. ``weight``: what it holds back; of one transaction the problem with most is the root. ``lacks``: the one broker that
     each of the partitions lacks; of several none is said. ``brokers``: those of an agent. ``reason``: as the label of the alert.
-    ``came_late``: all that is lost there had come past the retention of its topic.
+    ``came_late``: all that is lost there had come past the retention of its topic. ``awaited``: the broker whose start lets all of it be
+    lost, -1 if it waits for none.
     """
 
     partitions: frozenset[TopicPartition] = frozenset()
@@ -27,6 +28,7 @@ class Links:
     brokers: tuple[int, ...] = ()
     reason: str = ""
     came_late: bool = False
+    awaited: int = -1
 
 
 NO_LINKS = Links()
