@@ -12,7 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.broker.agent import coordinator_log
+from streaming.broker.agent import coordinator_log, replay_reading
+from streaming.broker.agent.coordinator_log import ANEW_SECONDS
 from streaming.broker.agent.dir_threads import GONE_SECONDS
 from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
@@ -255,6 +256,76 @@ def test_segments_that_are_swapped_while_a_log_is_read_bring_back_no_commit_that
         assert Job().ask(agent.following).commits == {(1, 0): COMPACTED}
 
 
+@pytest.fixture
+def overtaken(tmp_path: Path) -> Iterator[tuple[Beside, Job, PartitionLog]]:
+    """A job knows g and h; then h was deleted, and its commit and its tombstone cleaned before the agent has read on."""
+    log = offsets_log(tmp_path)
+    log.append(committed("a", 1))
+    log.roll()
+    log.append(committed("g", 5), committed("h", 7))
+    with beside(tmp_path, log.directory.parent, groups_limit=4) as agent:
+        agent.settle()
+        job = Job().ask(agent.following)
+        assert job.commits == {(1, 0): {("a", 0): 1, ("g", 0): 5, ("h", 0): 7}}
+        cleaned_away(agent, log, {4}, committed("h", None), committed("g", 6))
+        yield agent, job, log
+
+
+def cleaned_away(agent: Beside, log: PartitionLog, keep: set[int], *batches: Batch) -> None:
+    """What is written now is published, and cleaned before the agent follows."""
+    log.append(*batches)
+    log.roll()
+    log.append(committed("i", log.log_end_offset))
+    agent.agent.look()
+    swap = Swap(log, 1, keep, first=len(log.segments) - 2)
+    swap.upto(len(swap.steps))
+
+
+def test_a_tombstone_that_was_cleaned_before_it_was_read_deletes_all_the_same(overtaken: tuple[Beside, Job, PartitionLog]) -> None:
+    """Kafka keeps a tombstone for `delete.retention.ms`; who reads later than that has to compare with what is left."""
+    agent, job, _ = overtaken
+    before = job.editions[1, 0]
+    agent.follow()
+    assert job.ask(agent.following).commits == {(1, 0): {("a", 0): 1, ("g", 0): 6, ("i", 0): 5}}
+    assert job.editions[1, 0][0] != before[0]
+    (found,) = agent.following.changes([])
+    assert isinstance(found, GroupChanges)
+    assert found.omitted == 0, "what is read anew takes the room of what it replaces"
+
+
+def test_a_log_that_is_cleaned_all_the_time_is_known_as_it_was_and_read_anew_after_a_rest(
+    overtaken: tuple[Beside, Job, PartitionLog],
+) -> None:
+    agent, job, log = overtaken
+    agent.follow()
+    edition = job.ask(agent.following).editions[1, 0][0]
+    cleaned_away(agent, log, {7}, committed("i", None), committed("g", 7))
+    agent.follow()
+    assert job.ask(agent.following).commits == {(1, 0): {("a", 0): 1, ("g", 0): 7, ("i", 0): 8}}
+    cleaned_away(agent, log, {10}, committed("i", None), committed("k", 8))
+    agent.follow()
+    assert job.ask(agent.following).editions[1, 0][0] == edition
+    agent.now += ANEW_SECONDS
+    agent.follow()
+    assert job.ask(agent.following).commits == {(1, 0): {("a", 0): 1, ("g", 0): 7, ("i", 0): 11, ("k", 0): 8}}
+    assert job.editions[1, 0][0] != edition
+
+
+def test_what_cannot_be_read_anew_is_known_as_it_was(overtaken: tuple[Beside, Job, PartitionLog], caplog: pytest.LogCaptureFixture) -> None:
+    agent, job, log = overtaken
+    path = log.segments[0].path("log")
+    content = path.read_bytes()
+    path.write_bytes(bytes(len(content)))
+    with caplog.at_level("INFO"):
+        agent.follow()
+    assert "cannot be read anew now" in caplog.text
+    assert job.ask(agent.following).commits == {(1, 0): {("a", 0): 1, ("g", 0): 6, ("h", 0): 7, ("i", 0): 5}}
+    path.write_bytes(content)
+    agent.now += ANEW_SECONDS
+    agent.follow()
+    assert job.ask(agent.following).commits == {(1, 0): {("a", 0): 1, ("g", 0): 6, ("i", 0): 5}}
+
+
 def test_bytes_that_are_no_batch_make_it_unknown_until_they_are_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = offsets_log(tmp_path)
     log.append(committed("g", 5), committed("h", 6))
@@ -335,7 +406,7 @@ def test_a_log_dir_that_does_not_answer_holds_up_its_own_groups_alone(tmp_path: 
 
     with beside(tmp_path, dead.directory.parent, well.directory.parent) as agent:
         agent.agent.look()
-        monkeypatch.setattr(coordinator_log, "list_segments", waiting)
+        monkeypatch.setattr(replay_reading, "list_segments", waiting)
         agent.following.start(stop)
         try:
             assert stuck.wait(WAIT)

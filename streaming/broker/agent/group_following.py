@@ -92,7 +92,7 @@ class GroupFollowing:
         for key, each in list(here.logs.items()):
             if path in self._log_dirs.unavailable:
                 break
-            if each.unread and now >= here.again_at.get(key, 0.0):
+            if each.unread(now) and now >= here.again_at.get(key, 0.0):
                 more = self._read(here, key, each, now) or more
         rest = self._pace.spent(bytes_read() - read, time.thread_time() - spent, self._clock())
         return rest if more else max(rest, REST_SECONDS)
@@ -109,13 +109,14 @@ class GroupFollowing:
             if key not in here.logs:
                 here.logs[key] = ReplayedLog(tail, partial(self._new, key))
 
-    def _new(self, key: LogKey) -> Replay:
-        return new_replay(key, f"{self._process}.{next(self._numbers)}", self._limits[key.topic])
+    def _new(self, key: LogKey, replaced: Replay | None) -> Replay:
+        limit = self._limits[key.topic] if replaced is None else self._limits[key.topic].beside(replaced.groups)
+        return new_replay(key, f"{self._process}.{next(self._numbers)}", limit)
 
     def _read(self, here: "_FollowedDir", key: LogKey, each: ReplayedLog, now: float) -> bool:
         """Read a piece; returns whether there is more to read at once."""
         try:
-            more = each.step(here.buffer)
+            more = each.step(here.buffer, now)
         except Exception as error:  # noqa: BLE001 - an error in one log does not stop the others
             self._fail(here, key, each, now, error)
             return False

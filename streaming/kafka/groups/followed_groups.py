@@ -23,10 +23,14 @@ class GroupLimit:
         """Whether there is no room for another group."""
         return self.used >= self.most
 
-    def enter(self) -> None:
-        """Take the room of a group."""
+    def beside(self, groups: int) -> "GroupLimit":
+        """The limit of a replay that may take the room that another one has by now for so many groups."""
+        return GroupLimit(self.most - self.used + groups)
+
+    def enter(self, groups: int = 1) -> None:
+        """Take the room of so many groups."""
         with self._lock:
-            self.used += 1
+            self.used += groups
 
     def leave(self, groups: int = 1) -> None:
         """Give back the room of so many groups."""
@@ -93,6 +97,17 @@ class FollowedGroups:
         self._held = array("i", [self._held[number] for number in numbers])
         return {before: number for number, before in enumerate(numbers)}
 
+    @property
+    def followed(self) -> int:
+        """How many groups take room."""
+        return sum(held > 0 for held in self._held)
+
+    def replace(self, others: "FollowedGroups") -> None:
+        """Take the room that the others give back."""
+        others.close()
+        self._limit = others._limit
+        self._limit.enter(self.followed)
+
     def close(self) -> None:
         """Give back the room that they take."""
-        self._limit.leave(sum(held > 0 for held in self._held))
+        self._limit.leave(self.followed)

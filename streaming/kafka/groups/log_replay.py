@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -40,8 +40,8 @@ class Records(Protocol[_Read]):
 class LogReplay(ABC, Generic[_Record]):
     """The replay of one log, from its first byte up to ``upto``. Not for several threads at once.
 
-    A log that was truncated, or compacted behind ``upto`` while it was read, is replayed anew, by another replay with another ``edition``;
-    `close` gives back what the first one took of the limit.
+    A log that was truncated, or cleaned before it was read on, is replayed anew, by another replay with another ``edition``; `close` gives
+    back what the first one took of the limit.
     """
 
     def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:
@@ -99,6 +99,15 @@ class LogReplay(ABC, Generic[_Record]):
             unreadable=self.unreadable,
             omitted=self.omitted,
         )
+
+    @property
+    def groups(self) -> int:
+        """The number of groups that take room of the limit."""
+        return self._groups.followed
+
+    def replace(self, other: "LogReplay[Any]") -> None:
+        """Stand for another one from now on, and take of its limit what it gives back."""
+        self._groups.replace(other._groups)
 
     def close(self) -> None:
         """Give back what it took of the limit."""
