@@ -20,6 +20,7 @@ import streaming
 from tests.builders import batch, log_dir, partition
 from tests.helm.charts import pods, render, settings
 from tests.image.containers import IMAGE, command, podman, require_image, run
+from tests.install.built import build_versions
 from tests.limits import SECONDS
 from tests.processes import until
 
@@ -73,7 +74,7 @@ def test_its_labels_say_what_it_is_and_of_which_commit() -> None:
     labels = {name.removeprefix("org.opencontainers.image."): value for name, value in reported["Config"]["Labels"].items()}
 
     assert labels["title"] == "segtail"
-    assert labels["version"] == streaming.__version__
+    assert labels["version"] == build_versions().image
     assert labels["licenses"] == "Apache-2.0"
     assert re.fullmatch("[0-9a-f]{40}", labels["revision"])
     assert re.fullmatch("sha256:[0-9a-f]{64}", labels["base.digest"])

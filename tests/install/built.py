@@ -1,5 +1,6 @@
-"""The wheel of this checkout, and virtual environments that hold only what an install with or without the extra would bring."""
+"""The wheel of this checkout, what names a build of it, and environments of what an install with or without the extra would bring."""
 
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,23 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Of the two packages and of the image; `rpm` with its release."""
+
+    deb: str
+    rpm: str
+    image: str
+
+
+def build_versions(checkout: Path = ROOT, **environ: str) -> Versions:
+    """As the scripts that build find them in a checkout as it is now."""
+    script = '. install/facts && printf "%s\\n" "$deb_version" "$version-$rpm_release" "$image_version"'
+    environment = os.environ | {"TZ": "Asia/Tokyo"} | environ
+    done = subprocess.run(["bash", "-euc", script], cwd=checkout, env=environment, check=True, capture_output=True, text=True)
+    return Versions(*done.stdout.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import streaming
+from tests.install.built import build_versions
 from tests.install.debian import WHEELS, extracted, in_bare_debian, require_package
 from tests.install.offline_commands import DATA, USES
 from tests.tools import require_tool
@@ -197,7 +198,7 @@ def test_the_package_says_what_it_needs(package: Path) -> None:
     done = subprocess.run(["dpkg-deb", "--field", package, "Package", "Version", "Architecture", "Depends"], capture_output=True, text=True)
     assert done.stdout.splitlines() == [
         "Package: segtail",
-        f"Version: {streaming.__version__}",
+        f"Version: {build_versions().deb}",
         "Architecture: amd64",
         "Depends: adduser, libc6 (>= 2.28), libstdc++6, python3 (>= 3.11), python3 (<< 3.12), python3.11",
     ]

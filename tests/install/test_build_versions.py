@@ -8,21 +8,12 @@ from pathlib import Path
 import pytest
 
 import streaming
-from tests.install.built import ROOT
+from tests.install.built import ROOT, Versions, build_versions
 from tests.tools import require_tool
 
 pytestmark = pytest.mark.programs
 
 V = streaming.__version__
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Of the two packages and of the image."""
-
-    deb: str
-    rpm: str
-    image: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +35,7 @@ class Checkout:
 
     def versions(self, **environ: str) -> Versions:
         """As the scripts that build find them."""
-        script = '. install/facts && printf "%s\\n" "$deb_version" "$version-$rpm_release" "$image_version"'
-        environment = os.environ | {"TZ": "Asia/Tokyo"} | environ
-        done = subprocess.run(["bash", "-euc", script], cwd=self.folder, env=environment, check=True, capture_output=True, text=True)
-        return Versions(*done.stdout.splitlines())
+        return build_versions(self.folder, **environ)
 
 
 @pytest.fixture

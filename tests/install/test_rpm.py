@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import streaming
-from tests.install.built import ROOT
+from tests.install.built import ROOT, build_versions
 from tests.install.debian import require_package
 from tests.install.offline_commands import DATA
 from tests.install.redhat import PROVIDED, BareRoot, bare_root, require_rpm, stub
@@ -95,6 +95,10 @@ def test_its_files_are_those_of_the_debian_package_where_red_hat_has_them(packag
     files = asked("--query", "--package", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", package)
     assert {line.split(" ", 1)[1] for line in files if not line.startswith("d")} == debian | {"/usr/share/licenses/segtail/LICENSE"}
     assert sorted(asked("--query", "--package", "--configfiles", package)) == ["/etc/segtail/agent.yaml", "/etc/sysconfig/segtail-agent"]
+
+
+def test_it_names_the_build_that_it_is_of(package: Path) -> None:
+    assert asked("--query", "--package", "--queryformat", "%{VERSION}-%{RELEASE}\n", package) == [build_versions().rpm]
 
 
 def test_its_tag_names_the_licences_of_all_that_it_brings(package: Path) -> None:
