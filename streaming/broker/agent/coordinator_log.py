@@ -47,9 +47,9 @@ class ReplayedLog:
 
     def unread(self, now: float) -> bool:
         """Whether something is published that is not replayed, as far as this can be known without a call into the log dir."""
-        return not self._read or self._reading.broken or self._reading.has_more or self._is_read_anew(now)
+        return not self._read or self._reading.broken or self._reading.has_more or self._reads_anew(now)
 
-    def _is_read_anew(self, now: float) -> bool:
+    def _reads_anew(self, now: float) -> bool:
         return self._anew is not None or (self._due and now >= self._rested)
 
     @property
@@ -75,7 +75,7 @@ class ReplayedLog:
         if more:
             return True
         self._read = True
-        return self._is_read_anew(now) and self._step_anew(buffer, now)
+        return self._reads_anew(now) and self._step_anew(buffer, now)
 
     def _step_anew(self, buffer: Bytes, now: float) -> bool:
         if self._anew is None:
@@ -87,7 +87,8 @@ class ReplayedLog:
         except (OSError, FormatError) as error:
             self._end_anew(now, due=True)
             context = {"log": str(self.tail.cursor.log), "error": str(error), "again_in_seconds": self._rested - now}
-            log.info("a group coordinator's log cannot be read anew now, which was cleaned before it was read", extra=context)
+            level = logging.INFO if isinstance(error, FileNotFoundError) else logging.WARNING  # it is being cleaned right now
+            log.log(level, "a group coordinator's log cannot be read anew now, which was cleaned before it was read", extra=context)
             return False
         with self._lock:
             self._anew.replay.replace(self._reading.replay)
