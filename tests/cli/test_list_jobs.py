@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
-from tests.view.rows import log, new_table
+from tests.view.rows import log, new_table, untold_table
 from tests.view.test_host_families import agent, broker, log_dir, observer
 
 NAMES = ("orders", "orders-audit", "sp ace", "a&topic=b")
@@ -20,7 +20,10 @@ NAMES = ("orders", "orders-audit", "sp ace", "a&topic=b")
 def url() -> Iterator[str]:
     logs = [log(topic=name, partition=number, appended_bytes=5, end_offset=7, log_dir="/d0") for name in NAMES for number in range(300)]
     observing = observer(agent("a1", broker(), log_dirs=(log_dir(),)))
-    exporter = Exporter("127.0.0.1", 0, table=new_table(*logs), observer=observing, clock=time.time, healthy=lambda: True)
+    table = new_table(*logs)
+    table.set_agents([])
+    table.set_whole()
+    exporter = Exporter("127.0.0.1", 0, table=table, observer=observing, clock=time.time, healthy=lambda: True)
     exporter.start()
     yield exporter.url.removesuffix("/metrics")
     exporter.close()
@@ -70,6 +73,26 @@ def test_topics_and_filters_mean_the_same_in_every_command(url: str, name: str, 
     assert isinstance(rows, list)
     assert (len(rows), page["matched"], page["total"]) == (count, count, 1200)
     assert len({(row["topic"], row["partition"]) for row in rows}) == count
+
+
+@pytest.fixture
+def starting() -> Iterator[str]:
+    """A job that has counted nothing yet; its agent has answered."""
+    observing = observer(agent("a1", broker(), log_dirs=(log_dir(),)))
+    exporter = Exporter("127.0.0.1", 0, table=untold_table(), observer=observing, clock=time.time, healthy=lambda: True)
+    exporter.start()
+    yield exporter.url.removesuffix("/metrics")
+    exporter.close()
+
+
+@pytest.mark.parametrize("name", ["transactions", "retention", "count", "disk"])
+def test_while_a_job_starts_no_command_tells_that_nothing_is_wrong(starting: str, name: str) -> None:
+    done = run(starting, name)
+    assert done.return_value == 4, done.output
+    assert "the job is starting" in done.output
+    doubts = printed(starting, name)["doubts"]
+    assert isinstance(doubts, list)
+    assert any("the job is starting" in each for each in doubts)
 
 
 def test_disk_takes_the_same_topics_and_texts(url: str) -> None:

@@ -133,6 +133,12 @@ def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> It
         yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"
 
 
+def not_whole(circumstances: Circumstances) -> Iterator[str]:
+    """Why no list is whole yet of a job that starts, in a sentence: what it does not list may be there, and wrong."""
+    if circumstances.start is not None:
+        yield f"What is listed is not whole, because the job is starting. {start_sentence(circumstances.start)}"
+
+
 def _brokers(circumstances: Circumstances) -> int:
     return len(
         {broker for each in circumstances.agents for broker in each.brokers} | set(circumstances.view.logs.columns["broker"].tolist())

@@ -80,7 +80,7 @@ class EventLog:
         return EventPage(
             at_ms=judged.at_ms,
             version=streaming.__version__,
-            doubts=list(judged.doubts),
+            doubts=judged.list_doubts,
             total=len(events),
             matched=len(matched),
             offset=offset,

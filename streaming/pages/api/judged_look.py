@@ -10,7 +10,7 @@ from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, RowVerdicts, Verdict, all_cases, overdue_logs, row_verdicts
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.verdicts.first_lines import unknown
+from streaming.cluster.verdicts.first_lines import not_whole, unknown
 from streaming.common.arrays import Flags
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
@@ -103,3 +103,8 @@ class JudgedLook:
     def doubts(self) -> tuple[str, ...]:
         """What is not known, in sentences: something may be wrong there that is no problem here."""
         return (*(unknown(self.circumstances, self.problems) if self.whole else ()), *self.unknown)[:_MOST_DOUBTS]
+
+    @property
+    def list_doubts(self) -> list[str]:
+        """The same for whoever reads a list alone: the status of a job that starts has in its first line how far that is."""
+        return [*not_whole(self.circumstances), *self.doubts]

@@ -26,6 +26,7 @@ from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
 from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage
+from streaming.cluster.verdicts.first_lines import not_whole
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.process_reports import away_brokers
 from streaming.errors import NotYetError
@@ -114,7 +115,7 @@ class State:
         """Problems, the most severe first."""
         judged = self._look()
         page = problem_page(judged.problems, query, judged.at_ms, self._largest)
-        return replace(page, version=streaming.__version__, doubts=list(judged.doubts))
+        return replace(page, version=streaming.__version__, doubts=judged.list_doubts)
 
     def partitions(self, query: str = "") -> PartitionPage:
         """Partitions."""
@@ -173,7 +174,8 @@ class State:
         """What fills log dirs, and when they are full."""
         judged = self._look()
         found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms)
-        return replace(disk_page(found, query, self._largest), away=away_brokers(judged.circumstances.processes))
+        page = disk_page(found, query, self._largest)
+        return replace(page, doubts=[*not_whole(judged.circumstances), *page.doubts], away=away_brokers(judged.circumstances.processes))
 
     def events(self, query: str = "") -> EventPage:
         """What has changed lately, the newest first."""
@@ -197,4 +199,4 @@ P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, Group
 def _answered(page: P, judged: JudgedLook) -> P:
     """A page as it is sent: with the version that made it, what is not known, and which brokers are away."""
     away = away_brokers(judged.circumstances.processes)
-    return replace(page, version=streaming.__version__, doubts=list(judged.doubts), away=away)
+    return replace(page, version=streaming.__version__, doubts=judged.list_doubts, away=away)

@@ -13,7 +13,7 @@ from streaming.pages.listings.cells import plain, wrapped
 from streaming.pages.listings.list_cells import Times, Unit
 from streaming.pages.listings.listing import ASCENDING, DESCENDING
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
-from streaming.terminal.top.screen_parts import verdict_style
+from streaming.terminal.top.screen_parts import NOT_CURRENT_STYLE, verdict_style
 from streaming.terminal.top.table_lines import missing_columns, table_lines
 from streaming.terminal.top.top_state import Place, ScreenState
 from streaming.terminal.top.view_columns import COLUMNS
@@ -32,7 +32,12 @@ def exit_status(status: Status) -> int:
 def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     """The verdict, how fresh it is, and the rows, as wide as the state."""
     status = answer.status
-    yield from (Text(line, verdict_style(status)) for line in wrapped(plain(status.verdict), state.width))
+    if status.not_current:
+        yield from (Text(line, NOT_CURRENT_STYLE) for line in wrapped(f"not current: {plain(status.not_current)}", state.width))
+        verdict, style = f"last known: {plain(status.verdict)}", NOT_CURRENT_STYLE
+    else:
+        verdict, style = plain(status.verdict), verdict_style(status)
+    yield from (Text(line, style) for line in wrapped(verdict, state.width))
     yield from map(Text, wrapped(plain(status.freshness), state.width))
     yield from (Text(line) for text in status.doubts for line in wrapped(f"not known: {plain(text)}", state.width))
     yield Text("")
@@ -49,6 +54,8 @@ def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
 def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str]:
     """The same without a table, for screen readers, pipes and dumb terminals: the names of the columns are in each line."""
     status, times = answer.status, Times(rows.at_ms, relative)
+    if status.not_current:
+        yield f"not current: {plain(status.not_current)}"
     yield f"verdict: {plain(status.verdict)}"
     yield f"freshness: {plain(status.freshness)}"
     yield from (f"not known: {plain(text)}" for text in status.doubts)

@@ -20,6 +20,9 @@ _TALL = 24
 WARNING_COLOUR = "color(130)"
 """A brown that can be read on black and on white, which yellow cannot: its contrast to both is above 4.4."""
 
+NOT_CURRENT_STYLE = "bold magenta"
+"""Of the line that begins with `not current`."""
+
 _STYLES = {"critical": "bold red", "warning": f"bold {WARNING_COLOUR}", "info": "bold", "": "bold green"}
 _KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"
 _FEW_KEYS = "? help  q quits"
@@ -82,11 +85,11 @@ def _first_lines(state: ScreenState) -> tuple[str, str, str]:
     verdict, freshness = plain(status.verdict), plain(status.freshness)
     if state.is_old:
         why = plain(state.error) or f"no answer for {age}"
-        return f"not current: {why}", f"old, of {format_time(status.at_ms)} ({age} ago): {verdict}", "bold magenta"
+        return f"not current: {why}", f"old, of {format_time(status.at_ms)} ({age} ago): {verdict}", NOT_CURRENT_STYLE
     if state.paused:
         return f"paused: {verdict}", f"as of {format_time(status.at_ms)} ({age} ago): {freshness}", "bold"
     if status.not_current:
-        return f"not current: {plain(status.not_current)}", f"last known: {verdict}", "bold magenta"
+        return f"not current: {plain(status.not_current)}", f"last known: {verdict}", NOT_CURRENT_STYLE
     return verdict, freshness, verdict_style(status)
 
 
