@@ -98,18 +98,27 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "hanging"),
+    ("arguments", "status", "summary"),
     [
-        (("--topic", "pay"), 0),
-        (("--hanging-after", "2h"), 1),
-        (("--hanging-after", "1d"), 0),
-        (("--set", "hanging_after=36m"), 1),
+        (("--topic", "pay"), 0, "2 open, 0 hanging"),
+        (("--topic", "pay", "--stuck-after", "100ms"), 3, "2 open, 2 of them stuck, 0 hanging"),
+        (("--hanging-after", "2h"), 3, "7 open, 2 of them stuck, 1 hanging"),
+        (("--hanging-after", "1d"), 3, "7 open, 3 of them stuck, 0 hanging"),
+        (("--hanging-after", "1d", "--stuck-after", "1d"), 0, "7 open, 0 hanging"),
+        (("--set", "hanging_after=36m", "--stuck-after", "1d"), 3, "7 open, 1 hanging"),
     ],
 )
-def test_the_status_shows_whether_something_hangs(cluster: Frozen, arguments: tuple[str, ...], hanging: int) -> None:
+def test_the_status_is_3_if_one_is_hanging_or_stuck(cluster: Frozen, arguments: tuple[str, ...], status: int, summary: str) -> None:
     done = segtail_transactions(cluster.log_dirs, *at(cluster), *arguments)
-    assert done.returncode == (3 if hanging else 0)
-    assert done.stdout.splitlines()[-1].endswith(f"{hanging} hanging")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (status, summary)
+
+
+def test_what_is_to_be_done_about_one_that_is_not_hanging_is_printed_once(cluster: Frozen) -> None:
+    done = segtail_transactions(cluster.log_dirs)
+    lines = done.stdout.splitlines()
+    where = lines.index("pay-1, pay-0, ship-0:")
+    asks = "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 describe --transactional-id"
+    assert lines[where + 1 : where + 4] == [f"{asks} open1", f"{asks} open2", ""]
 
 
 def test_the_sum_has_what_is_stuck_or_overdue_too(cluster: Frozen) -> None:
@@ -134,7 +143,7 @@ def test_nothing_open_is_an_empty_answer(tmp_path: Path) -> None:
 
 def test_what_cannot_be_reported_has_its_own_status(cluster: Frozen) -> None:
     (_, second) = cluster.log_dirs
-    done = segtail_transactions((second,), *at(cluster, 3600))
+    done = segtail_transactions((second,), *at(cluster, 3600), "--stuck-after", "1d")
     assert done.returncode == 4
     assert [line for line in done.stderr.splitlines() if "the metadata log cannot be read" in line and "broker=1" in line]
     assert "kafka-transactions.sh" not in done.stdout

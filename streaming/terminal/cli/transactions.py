@@ -20,7 +20,7 @@ from streaming.terminal.cli.printing import ShellCommand, echo_lines
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.pages.api.state import State
 
-NOTHING_HANGS, SOMETHING_HANGS, UNKNOWN_WHETHER_HANGING = 0, 3, 4
+NOTHING_FOUND, FOUND, NOT_KNOWN = 0, 3, 4
 """Exit status."""
 
 HANGING = "hanging"
@@ -42,7 +42,7 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     be read, the verdict on a transaction that no coordinator knows is "unknown". A transaction that has been silent for --stuck-after, and
     is neither hanging, overdue nor in two-phase commit, is also stuck.
 
-    Exit status: 0 nothing is hanging, 3 something is, 4 not known, 1 failed, 2 not possible as asked.
+    Exit status: 0 nothing is hanging, stuck or overdue, 3 something is, 4 not known, 1 failed, 2 not possible as asked.
     """
     source = ListSource(wanted, None if wanted.job else _read(settings, wanted), settings.log_dirs)
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
@@ -51,7 +51,7 @@ def command(settings: Settings, wanted: ListRequest) -> int:
         print_page(page)
     else:
         echo_lines(_lines(page, wanted.width), wanted.width)
-    return SOMETHING_HANGS if _hanging(page) else UNKNOWN_WHETHER_HANGING if page.doubts else NOTHING_HANGS
+    return FOUND if _wrong(page) else NOT_KNOWN if page.doubts else NOTHING_FOUND
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":
@@ -64,21 +64,22 @@ def _read(settings: Settings, wanted: ListRequest) -> "State":
         return read_transactions(log_dirs, wanted.names, settings, wanted.at, progress.add)
 
 
-def _hanging(page: TransactionPage) -> int:
-    return sum(row.verdict == HANGING for row in page.rows)
+def _wrong(page: TransactionPage) -> list[TransactionRow]:
+    """Those that are hanging, and those of which there is a problem: stuck, overdue."""
+    return [row for row in page.rows if row.verdict == HANGING or row.kind]
 
 
 def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
-    """A table that fits the width, the commands for the hanging ones with what to know before, and a sum."""
+    """A table that fits the width, the commands for those that are wrong with what to know before, and a sum."""
     if page.rows:
         yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms), width)
         yield ""
-    hanging = [row for row in page.rows if row.verdict == HANGING]
-    for before, rows in groupby((row for row in hanging if row.command), advice):
+    wrong = _wrong(page)
+    for before, rows in groupby((row for row in wrong if row.command), advice):
         some = list(rows)
-        yield f"{format_list([f'{row.topic}-{row.partition}' for row in some], _NAMED)}: {before}"
-        yield from (*(ShellCommand(row.command) for row in some), "")
-    for row in hanging:
+        yield f"{format_list([f'{row.topic}-{row.partition}' for row in some], _NAMED)}:{before and f' {before}'}"
+        yield from (*map(ShellCommand, dict.fromkeys(row.command for row in some)), "")
+    for row in wrong:
         if row.groups:
             groups = ", ".join(map(format_word, row.groups))
             yield f"Committed offsets of these groups wait for {row.topic}-{row.partition} at {row.first_offset}: {groups}"
