@@ -15,7 +15,7 @@ def test_every_reason_has_its_words() -> None:
 @each_row(
     ("reason", "line"),
     [
-        (FUTURE, "segtail dump --from-time \"$(date +%s)\" '/d/a b-0'"),
+        (FUTURE, "segtail dump --from-time \"$(($(date +%s) + 60))\" '/d/a b-0'"),
         (HIGH_WATERMARK, "kafka-topics.sh --bootstrap-server kafka-1:9092 --describe --topic orders"),
         (REMOTE, "segtail transactions --job http://kafka-1:9712 orders"),
         (HEAD_OF_LINE, "segtail retention --job http://kafka-1:9712 orders"),

@@ -28,7 +28,7 @@ def test_a_name_like_an_option_is_taken_for_a_name() -> None:
     assert " --group=-x --topic=-t:0 " in GroupCommands(group="-x").reset_to_earliest("-t", 0).line
     assert HERE.why("-x").line == "segtail why -- -x"
     assert replace(HERE, asked="--job http://kafka-1:9712").why("-x").line == "segtail why --job http://kafka-1:9712 -- -x"
-    assert HERE.dated_in_future("-x").line == 'segtail dump --from-time "$(date +%s)" -- -x'
+    assert HERE.dated_in_future("-x").line == 'segtail dump --from-time "$(($(date +%s) + 60))" -- -x'
     assert HERE.retention("-x").line == "segtail retention -- -x"
     assert HERE.keep_longer("--alter", "retention.ms", 5).line.endswith("--entity-name=--alter --add-config retention.ms=10")
 

@@ -89,8 +89,8 @@ class Commands:
         return self._line(self._segtail("transactions", topic), topic)
 
     def dated_in_future(self, directory: str) -> Command:
-        """Show the batches of a log that are dated after the time at which this runs, with their producers."""
-        return self._line(f'segtail dump --from-time "$(date +%s)" {_argument(directory)}', directory)
+        """Show the batches of a log that are dated more than a minute ahead, with their producers: what is written while this runs is not."""
+        return self._line(f'segtail dump --from-time "$(($(date +%s) + 60))" {_argument(directory)}', directory)
 
     def verify(self, directory: str) -> Command:
         """Read a log as a broker would, and say where it is damaged."""
