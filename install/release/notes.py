@@ -11,7 +11,7 @@ _HEADING = re.compile(r"(?m)^## (?P<version>\S+)(?: \((?P<date>[^)]+)\))?$")
 
 
 def notes(changelog: str, version: str) -> tuple[str, str | None]:
-    """The text below the version's heading, without the section about earlier builds, and what the heading has in brackets: a date, or ``unreleased``.
+    """What is below the version's heading, but for earlier builds, and what the heading has in brackets: a date or ``unreleased``.
 
     Raises:
         ValueError: there is no such heading, or nothing below it.

@@ -86,7 +86,7 @@ def starting() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ["transactions", "retention", "count", "disk"])
-def test_while_a_job_starts_no_command_tells_that_nothing_is_wrong(starting: str, name: str) -> None:
+def test_while_a_job_starts_no_command_finds_that_nothing_is_wrong(starting: str, name: str) -> None:
     done = run(starting, name)
     assert done.return_value == 4, done.output
     assert "the job is starting" in done.output

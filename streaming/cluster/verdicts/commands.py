@@ -89,7 +89,7 @@ class Commands:
         return self._line(self._segtail("transactions", topic), topic)
 
     def dated_in_future(self, directory: str) -> Command:
-        """Show the batches of a log that are dated more than a minute ahead, with their producers: what is written while this runs is not."""
+        """Show the batches of a log that are dated more than a minute ahead, with their producers: what is being written is not."""
         return self._line(f'segtail dump --from-time "$(($(date +%s) + 60))" {_argument(directory)}', directory)
 
     def verify(self, directory: str) -> Command:
