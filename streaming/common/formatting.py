@@ -5,6 +5,7 @@ JSON, metrics and the fields of log messages are for programs, and carry plain n
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 
@@ -53,6 +54,29 @@ def format_time(milliseconds: float, timespec: str = "seconds") -> str:
     except OverflowError:
         return f"{milliseconds} ms"
     return time.isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWords:
+    """Points in time in a sentence as of ``now_ms``, Unix milliseconds. ``lasting``: without ages, in one that is read later."""
+
+    now_ms: int
+    lasting: bool = False
+
+    def at(self, at_ms: int) -> str:
+        """A point in time with its age: ``2026-11-20T03:27:04Z (3m 20s ago)``."""
+        return self.with_note(at_ms, self._age(at_ms))
+
+    def with_note(self, at_ms: int, note: str) -> str:
+        """The same with something else in brackets that is only true now."""
+        return format_time(at_ms) if self.lasting else f"{format_time(at_ms)} ({note})"
+
+    def ago(self, at_ms: int) -> str:
+        """When it was: ``3m 20s ago``, or ``at 2026-11-20T03:27:04Z``."""
+        return f"at {format_time(at_ms)}" if self.lasting else self._age(at_ms)
+
+    def _age(self, at_ms: int) -> str:
+        return format_age((self.now_ms - at_ms) / 1000)
 
 
 def format_word(text: str) -> str:

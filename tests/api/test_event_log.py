@@ -1,5 +1,6 @@
 """The last changes that a job saw: in order, bounded, and not pushed out by what flickers."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +15,14 @@ from streaming.pages.api.event_log import MOST_EVENTS, EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
 from tests.group_snapshots import snapshot_of
-from tests.verdicts.test_all_problems import MINUTE, NOW_MS, READING, agent, well
+from tests.tables import each_row
+from tests.verdicts.test_all_problems import CASES, MINUTE, NOW_MS, READING, agent, well
 from tests.verdicts.test_all_problems import around as around_agents
 from tests.verdicts.test_incidents import stuck
 from tests.view.rows import log, new_table
 
 HOUR = 60 * MINUTE
+_AGE = re.compile(r"\d[dhms]+ (ago|ahead)|\bin \d+(d|h|m|s|ms)\b")
 
 
 def judged(table: Table, at_ms: int = NOW_MS, **more: Any) -> JudgedLook:
@@ -97,3 +100,24 @@ def test_only_the_newest_are_kept_and_it_is_known_since_when() -> None:
     found = events.page("limit=1000", judged(fine()))
     assert (found.total, len(found.rows)) == (MOST_EVENTS, MOST_EVENTS)
     assert found.since_ms == found.rows[-1].at_ms
+
+
+@each_row("kind", CASES)
+def test_an_event_is_read_later_and_has_no_age(kind: str) -> None:
+    events = EventLog()
+    events.notice(judged(fine(), NOW_MS - MINUTE))
+    events.notice(replace(judged(fine(), NOW_MS), circumstances=CASES[kind]()))
+    began = [each.what for each in page(events) if each.kind == "problem_began"]
+    assert began
+    assert [each for each in began if _AGE.search(each)] == []
+
+
+def test_an_event_has_points_in_time_instead_of_ages() -> None:
+    events = EventLog()
+    events.notice(judged(fine(), NOW_MS - MINUTE))
+    events.notice(replace(judged(fine()), circumstances=CASES["group_will_lose"]()))
+    (began,) = (each for each in page(events, "filter=will+lose+records") if each.because)
+    assert began.what == (
+        "Group billing will lose records of topic orders: partition 3, its oldest unread records will be deleted at 2023-11-14T23:13:20Z "
+        "unless they are read before, which follows from: Group billing has stopped in topic orders"
+    )

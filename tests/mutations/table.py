@@ -818,9 +818,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="usage-units",
-        file="streaming/cluster/usage/disk_findings.py",
-        before='return f"full in {format_duration((full_ms - now_ms) / 1000)} ({format_time(full_ms)})"',
-        after='return f"full in {format_duration(full_ms - now_ms)} ({format_time(full_ms)})"',
+        file="streaming/common/formatting.py",
+        before="return format_age((self.now_ms - at_ms) / 1000)",
+        after="return format_age(self.now_ms - at_ms)",
         why="A disk that is full in an hour would be full in six weeks.",
         tests=("tests/usage/test_disk_answer.py",),
     ),

@@ -14,6 +14,7 @@ from streaming.cluster.usage.what_if import parse_trial, trying
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.view import view
 from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.formatting import TimeWords
 from tests.view.rows import new_table
 from tests.view.test_disk_use import WEEK, grows
 from tests.view.test_host_families import agent, broker, log_dir
@@ -131,8 +132,8 @@ def test_a_log_dir_is_full_within_a_time_up_to_its_last_millisecond() -> None:
 
 
 def test_full_is_full_and_what_will_be_is_stated_with_its_time() -> None:
-    assert [full_phrase(MS + later, MS) for later in (-1, 0)] == ["full", "full"]
-    assert full_phrase(MS + HOUR_MS, MS) == "full in 1h (2023-11-14T23:13:20Z)"
+    assert [full_phrase(MS + later, TimeWords(MS)) for later in (-1, 0)] == ["full", "full"]
+    assert full_phrase(MS + HOUR_MS, TimeWords(MS)) == "full in 1h (2023-11-14T23:13:20Z)"
 
 
 def test_what_is_full_soon_is_stated_first_and_then_what_lies_there_for_nothing() -> None:

@@ -27,6 +27,7 @@ from streaming.cluster.verdicts.group_causes import BECAUSE
 from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
+from streaming.common.formatting import TimeWords
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from tests.builders import NOW
 from tests.group_snapshots import FACTS, Group, snapshot_of
@@ -854,7 +855,7 @@ def test_markers_in_one_partition_are_nothing_beside_records_in_another() -> Non
 
 @each_row("offsets, likely", [(1, "likely no record:"), (2, "likely no records:"), (3, "likely with records among them:")])
 def test_one_or_two_offsets_were_likely_markers_and_more_were_likely_records(offsets: int, likely: str) -> None:
-    text = Sentences(NOW).perhaps_lost(replace(READING, committed=40 - offsets, lost_offsets=offsets))
+    text = Sentences(TimeWords(NOW)).perhaps_lost(replace(READING, committed=40 - offsets, lost_offsets=offsets))
     assert f"deleted, {likely}" in text
     assert text.startswith(
         f"{offsets} offset{'s' if offsets > 1 else ''} between the committed offset {40 - offsets} and the log start 40 w"

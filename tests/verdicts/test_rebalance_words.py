@@ -3,9 +3,11 @@
 from streaming.broker.protocol.group_json import GroupRebalance, RebalancedMember
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.rebalance_words import rebalance_text, storm_text
+from streaming.common.formatting import TimeWords
 from tests.tables import each_row
 
 NOW_MS = 1_700_000_000_000
+TIMES = TimeWords(NOW_MS)
 SECOND, MINUTE = 1_000, 60_000
 
 
@@ -66,7 +68,7 @@ def storm(**values: int) -> Lately:
 
 def test_a_storm_names_who_comes_and_goes_most_often() -> None:
     some = [left(1), left(1), left(2), rebalance(joined_members=2, joined=[member(1), member(2)]), left(3, ago_ms=31 * MINUTE)]
-    assert storm_text(storm(), some, NOW_MS) == (
+    assert storm_text(storm(), some, TIMES) == (
         "it has rebalanced 41 times within 9m 51s, with 3 members at most, last 9s ago; app-1 (/10.0.0.7) left 2 times and joined 1 time, "
         "first 1m ago"
     )
@@ -75,12 +77,12 @@ def test_a_storm_names_who_comes_and_goes_most_often() -> None:
 def test_when_a_storm_began_is_when_that_member_first_left_and_not_when_it_joined() -> None:
     came = rebalance(at_ms=NOW_MS - 6 * MINUTE, joined_members=1, joined=[member(1)])
     some = [left(1), rebalance(at_ms=NOW_MS - 2 * MINUTE, joined_members=1, joined=[member(1)]), left(1, ago_ms=3 * MINUTE), came]
-    assert storm_text(storm(), some, NOW_MS).endswith("app-1 (/10.0.0.7) left 2 times and joined 2 times, first 3m ago")
+    assert storm_text(storm(), some, TIMES).endswith("app-1 (/10.0.0.7) left 2 times and joined 2 times, first 3m ago")
     before = [left(2, ago_ms=ago * MINUTE) for ago in range(11, 20)]
-    assert storm_text(storm(), [*some, *before], NOW_MS) == storm_text(storm(), some, NOW_MS), "what was before a pause"
+    assert storm_text(storm(), [*some, *before], TIMES) == storm_text(storm(), some, TIMES), "what was before a pause"
 
 
 def test_a_storm_in_which_the_same_members_stay_names_nobody() -> None:
-    assert storm_text(storm(first_ms=NOW_MS - 9 * SECOND, members=1), [rebalance()], NOW_MS) == (
+    assert storm_text(storm(first_ms=NOW_MS - 9 * SECOND, members=1), [rebalance()], TIMES) == (
         "it has rebalanced 41 times within 1m, with 1 member at most, last 9s ago"
     )

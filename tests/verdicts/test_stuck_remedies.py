@@ -2,6 +2,7 @@
 
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.stuck_remedies import NEAR_MS, StuckTransaction, remedy_of
+from streaming.common.formatting import TimeWords
 from tests.builders import NOW
 from tests.tables import each_row
 
@@ -12,7 +13,7 @@ ENDS, ASKS = "forceTerminateTransaction --transactionalId pay", "describe --tran
 def offered(verdict: str, left_ms: int, transactional_id: str = "pay", loss_ms: int = -1) -> tuple[str, str]:
     deadline_ms = -1 if left_ms < 0 else NOW + left_ms
     stuck = StuckTransaction(transactional_id=transactional_id, verdict=verdict, deadline_ms=deadline_ms, loss_ms=loss_ms)
-    remedy = remedy_of(stuck, Commands(server="k:9092"), NOW)
+    remedy = remedy_of(stuck, Commands(server="k:9092"), TimeWords(NOW))
     return remedy.command.line.removeprefix("kafka-transactions.sh --bootstrap-server k:9092 "), remedy.advice
 
 

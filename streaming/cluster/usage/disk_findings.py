@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streaming.broker.protocol.disk_json import FULL, DiskAnswer, LeftoverFiles, LogDirUse
-from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.common.formatting import TimeWords, format_count, format_list, format_name, format_size, format_time
 
 ADVICE = {
     "stray": "the cluster's metadata does not assign them to this broker, and Kafka neither serves nor deletes them. If the topic is "
@@ -52,14 +52,14 @@ def is_full_within(each: LogDirUse, now_ms: int, full_within_ms: int) -> bool:
 
 def full_sentence(each: LogDirUse, now_ms: int) -> str:
     """When a log dir is full."""
-    return f"{format_name(each.log_dir, 300)} is {full_phrase(each.full_ms, now_ms)}"
+    return f"{format_name(each.log_dir, 300)} is {full_phrase(each.full_ms, TimeWords(now_ms))}"
 
 
-def full_phrase(full_ms: int, now_ms: int) -> str:
+def full_phrase(full_ms: int, times: TimeWords) -> str:
     """When something is full, to follow "is"."""
-    if full_ms <= now_ms:
+    if full_ms <= times.now_ms:
         return "full"
-    return f"full in {format_duration((full_ms - now_ms) / 1000)} ({format_time(full_ms)})"
+    return f"full {times.ago(full_ms)}" if times.lasting else f"full {times.ago(full_ms)} ({format_time(full_ms)})"
 
 
 def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:

@@ -21,6 +21,7 @@ from streaming.cluster.view.process_reports import broker_processes
 from streaming.cluster.view.reported_once import each_broker, each_log_dir
 from streaming.cluster.view.start_progress import StartProgress
 from streaming.cluster.view.view import View
+from streaming.common.formatting import TimeWords
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
@@ -71,6 +72,7 @@ class Circumstances:
     brokers that are stopped; then nothing is expected to be written. ``stale``: the agents were asked so long ago that what they reported
     counts no more. ``start``: how far a job is that starts, None once everything that was on the disks is in the numbers.
     ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
+    ``lasting``: what is found is put in sentences that are read later.
     """
 
     view: View
@@ -87,6 +89,12 @@ class Circumstances:
     start: StartProgress | None = None
     full: ByDir = field(default_factory=dict)
     min_isr: Callable[[int], int] = lambda _: 1
+    lasting: bool = False
+
+    @property
+    def times(self) -> TimeWords:
+        """Words for points in time."""
+        return TimeWords(self.now_ms, self.lasting)
 
     @cached_property
     def up(self) -> list[AgentStatus]:

@@ -88,7 +88,7 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
 def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, age_ms: int | None) -> LinkedProblem:
     """A start that lasts, or a note of one that does not yet: the partitions that have no leader meanwhile follow from it."""
     late = age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms
-    ago = "" if age_ms is None else f" {format_duration(age_ms / 1000)} ago"
+    ago = "" if age_ms is None else f" {circumstances.times.ago(since_ms)}"
     serves_nothing = f"{'it registered' if phase.registered else 'its process came up'}{ago} and {'still serves nothing' if late else _YET}"
     there = process_words.serves_nothing(circumstances.processes.get(phase.broker)) if phase.registered else ""
     detail = f"{serves_nothing}{there}{_left(circumstances, phase.broker)}"

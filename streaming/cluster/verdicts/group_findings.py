@@ -17,6 +17,7 @@ from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.move_words import MoveWords
 from streaming.cluster.verdicts.rebalance_words import storm_text
 from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
+from streaming.common.formatting import TimeWords
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -56,6 +57,7 @@ class GroupFindings:
         rebalances: its last ones, the newest first; ``storm``: what it has of late, if it rebalances all the time.
         doubts: what is not known of it if it is a streaming query, in sentences.
         away: the brokers that surely have no process.
+        lasting: in sentences that are read later.
     """
 
     summary: GroupSummary
@@ -68,6 +70,7 @@ class GroupFindings:
     storm: Lately | None = None
     doubts: Sequence[str] = ()
     away: Collection[int] = ()
+    lasting: bool = False
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -91,7 +94,7 @@ class GroupFindings:
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
         if judgement.verdict is GroupVerdict.REBALANCING and self.storm is not None:
-            return _finding(judgement, text=storm_text(self.storm, self.rebalances, self.now_ms), lag=self.summary.lag)
+            return _finding(judgement, text=storm_text(self.storm, self.rebalances, self._times), lag=self.summary.lag)
         if judgement.verdict is GroupVerdict.UNKNOWN:
             return _finding(judgement, text=f"not known: {'; '.join(self.doubts)}", lag=self.summary.lag)
         return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.summary.lag)
@@ -150,7 +153,7 @@ class GroupFindings:
         """Its offset was moved; the command moves it to where it was before these moves, while that undoes them."""
         forwards = judgement.verdict is GroupVerdict.SKIPPED
         moves = [each for each in partition.moves if (each.to_offset > each.from_offset) == forwards]
-        words = MoveWords(self.now_ms)
+        words = MoveWords(self._times)
         if not moves:  # of another job, which does not say how
             return words.moved(forwards=forwards), _NO_COMMAND
         command = self._undone(partition, moves, forwards=forwards)
@@ -193,13 +196,17 @@ class GroupFindings:
             deadline_ms=holding.deadline_ms,
             loss_ms=-1 if partition.limits_assumed else partition.loss_ms,
         )
-        remedy = remedy_of(stuck, self.commands, self.now_ms)
+        remedy = remedy_of(stuck, self.commands, self._times)
         return f"{words.held(_without_deadline(partition))}; {remedy.advice}", remedy.command
+
+    @property
+    def _times(self) -> TimeWords:
+        return TimeWords(self.now_ms, self.lasting)
 
     @property
     def _sentences(self) -> Sentences:
         of = self.summary
-        return Sentences(self.now_ms, of.type, of.protocol, of.state, of.state_ms)
+        return Sentences(self._times, of.type, of.protocol, of.state, of.state_ms)
 
     def _damaged(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         batch = partition.batch

@@ -1,7 +1,7 @@
 """Problems of consumer groups: what their judgement weighs, one for each group, topic, verdict and severity."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -123,7 +123,7 @@ def _storms(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[Link
     for name, storm in judged.storms.items():
         (judgement,) = (each for each in judged.about(name) if each.verdict is GroupVerdict.REBALANCING)
         if judgement.severity < CALM and circumstances.export.has_consumer(name) and not _is_abandoned(judged, name):
-            text = storm_text(storm, listed_rebalances(judged.snapshot.groups[name]), judged.now_ms)
+            text = storm_text(storm, listed_rebalances(judged.snapshot.groups[name]), replace(circumstances.times, now_ms=judged.now_ms))
             yield found(
                 kinds.GROUP_REBALANCING,
                 text,
@@ -236,6 +236,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         bounds=judged.bounds,
         now_ms=judged.now_ms,
         away=circumstances.away,
+        lasting=circumstances.lasting,
     )
     finding = words.of_partition(first, judgements[0])
     partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
 from streaming.cluster.verdicts.group_resets import ResetWords, reset_words
 from streaming.cluster.verdicts.group_skew import WholeLag
-from streaming.common.formatting import format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.common.formatting import TimeWords, format_count, format_duration, format_name, format_size, format_time
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {
@@ -54,11 +54,11 @@ ENDED_BY_ITSELF = {
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The sentences as of ``now_ms``, Unix milliseconds. ``type``, ``protocol``: of the group that they are about; of a streaming query its
-    ``state``, too, since ``state_ms``.
+    """The sentences as of ``times``. ``type``, ``protocol``: of the group that they are about; of a streaming query its ``state``, too,
+    since ``state_ms``.
     """
 
-    now_ms: int
+    times: TimeWords
     type: str = ""
     protocol: str = ""
     state: str = ""
@@ -92,7 +92,7 @@ class Sentences:
     def went_on(self, partition: GroupPartition) -> str:
         """Records were deleted before they were read, and the group has gone on since."""
         at_ms = partition.lost_lately_ms
-        last = f"{format_time(at_ms)} ({self._age(at_ms)}){'' if partition.unknown else '; it has gone on behind them'}"
+        last = f"{self.times.at(at_ms)}{'' if partition.unknown else '; it has gone on behind them'}"
         if partition.lost_lately_records + partition.lost_lately_offsets <= 0:  # from a job that does not say how many
             return f"records were deleted unread, last at {last}"
         return f"within the last 24 hours {_lost_lately(partition)} deleted unread, last at {last}"
@@ -108,10 +108,10 @@ class Sentences:
         """When the check comes that deletes the next record."""
         if partition.loss_start_of >= 0:
             return f"by the first check after broker {partition.loss_start_of} is started, some 30 seconds later,"
-        latest = format_time(partition.loss_latest_ms) if partition.loss_latest_ms > max(partition.loss_ms, self.now_ms) else ""
-        if partition.loss_ms <= self.now_ms:
+        latest = format_time(partition.loss_latest_ms) if partition.loss_latest_ms > max(partition.loss_ms, self.times.now_ms) else ""
+        if partition.loss_ms <= self.times.now_ms:
             return f"with the next check, by {latest}," if latest else "with the next check"
-        first = f"{format_time(partition.loss_ms)} ({self._age(partition.loss_ms)})"
+        first = self.times.at(partition.loss_ms)
         return f"between {first} and {latest}" if latest else f"at {first}"
 
     def _stake(self, partition: GroupPartition) -> str:
@@ -207,9 +207,8 @@ class Sentences:
         done = ", and nothing after it was done with," if self._shares else ""
         readable = f"the record at {partition.next_offset} is readable" if partition.next_offset >= 0 else "records were readable"
         return (
-            f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {format_time(partition.stopped_since_ms)} "
-            f"({self._age(partition.stopped_since_ms)}) although {readable}; "
-            f"{self._left(partition)}{'' if deserted else f'. {self._doing}'}"
+            f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {self.times.at(partition.stopped_since_ms)} "
+            f"although {readable}; {self._left(partition)}{'' if deserted else f'. {self._doing}'}"
         )
 
     @property
@@ -224,7 +223,7 @@ class Sentences:
     def undated(self, partition: GroupPartition) -> str:
         """What follows depends on when its next record was appended, or on when it was committed."""
         why = "when its next record was appended is not on disk, and the timestamps of its log do not agree with the times of its files"
-        if partition.commit_ms > self.now_ms:
+        if partition.commit_ms > self.times.now_ms:
             why = f"its coordinator's clock is ahead, and says that it was committed at {format_time(partition.commit_ms)}"
         return f"not known whether it has stopped: {why}; {self._left(partition)}. A job that watches the log knows it"
 
@@ -248,15 +247,15 @@ class Sentences:
         """It comes nearer."""
         seconds = partition.lag / (partition.consumed_rate - partition.appended_rate)
         return (
-            f"catches up in {format_duration(seconds)}, at {format_time(self.now_ms + 1000 * seconds)}: "
+            f"catches up in {format_duration(seconds)}, at {format_time(self.times.now_ms + 1000 * seconds)}: "
             f"{partition.consumed_rate:,.1f} records/s are read and {partition.appended_rate:,.1f} appended; {self._left(partition)}"
         )
 
     def between_runs(self, partition: GroupPartition, summary: GroupSummary) -> str:
         """Nobody is there, as usual."""
         return (
-            f"nothing found: it is between its runs: its last commit was at {format_time(summary.last_commit_ms)} "
-            f"({self._age(summary.last_commit_ms)}), and it usually pauses for {format_duration(summary.interval_ms / 1000)}; "
+            f"nothing found: it is between its runs: its last commit was at {self.times.at(summary.last_commit_ms)}, "
+            f"and it usually pauses for {format_duration(summary.interval_ms / 1000)}; "
             f"{self._left(partition)}"
         )
 
@@ -332,31 +331,33 @@ class Sentences:
         given = " with read_uncommitted" if self.type == GroupType.SPARK else _WITH_UNCOMMITTED
         how = given if partition.reads_uncommitted else ""
         oldest = partition.next_append_ms if partition.next_append_ms >= 0 else partition.next_timestamp_ms
-        age = f"{format_duration((oldest - self.now_ms) / 1000)} ahead" if oldest > self.now_ms else self._age(oldest)
-        since = f", the next from {format_time(oldest)} ({age})" if oldest >= 0 else ""
+        since = f", the next from {self._dated(oldest)}" if oldest >= 0 else ""
         return f"{format_count(partition.records_left, 'record')} left{how}{size}{since}"
+
+    def _dated(self, at_ms: int) -> str:
+        """The time of a record, of which a producer's clock may be ahead."""
+        ahead_ms = at_ms - self.times.now_ms
+        return self.times.with_note(at_ms, f"{format_duration(ahead_ms / 1000)} ahead") if ahead_ms > 0 else self.times.at(at_ms)
 
     def _since(self, at_ms: int) -> str:
         """Since when something is so, "" if that is not known. A time as of which is judged may be before that."""
         if at_ms < 0:
             return ""
-        return f" since {format_time(at_ms)} ({'after the time asked for' if at_ms > self.now_ms else self._age(at_ms)})"
+        later = at_ms > self.times.now_ms
+        return f" since {self.times.with_note(at_ms, 'after the time asked for') if later else self.times.at(at_ms)}"
 
     def _at(self, at_ms: int) -> str:
         """When something was, "" if that is not known."""
-        return f" at {format_time(at_ms)} ({self._age(at_ms)})" if at_ms >= 0 else ""
+        return f" at {self.times.at(at_ms)}" if at_ms >= 0 else ""
 
     def _ends(self, transaction: HoldingTransaction | PendingOffset) -> str:
         """When its coordinator ends a transaction, "" if that is not known."""
         if transaction.deadline_ms < 0:
             return ""
-        at = f"{format_time(transaction.deadline_ms)} ({self._age(transaction.deadline_ms)})"
-        if transaction.deadline_ms < self.now_ms:
+        at = self.times.at(transaction.deadline_ms)
+        if transaction.deadline_ms < self.times.now_ms:
             return f". Its timeout has passed at {at}"
         return f". If its producer does not end it, its coordinator does at {at}"
-
-    def _age(self, at_ms: int) -> str:
-        return format_age((self.now_ms - at_ms) / 1000)
 
 
 def _came_late(partition: GroupPartition) -> str:

@@ -84,7 +84,7 @@ def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[L
     soon = full is not None and 1000 * full - circumstances.now_ms < circumstances.thresholds.full_within_ms
     if soon or log_dir.free < circumstances.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
         if full is not None:
-            detail = f"{full_phrase(round(full * 1000), circumstances.now_ms)}, with what retention frees by then; {detail}"
+            detail = f"{full_phrase(round(full * 1000), circumstances.times)}, with what retention frees by then; {detail}"
         deadline_ms = -1 if full is None else round(full * 1000)
         severity = CRITICAL if soon or log_dir.free < CRITICAL_FREE * log_dir.capacity else WARNING
         yield found(kinds.LOG_DIR_FULL, detail, severity=severity, broker=log_dir.broker, log_dir=log_dir.log_dir, deadline_ms=deadline_ms)

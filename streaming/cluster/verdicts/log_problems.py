@@ -14,7 +14,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances, found, only,
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.late_arrivals import worst
 from streaming.common.arrays import Longs
-from streaming.common.formatting import format_age, format_count, format_duration, format_size, format_time
+from streaming.common.formatting import format_count, format_duration, format_size, format_time
 from streaming.rules.expired_arrivals import LateLooks
 
 _Words = Callable[[Circumstances, Longs, int], str]
@@ -79,7 +79,7 @@ def _unclean(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         last = max(each.last_ms for each in those)
         lost = [each.acknowledged for each in those if each.acknowledged >= 0]
         count = f"; {format_count(sum(lost), 'acknowledged offset')} lost at least" if lost else "; how many offsets are lost is not known"
-        detail = f"{partitions_named(partitions)}, {format_age((circumstances.now_ms - last) / 1000)}{count}"
+        detail = f"{partitions_named(partitions)}, {circumstances.times.ago(last)}{count}"
         yield found(kinds.UNCLEAN, detail, topic=topic, partition=only(partitions), since_ms=last)
 
 
@@ -160,7 +160,7 @@ def _expired(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProbl
         )
         detail = (
             f"{partitions_named(partitions)}: at least {format_count(records, 'record')}, {format_duration(one.delay_ms / 1000)} old where "
-            f"{format_duration(one.limit_ms / 1000)} are kept, the last {format_age((circumstances.now_ms - one.last_ms) / 1000)}; {fate}"
+            f"{format_duration(one.limit_ms / 1000)} are kept, the last {circumstances.times.ago(one.last_ms)}; {fate}"
         )
         yield found(
             cases.kind,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streaming.broker.protocol.group_json import MovedOffset
-from streaming.common.formatting import format_age, format_count, format_time
+from streaming.common.formatting import TimeWords, format_count
 from streaming.kafka.groups.offset_moves import MoveKind
 
 _BY = {
@@ -16,10 +16,10 @@ _BY = {
 
 
 class MoveWords:
-    """The sentences, as of ``now_ms``."""
+    """The sentences, as of ``times``."""
 
-    def __init__(self, now_ms: int) -> None:
-        self._now_ms = now_ms
+    def __init__(self, times: TimeWords) -> None:
+        self._times = times
 
     def skipped(self, moves: Sequence[MovedOffset], *, read_to: int, members: bool) -> str:
         """Records were skipped, by moves one after the other.
@@ -43,10 +43,9 @@ class MoveWords:
 
     def _moves(self, moves: Sequence[MovedOffset]) -> str:
         last = moves[-1]
-        age = format_age((self._now_ms - last.at_ms) / 1000)
         more = f", the last of {len(moves)} such moves," if len(moves) > 1 else ""
         how = _BY.get(MoveKind(last.kind), "") if last.kind in {*MoveKind} else ""
-        went = f"the committed offset went from {last.from_offset} to {last.to_offset} at {format_time(last.at_ms)} ({age})"
+        went = f"the committed offset went from {last.from_offset} to {last.to_offset} at {self._times.at(last.at_ms)}"
         return f"{went}{more} {how}".rstrip()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from streaming.cluster.consumers.query_groups import QueryFacts
-from streaming.common.formatting import format_age, format_name, format_time
+from streaming.common.formatting import TimeWords, format_name
 
 
 def query_notes(facts: QueryFacts | None, now_ms: int) -> Iterator[str]:
@@ -14,6 +14,6 @@ def query_notes(facts: QueryFacts | None, now_ms: int) -> Iterator[str]:
     done = f"; micro-batch {facts.batch} is the last one {known}committed" if facts.batch >= 0 else ""  # else doubts say why
     yield f"its checkpoint is {format_name(facts.checkpoint, 500)}{done}"
     if facts.planned_batch >= 0:
-        at = f"{format_time(facts.planned_ms)} ({format_age((now_ms - facts.planned_ms) / 1000)})"
+        at = TimeWords(now_ms).at(facts.planned_ms)
         yield f"micro-batch {facts.planned_batch} is planned since {at} and not committed, so what it reads does not count as read"
     yield from facts.notes

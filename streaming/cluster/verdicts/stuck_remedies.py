@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from streaming.cluster.verdicts.commands import Command, Commands
-from streaming.common.formatting import format_age, format_list, format_time, format_word
+from streaming.common.formatting import TimeWords, format_list, format_word
 
 NEAR_MS = 300_000
 """Within so long it is not worth to end a transaction by hand."""
@@ -62,20 +62,18 @@ def remedy_after_start(broker: int, *, hangs: bool) -> Remedy:
     )
 
 
-def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remedy:
+def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> Remedy:
     """The remedy of a stuck transaction."""
     ask = commands.describe_transaction(stuck.transactional_id) if stuck.transactional_id else Command(reason="its id is not known")
     if stuck.verdict in _NO_COORDINATOR:
         unknown = Command(reason="whether a coordinator will end the transaction is not known")
         return Remedy(command=ask if stuck.verdict == "completing" else unknown, advice=_NO_COORDINATOR[stuck.verdict])
-    ends = ends_by_itself(stuck.deadline_ms, now_ms)
+    ends = _ends_by_itself(stuck.deadline_ms, times)
     until = f"if its producer does not end it, {ends}" if ends else "its coordinator has it, and when that ends it is not known"
     loses = 0 <= stuck.loss_ms < stuck.deadline_ms
     if loses:
-        until += (
-            f"; before that, {format_time(stuck.loss_ms)} ({format_age((now_ms - stuck.loss_ms) / 1000)}), who waits for it loses records"
-        )
-    if not stuck.transactional_id or (0 <= stuck.deadline_ms < now_ms + NEAR_MS and not loses):
+        until += f"; before that, {times.at(stuck.loss_ms)}, who waits for it loses records"
+    if not stuck.transactional_id or (0 <= stuck.deadline_ms < times.now_ms + NEAR_MS and not loses):
         return Remedy(command=ask, advice=f"{until}; until then end its producer, or start it again with its transactional.id")
     groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
     gone = (
@@ -88,9 +86,9 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, now_ms: int) -> Remed
     )
 
 
-def ends_by_itself(deadline_ms: int, now_ms: int) -> str:
+def _ends_by_itself(deadline_ms: int, times: TimeWords) -> str:
     """When its coordinator ends a transaction, as a clause; "" if that is not known."""
     if deadline_ms < 0:
         return ""
-    at = f"{format_time(deadline_ms)} ({format_age((now_ms - deadline_ms) / 1000)})"
-    return f"its coordinator should have at {at}" if deadline_ms < now_ms else f"its coordinator does at {at}"
+    at = times.at(deadline_ms)
+    return f"its coordinator should have at {at}" if deadline_ms < times.now_ms else f"its coordinator does at {at}"

@@ -82,7 +82,7 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -
         loss_ms=waiting.loss_ms(_partition(circumstances, late)),
         gone=waiting.gone_with(late.producer_id),
     )
-    return remedy_of(stuck, circumstances.commands, circumstances.now_ms)
+    return remedy_of(stuck, circumstances.commands, circumstances.times)
 
 
 def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: HeldBackGroups) -> LinkedProblem:

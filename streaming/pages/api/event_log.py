@@ -49,6 +49,8 @@ class EventLog:
                     self._add([_started(judged.started_ms, now.at_ms)])
                 return True
             found = changes(before, now)
+            if any(each.problem for each in found.events):  # only then are other sentences worth their time
+                found = changes(before, moment_of(judged.circumstances, judged.lasting_problems()))
             self._last = found.now
             self._add(found.events)
             return bool(found.events)

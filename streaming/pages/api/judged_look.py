@@ -69,6 +69,10 @@ class JudgedLook:
         """All problems, the most severe first."""
         return problems(self.circumstances, self.cases)
 
+    def lasting_problems(self) -> tuple[Problem, ...]:
+        """The same in sentences that are read later: with points in time, and not with how long ago or how soon these are."""
+        return problems(replace(self.circumstances, lasting=True), self.cases)
+
     def with_roots(self, some: Sequence[Problem]) -> list[Problem]:
         """Problems and the roots of those that follow from one, in the order of all."""
         ids = {each.id for each in some} | {each.because for each in some}
