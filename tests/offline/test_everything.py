@@ -55,7 +55,7 @@ def test_what_hangs_is_a_problem_with_the_command_that_aborts_it_and_what_is_ove
     assert len(named) == len(overdue)
     assert all(" describe --transactional-id " in each.command for each in named)
     unfinished = [each for each in problems if each.kind in ("transaction_overdue", "retention_overdue")]
-    assert all("is down, and goes on with that when it is started" in each.what for each in unfinished)  # nobody has written for a minute
+    assert all("is down, it goes on with that when it is started" in each.what for each in unfinished)  # nobody has written for a minute
     for row in rows:
         if row.verdict == "overdue":  # one problem for all partitions of a transaction names each of them
             assert any(f"{row.topic}-{row.partition}" in each.what for each in named)

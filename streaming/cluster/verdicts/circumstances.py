@@ -177,7 +177,14 @@ class Circumstances:
 
     def if_idle(self, broker: int) -> str:
         """What is added to a sentence about what a broker does not do, if it is down."""
-        return f"; broker {broker} is down, and goes on with that when it is started" if broker in self.idle else ""
+        if broker not in self.idle:
+            return ""
+        down = f"if broker {broker} is down, it" if self.may_be_copy(broker) else f"broker {broker} is down, and"
+        return f"; {down} goes on with that when it is started"
+
+    def may_be_copy(self, broker: int) -> bool:
+        """Whether log dirs that were read once may be a copy: then the broker runs elsewhere. One that was seen to end has ended here."""
+        return not self.live and self.process_state(broker) is not ProcessState.ENDED
 
     def _is_old(self, at_ms: int) -> bool:
         return self.now_ms - at_ms > NOT_WRITING_MS

@@ -65,7 +65,8 @@ def _idle(circumstances: Circumstances) -> str:
     if not circumstances.idle or len(circumstances.idle) < len(written):
         return ""
     age = format_duration((circumstances.now_ms - max(written.values())) / 1000)
-    return f"; no broker has written there for {age}: it is down{', or this is a copy' if circumstances.idle <= away.keys() else ''}"
+    copy = ", or this is a copy" if any(map(circumstances.may_be_copy, circumstances.idle)) else ""
+    return f"; no broker has written there for {age}: it is down{copy}"
 
 
 def freshness(circumstances: Circumstances, newest_ms: int) -> str:
