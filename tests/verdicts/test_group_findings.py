@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_causes import BECAUSE
 from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
-from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.verdicts.group_judge import Judgement, judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
 from streaming.common.formatting import TimeWords
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -327,6 +328,56 @@ def test_the_loss_of_a_group_that_has_gone_on_is_shown_with_what_was_not_counted
 
 
 LOST = replace(READING, committed=30, lost_offsets=10, lost_records=8)
+LOSING = replace(LOST, lost_lately_records=500, lost_lately_offsets=0, lost_lately_ms=NOW - 1000)
+"""It has lost something all the time."""
+
+
+def losing(*, since_ms: int, members: int = 2, **changes: object) -> GroupFinding:
+    findings = GroupFindings(
+        summary=GroupSummary(group="billing", type="Classic", protocol="consumer", members=members),
+        commands=Commands(server="kafka-1:9092").of_group("billing", "Classic"),
+        bounds=BOUNDS,
+        now_ms=NOW,
+    )
+    return findings.of_partition(replace(LOSING, **changes), Judgement(1, GroupVerdict.LOST, since_ms))
+
+
+def test_a_slow_group_whose_consumers_go_on_by_themselves_is_offered_no_reset_while_its_commit_is_below_the_log_start() -> None:
+    slow = losing(since_ms=NOW - HOUR)
+    assert slow.text == (
+        "within the last 24 hours 500 records were deleted unread, last at 2023-11-14T22:13:19Z (1s ago); 8 records of them are between "
+        "its committed offset 30 and the log start 40: its consumers go on behind them by themselves, as they have since "
+        "2023-11-14T21:13:20Z (1h ago)"
+    )
+    assert (slow.command, slow.no_command) == ("", "")
+    assert losing(since_ms=NOW - HOUR, lost_records=-1).text.count("up to 10 records of them") == 1
+
+
+@each_row(
+    ("since_ms", "changes"),
+    [
+        (NOW - 200_000, {}),  # what it has committed since may have been fetched before
+        (-1, {}),
+        (NOW - HOUR, {"members": 0}),
+        (NOW - HOUR, {"stopped_since_ms": NOW - 600_000}),
+        (NOW - HOUR, {"commit_ms": NOW - HOUR}),
+        (NOW - HOUR, {"commit_ms": -1}),
+    ],
+)
+def test_who_may_stand_below_the_log_start_is_offered_a_reset_beside_all_that_was_lost_of_late(
+    since_ms: int, changes: dict[str, Any]
+) -> None:
+    found = losing(since_ms=since_ms, **changes)
+    assert found.text.startswith("already deleted: 8 records between the committed offset 30 and the log start 40 were deleted unread")
+    assert ". Within the last 24 hours 500 records were deleted unread in all. auto.offset.reset decides" in found.text
+    assert found.command.endswith("--to-earliest --execute")
+
+
+def test_what_is_all_that_was_lost_of_late_is_stated_once() -> None:
+    assert "24 hours" not in losing(since_ms=NOW, lost_lately_records=8).text
+    assert "24 hours" not in losing(since_ms=NOW, lost_lately_records=-1, lost_lately_offsets=-1, lost_lately_ms=-1).text
+
+
 NOTHING_LEFT = replace(LOST, lag_offsets=110, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)
 BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
 DECIDED = [

@@ -66,16 +66,17 @@ class Sentences:
 
     def lost(self, partition: GroupPartition, *, members: bool = False) -> str:
         """Records were deleted before they were read. ``members``: the group has some, and Kafka resets no offset of such a group."""
-        known = partition.lost_records >= 0
-        count = ("" if known else "up to ") + format_count(partition.lost_records if known else partition.lost_offsets, "record")
-        were = "was" if (partition.lost_records if known else partition.lost_offsets) == 1 else "were"
+        count, now = _lost_now(partition)
+        were = "was" if now == 1 else "were"
         reads = members and not self._shares
         fetched = ", but for what its consumers had fetched by then" if reads else ""
+        every = partition.lost_lately_records + partition.lost_lately_offsets
+        lately = f"Within the last 24 hours {_lost_lately(partition)} deleted unread in all. " if every > now else ""
         none = "" if partition.records_left else "Nothing is left there, and no command brings back what was deleted. "
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
             f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. "
-            f"{none}{self._resets.after_loss}{_stop_first(members=reads)}"
+            f"{lately}{none}{self._resets.after_loss}{_stop_first(members=reads)}"
         )
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
@@ -96,6 +97,16 @@ class Sentences:
         if partition.lost_lately_records + partition.lost_lately_offsets <= 0:  # from a job that does not say how many
             return f"records were deleted unread, last at {last}"
         return f"within the last 24 hours {_lost_lately(partition)} deleted unread, last at {last}"
+
+    def goes_on(self, partition: GroupPartition, since_ms: int) -> str:
+        """Records are deleted before they are read all the time, and it has not gone on behind the last of them yet."""
+        count, now = _lost_now(partition)
+        last = self.times.at(partition.lost_lately_ms)
+        return (
+            f"within the last 24 hours {_lost_lately(partition)} deleted unread, last at {last}; {count} "
+            f"of them {'is' if now == 1 else 'are'} between its {self._offset} {partition.committed} and the log start "
+            f"{partition.log_start}: its consumers go on behind them by themselves, as they have since {self.times.at(since_ms)}"
+        )
 
     def will_lose(self, partition: GroupPartition) -> str:
         """Retention deletes what is not read."""
@@ -369,6 +380,13 @@ def _came_late(partition: GroupPartition) -> str:
         f". The next one was {age} old when it was written, longer than its topic keeps records: "
         "with message.timestamp.type=LogAppendTime their time begins when they are written"
     )
+
+
+def _lost_now(partition: GroupPartition) -> tuple[str, int]:
+    """How many records are lost between its offset and the log start, and their number; where only offsets are known, theirs."""
+    known = partition.lost_records >= 0
+    number = partition.lost_records if known else partition.lost_offsets
+    return f"{'' if known else 'up to '}{format_count(number, 'record')}", number
 
 
 def _lost_lately(partition: GroupPartition) -> str:
