@@ -9,7 +9,7 @@ import textwrap
 import threading
 from pathlib import Path
 
-from tests.alerts.monitoring import MonitoringError, Page, free_addresses, missing_packages, monitoring
+from tests.alerts.monitoring import ALWAYS, MonitoringError, Page, free_addresses, missing_packages, monitoring
 from tests.alerts.rendering import Addresses
 
 _USUAL = {"prometheus": 9090, "alertmanager": 9093, "webhook": 9095}  # those of conf/
@@ -29,7 +29,7 @@ def main() -> int:
     addresses = Addresses(target=target, **{name: _address(port) for name, port in _USUAL.items()})
     with tempfile.TemporaryDirectory(prefix="segtail-monitor-") as scratch:
         try:
-            with monitoring(Path(scratch), addresses, _show):
+            with monitoring(Path(scratch), addresses, Printer().show):
                 print(f"monitor: Prometheus at http://{addresses.prometheus}, Alertmanager at http://{addresses.alertmanager}")
                 if not _listens(target):
                     print(
@@ -58,12 +58,24 @@ def _listens(address: str) -> bool:
     return True
 
 
-def _show(page: Page) -> None:
-    """What is new in a page; one that is resolved says again what it said."""
-    print(f"\n{page.status.upper()} {page.labels['alertname']}: {page.annotations['summary']}")
-    if page.status == "firing":
-        print(textwrap.indent(page.annotations["description"], "    "))
-    sys.stdout.flush()
+class Printer:
+    """Prints pages as they come, in threads of the receiver."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # protects what follows, and keeps the lines of a page together
+        self._always_shown = False
+
+    def show(self, page: Page) -> None:
+        """What is new in a page; one that is resolved says again what it said, and the alert that always fires buries no other."""
+        name = page.labels["alertname"]
+        with self._lock:
+            if name == ALWAYS and self._always_shown:
+                return
+            self._always_shown |= name == ALWAYS
+            print(f"\n{page.status.upper()} {name}: {page.annotations['summary']}")
+            if page.status == "firing":
+                print(textwrap.indent(page.annotations["description"], "    "))
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ from tests.processes import reap, until
 PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
 """The programs that must be there, as Debian calls them, each with the package that holds it."""
 
+ALWAYS = "Watchdog"
+"""The alert that always fires, so that who is called knows that calls come through."""
+
 _LOOKBACK = "5m"  # Prometheus' own
 
 # Neither must outlive a run that was killed: PR_SET_PDEATHSIG holds over the exec. Linux alone has it.
@@ -83,7 +86,7 @@ class Monitoring:
     def firing(self) -> set[str]:
         """The names of alerts that fire, muted or not, without the one that always does."""
         firing = {alert["labels"]["alertname"] for alert in self._prometheus("alerts")["alerts"] if alert["state"] == "firing"}
-        return firing - {"Watchdog"}
+        return firing - {ALWAYS}
 
     def states(self, name: str, start: float, end: float, step: float) -> list[tuple[dict[str, str], list[float]]]:
         """Of each alert that was in a state (firing, pending) between two times: its labels, and at which steps it was."""

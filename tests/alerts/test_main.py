@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.alerts.monitoring import PROGRAMS, free_addresses
+from tests.alerts.__main__ import Printer
+from tests.alerts.monitoring import PROGRAMS, Page, free_addresses
 from tests.limits import SECONDS
 from tests.processes import until
 from tests.tools import require_tool
@@ -34,6 +35,16 @@ def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
     assert done.stderr == (
         "monitor: not installed: prometheus, prometheus-alertmanager (Debian: apt-get install prometheus prometheus-alertmanager)\n"
     )
+
+
+def test_the_alert_that_always_fires_is_printed_once_and_all_others_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer()
+    for number, name in enumerate(("Watchdog", "BrokerDown", "Watchdog", "BrokerDown", "Watchdog")):
+        printer.show(
+            Page(notification=number, status="firing", labels={"alertname": name}, annotations={"summary": "s", "description": "d"})
+        )
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert lines == ["FIRING Watchdog: s", "    d", "FIRING BrokerDown: s", "    d", "FIRING BrokerDown: s", "    d"]
 
 
 @pytest.mark.programs
