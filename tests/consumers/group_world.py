@@ -58,8 +58,8 @@ class GroupJob:
     def reach(self, agent: str = "a1", seq: int = 1, journal: str = "j") -> None:
         self.table.apply(states({"change": "arrived", "agent": agent, "topic_id": journal, "partition": 0, "log_end_offset": seq}))
 
-    def round(self, seconds: float = 0.0, places_seconds: float = 600.0) -> GroupSnapshot:
-        """A round, so long after the one before; it waits so long at most where commits and moves are."""
+    def round(self, seconds: float = 0.0, places_seconds: float = 600.0, seconds_of_others: float = 600.0) -> GroupSnapshot:
+        """A round, so long after the one before; it waits so long at most where commits and moves are, and for other answers."""
         self.now += seconds
         read = {agent: self.now - self.behind.get(agent, 0.0) for agent in ("a1", "a2")}
         for agent in read.keys() - self.down:
@@ -67,7 +67,7 @@ class GroupJob:
         self.table.set_reading({agent: at for agent, at in read.items() if agent not in self.down})
         with pytest.MonkeyPatch.context() as patch:  # a busy machine makes no answer a late or slow one
             for name in ("GROUPS_SECONDS", "RECORDS_SECONDS", "POSITIONS_SECONDS"):
-                patch.setattr(group_rounds, name, 600.0)
+                patch.setattr(group_rounds, name, seconds_of_others)
             patch.setattr(group_rounds, "PLACES_SECONDS", places_seconds)
             self.rounds.round()
         snapshot = self.board.latest(round((self.now + self.ahead) * 1000))

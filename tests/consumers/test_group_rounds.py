@@ -3,12 +3,13 @@
 import threading
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.group_messages import FollowedLog, Following, RecordsRequest
-from streaming.broker.protocol.group_stream import RecordsAnswer
+from streaming.broker.protocol.group_messages import FollowedLog, Following, GroupsRequest, RecordsRequest
+from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
 from streaming.broker.protocol.problems import Reason as Problem
 from streaming.cluster.consumers.group_ends import CHECKED_ROUNDS
 from streaming.cluster.consumers.group_lag import REASONS, LagReason
@@ -20,6 +21,8 @@ from streaming.errors import AgentError
 from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, world
 from tests.exposition.reading import named
+from tests.limits import SECONDS
+from tests.processes import until
 from tests.tables import each_row
 
 
@@ -261,8 +264,32 @@ def test_an_agent_that_the_job_has_no_client_of_is_not_asked_and_the_others_are(
     gone = job.agents.pop("a1")
     job.put(end=12)
     gone.asked.clear()
-    assert reasons(job.round(5)) == [str(LagReason.FILLING)]
+    assert reasons(job.round(5)) == [str(LagReason.LEADER)]
     assert gone.asked == []
+
+
+def test_what_an_agent_does_not_answer_about_is_not_being_counted() -> None:
+    class Stopped(FakeAgent):
+        def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
+            go_on.wait(SECONDS)
+            return super().groups(request)
+
+        def positions(self, asked: pa.Table) -> pa.Table:
+            go_on.wait(SECONDS)
+            return super().positions(asked)
+
+    go_on, job = threading.Event(), world(kinds=["data"] * 12, end=10)
+    agent = job.agents["a1"]
+    agent.commit(3)
+    before = reasons(job.round())
+    job.agents["a1"] = Stopped(logs=agent.logs, commits=agent.commits, _version=1)
+    job.put(end=12)
+    found = [reasons(job.round(5, places_seconds=0.0, seconds_of_others=0.0)) for _ in range(2)]
+    offsets = job.page()["group_lag_offsets{g,orders}"]
+    go_on.set()
+    assert (before, found) == ([""], [[str(LagReason.LEADER)]] * 2)
+    assert offsets == 9, "that needs no counting"
+    until("the agent's answers count again", lambda: reasons(job.round(1)) == [""])
 
 
 @each_row(

@@ -287,8 +287,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="judge-skewed-units",
         file="streaming/cluster/verdicts/group_skew.py",
-        before="part = np.where(there, np.where(in_offsets[rows.group], lags.offsets, lags.left), ABSENT)",
-        after="part = np.where(there, np.where(lags.left < 0, lags.offsets, lags.left), ABSENT)",
+        before="part = np.where(there & heard, np.where(in_offsets[rows.group], lags.offsets, lags.left), ABSENT)",
+        after="part = np.where(there & heard, np.where(lags.left < 0, lags.offsets, lags.left), ABSENT)",
         why="Offsets of one partition would be held against records of the others.",
         tests=("tests/verdicts/test_group_findings.py",),
     ),

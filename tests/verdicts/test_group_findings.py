@@ -246,7 +246,7 @@ GOLDEN = [
     (
         "unknown",
         GroupPartition(topic="orders", partition=3, committed=200, unknown="leader_not_observed"),
-        "not known: the log dirs of the partition's leader are not read here",
+        "not known: the log dirs of the partition's leader are not read here, or their agent does not answer",
         "",
     ),
     (
@@ -479,6 +479,12 @@ def test_no_partition_has_most_of_a_lag_that_is_not_known() -> None:
     gone = replace(nowhere, unknown="topic_gone")
     assert skews(late, READING, gone) == ["this partition has 99 % of the lag: 9,000 of 9,045 records"], "nothing is left of it"
     assert skews(late, gone) == [], "there is no other"
+
+
+def test_no_partition_has_most_of_a_lag_while_an_agent_does_not_answer() -> None:
+    unanswered = replace(READING, partition=4, lag_offsets=9000, unknown="leader_not_observed", **UNCOUNTED)
+    assert skews(unanswered, replace(unanswered, partition=5, lag_offsets=40)) == []
+    assert skews(unanswered, READING) == []
 
 
 REASONS_BESIDE = ("leader_not_observed", "filling", "remote_log_start", "damaged", "commit_newer", "agent_version")

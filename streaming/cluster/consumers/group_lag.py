@@ -4,7 +4,7 @@ A consumer gets records from its committed offset on, or from the log start if t
 difference is what lies between two offsets, if both are of one edition.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -227,6 +227,11 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
         held=unread & (places.next_offset >= ends.last_stable) & ~committed.share & ~committed.reads_uncommitted,
         reads_uncommitted=committed.reads_uncommitted,
     )
+
+
+def unanswered(lag: Lags, silent: Flags) -> Lags:
+    """The same, where the agents of some partitions do not answer: what they have not counted yet nobody counts now."""
+    return replace(lag, reason=np.where(silent & (lag.reason == CODES[LagReason.FILLING]), CODES[LagReason.LEADER], lag.reason))
 
 
 def coded(flags: Flags, reason: LagReason) -> Codes:

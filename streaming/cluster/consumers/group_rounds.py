@@ -118,6 +118,7 @@ class GroupRounds:
         self._pause = PAUSE_SECONDS
         self._heard: dict[str, float] = {}
         self._refused: dict[str, float] = {}
+        self._answered: set[str] = set()  # about groups, in this round
         self._due, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -181,6 +182,7 @@ class GroupRounds:
         for agent, answer in answers.items():
             self._changes.take(agent, answer)
             self._heard[agent] = now
+        self._answered = {*answers}
         self._note(errors, now)
         self._changes.settle()
 
@@ -269,6 +271,7 @@ class GroupRounds:
             topic_ids=[snapshot.topic_ids[slot] for slot in there["slot"].tolist()],
             agents=snapshot.agents,
             heard={agent for agent, at in self._heard.items() if steady - at < HEARD_SECONDS} | {*self._refused},
+            silent={*snapshot.agents} - self._answered,
             now_ms=snapshot.now_ms,
             steady_ms=round(steady * 1000),
             reading=self._changes.reading,

@@ -15,7 +15,7 @@ from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, Codes, Committed, LagReason, Lags, Places, lags
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, Codes, Committed, LagReason, Lags, Places, lags, unanswered
 from streaming.cluster.consumers.group_logs import (
     GroupLogs,
     LogNumbers,
@@ -63,12 +63,13 @@ COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 class RoundView:
     """What a round knows of the logs at its beginning.
 
-    ``retention``: its results. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the
-    agents that answer; ``reading``: the coordinators' logs, by agent and broker, that they have not read to the end. ``cluster_topics``:
-    how many partitions each topic has, None if that is not known. ``topic_names``, ``damaged``: as in `group_logs`. ``cut``: the
-    coordinators' logs that have certainly lost their ends. ``coordinators``: the partitions of `__consumer_offsets` that are asked about,
-    None for all. ``once``: there is no round before it. ``holding``: since when the first open transaction of logs is open, where that is
-    certain. ``read_ms``: up to when what each agent says is processed, by the clock of ``now_ms``; only of those of which that is known.
+    ``retention``: its results. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the agents whose
+    answers count, ``silent``: those that have given none in this round; ``reading``: the coordinators' logs, by agent and broker, that they
+    have not read to the end. ``cluster_topics``: how many partitions each topic has, None if that is not known. ``topic_names``,
+    ``damaged``: as in `group_logs`. ``cut``: the coordinators' logs that have certainly lost their ends. ``coordinators``: the partitions
+    of `__consumer_offsets` that are asked about, None for all. ``once``: there is no round before it. ``holding``: since when the first
+    open transaction of logs is open, where that is certain. ``read_ms``: up to when what each agent says is processed, by the clock of
+    ``now_ms``; only of those of which that is known.
     """
 
     observed: Observed
@@ -78,6 +79,7 @@ class RoundView:
     heard: Collection[str]
     now_ms: int
     steady_ms: int  # of a clock that nobody sets
+    silent: Collection[str] = ()
     reading: Collection[tuple[str, int, str, int]] = ()
     cluster_topics: Mapping[str, int] | None = None
     topic_names: Mapping[str, str] = field(default_factory=dict)
@@ -293,7 +295,7 @@ class GroupTracker:
         loss = _losses(view, logs, lag)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
-            lags=lag,
+            lags=unanswered(lag, _silent(view, logs)[logs.of_row]),
             appended=appended,
             stopped=stopped,
             perhaps_stopped=~stopped & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
@@ -340,6 +342,11 @@ def _holding(view: RoundView, logs: GroupLogs) -> Longs:
     """Since when the first open transaction of each log is open, `ABSENT` where that is not certain."""
     named = zip(logs.topics, logs.partition.tolist(), strict=True)
     return np.array([view.holding.get(log, ABSENT) for log in named], np.int64)
+
+
+def _silent(view: RoundView, logs: GroupLogs) -> Flags:
+    """The logs whose agent does not answer now."""
+    return np.array([agent in view.silent for agent in logs.agents], np.bool_)
 
 
 def currents(view: RoundView) -> dict[LogName, Current]:

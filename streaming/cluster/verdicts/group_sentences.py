@@ -9,11 +9,11 @@ from streaming.common.formatting import TimeWords, format_count, format_duration
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {
-    "coordinator_not_observed": "the log of its coordinator is not read here",
+    "coordinator_not_observed": "the log of its coordinator is not read here, or its agent does not answer",
     "coordinator_behind": "the log of its coordinator is not read to its end",
     "checkpoint_unread": "its checkpoint cannot be read now",
     "commit_not_replicated": "what it has committed is above the high watermark of its coordinator's log, which is known as of seconds ago",
-    "leader_not_observed": "the log dirs of the partition's leader are not read here",
+    "leader_not_observed": "the log dirs of the partition's leader are not read here, or their agent does not answer",
     "log_unreadable": "the log of the partition cannot be read, or may not be",
     "filling": "the segments of the partition are still being counted",
     "remote_log_start": "its next record is only in remote storage",

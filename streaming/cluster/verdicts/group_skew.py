@@ -27,7 +27,8 @@ UNKNOWN_LAG = WholeLag()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shares:
-    """``total``, ``in_offsets``: of each group, as in `WholeLag`. ``part``: that of each commit, `ABSENT` where its topic is gone."""
+    """``total``, ``in_offsets``: of each group, as in `WholeLag`. ``part``: that of each commit, `ABSENT` where its topic is gone, or where
+    the agent of its leader does not answer: its offsets are of the last moment in which it did."""
 
     total: Longs
     in_offsets: Flags
@@ -44,7 +45,8 @@ def shares(snapshot: GroupSnapshot) -> Shares:
     there = lags.reason != CODES[LagReason.TOPIC_GONE]
     groups = len(rows.group_names)
     in_offsets = _some(rows.group[there & (lags.left < 0)], groups)
-    part = np.where(there, np.where(in_offsets[rows.group], lags.offsets, lags.left), ABSENT)
+    heard = lags.reason != CODES[LagReason.LEADER]
+    part = np.where(there & heard, np.where(in_offsets[rows.group], lags.offsets, lags.left), ABSENT)
     total = np.zeros(groups, np.int64)
     np.add.at(total, rows.group, np.maximum(part, 0))
     total[_some(rows.group[there & (part < 0)], groups)] = ABSENT
