@@ -44,13 +44,13 @@ class Watched:
 
     def __init__(self, table: Table, *groups: Group, agents: tuple[AgentStatus, ...] = (), reads_groups: bool = True) -> None:
         self.table, self.now_ms = table, NOW
-        observer: Observer = new_observer()
-        observer.know(agents)
+        self.observer: Observer = new_observer()
+        self.observer.know(agents)
         self.board = board = GroupBoard() if reads_groups else None
         if board is not None and groups:
             board.publish(snapshot_of(*groups, now_ms=NOW))
         self.looks = Looks(table, lambda: self.now_ms / 1000)
-        judged = JudgedLooks(table, observer, self.looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
+        judged = JudgedLooks(table, self.observer, self.looks, board, lambda _: None, thresholds_of(Settings()), redacted=False)
         self.state = State(judged.look)
 
     def later(self, *rows: Any, minutes: int = 1) -> State:
@@ -254,6 +254,21 @@ def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:
     early = Watched(new_table(log("orders", 0))).state.numbers()
     assert early.lag_why == "nothing is known of consumer groups yet"
     assert early.sync_why == "the metadata log does not show it yet"
+
+
+def test_while_no_agent_answers_no_number_is_one_of_now() -> None:
+    job = watched()
+    job.looks.new()
+    assert job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, **LED)).numbers().bytes_rate == 10.0
+    assert job.board is not None
+    job.observer.know((agent("a1", broker(1), up=False, log_dirs=(log_dir(free=10_000),)),))
+    numbers = job.later(minutes=0).numbers()
+    assert (numbers.loss_ms, numbers.loss_why) == (NOW + DAY, ""), "that is known: retention goes on"
+    job.board.publish(snapshot_of(Group(name="ledger", partitions=[reads("orders", 0)]), now_ms=NOW))
+    numbers = job.later(minutes=0).numbers()
+    assert (numbers.bytes_rate, numbers.records_rate, numbers.loss_ms, numbers.full_ms, numbers.out_of_sync) == (-1.0, -1.0, -1, -1, -1)
+    why = (numbers.rates_why, numbers.loss_why, numbers.full_why, numbers.sync_why)
+    assert why == ("not known while no agent answers",) * 4
 
 
 def test_an_open_transaction_is_the_oldest_of_all() -> None:

@@ -39,6 +39,8 @@ def cluster_numbers(judged: JudgedLook) -> ClusterNumbers:
 
 def _rates(judged: JudgedLook) -> dict[str, Any]:
     """What is appended now: nothing is where no broker runs, whatever the mean of its logs is."""
+    if why := _no_answer(judged):
+        return {"rates_why": why}
     look, some = judged.look, judged.look.one_of_each
     idle = np.isin(np.array(look.brokers, np.int64)[some], list(judged.circumstances.idle))
     in_bytes, in_records = (np.where(idle, -1.0, rates(look)[some]) for rates in (judged.rates.bytes_rate, judged.rates.records_rate))
@@ -60,7 +62,7 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
         why = "nothing is known of consumer groups yet" if judged.unknown or not judged.ready else "no consumer groups are read"
         return {"lag_why": why, "loss_why": why}
     totals, used = judged.groups.totals, _used(judged.groups)
-    lag, found = _lags(judged.groups, used), _next_loss(totals, used)
+    lag, found = _lags(judged.groups, used), _next_loss(totals, used, _no_answer(judged))
     if (lag >= 0).any():
         found |= {"lag_records": int(lag.max()), "lag_group": totals.names[int(lag.argmax())]}
     else:
@@ -68,7 +70,13 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
     return found
 
 
-def _next_loss(totals: GroupTotals, used: Flags) -> dict[str, Any]:
+def _no_answer(judged: JudgedLook) -> str:
+    """Why nothing is known of now while no agent of a job answers, "" while one does: what was known last is not the whole."""
+    around = judged.circumstances
+    return "not known while no agent answers" if around.live and around.agents and not around.up else ""
+
+
+def _next_loss(totals: GroupTotals, used: Flags, no_answer: str) -> dict[str, Any]:
     """The earliest of the groups in use; where no time is known, one that waits for a broker's start, first of those that lose by it."""
     snapshot = totals.snapshot
     at_start = np.isin(totals.number, snapshot.rows.group[snapshot.found.loss_at_start])
@@ -79,6 +87,8 @@ def _next_loss(totals: GroupTotals, used: Flags) -> dict[str, Any]:
             first = int(some[values[some].argmin()])
             assumed = bool(totals.columns["limits_assumed"][first] > 0)
             return {name: int(values[first]), "loss_group": totals.names[first], "loss_assumed": assumed}
+    if no_answer:
+        return {"loss_why": no_answer}
     others = int((~used & ((totals.columns["loss_ms"] >= 0) | (totals.columns["loss_start_of"] >= 0))).sum())
     and_others = f"; nobody misses what {format_count(others, 'other group')} will lose" if others else ""
     return {"loss_why": f"no group in use is known to lose anything{and_others}"}
@@ -112,13 +122,16 @@ def _disks(judged: JudgedLook) -> dict[str, Any]:
     circumstances = judged.circumstances
     if not circumstances.full:
         known = any(each.up for each in circumstances.log_dirs)
-        return {"full_why": "no log dir is known to fill up within a year" if known else "no agent has told of a log dir"}
+        found = "no log dir is known to fill up within a year" if known else "no agent has told of a log dir"
+        return {"full_why": _no_answer(judged) or found}
     (broker, log_dir), at = min(circumstances.full.items(), key=lambda each: each[1])
     return {"full_ms": round(at * 1000), "full_broker": broker, "full_log_dir": log_dir}
 
 
 def _in_sync(judged: JudgedLook) -> dict[str, Any]:
     """Of the metadata log no file shows who is in sync."""
+    if why := _no_answer(judged):
+        return {"sync_why": why}
     look = judged.look
     some = [item for item in look.one_of_each.tolist() if look.topics[item] != METADATA_TOPIC]
     missing = look.out_of_sync[some]
