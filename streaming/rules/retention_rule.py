@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.awaited_start import after_start
-from streaming.rules.retention_passes import FAR, Growth, RetentionPasses, not_growing
+from streaming.rules.retention_passes import FAR, Growth, Moments, RetentionPasses, not_growing
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
@@ -48,6 +48,19 @@ class Retention:
     next_by_size: Flags
     blocked: NDArray[np.int8]
     ahead: Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SegmentDeletions:
+    """When retention deletes each segment, one item for each segment.
+
+    ``deletable``: a check would delete it now. ``goes``: when the limit that lets it go first does, Unix milliseconds, `ABSENT` for never
+    or not known; what is before it has to go first. ``by_size``: that is ``retention.bytes``, and not ``retention.ms``.
+    """
+
+    deletable: Flags
+    goes: Longs
+    by_size: Flags
 
 
 class RetentionRule:
@@ -99,8 +112,8 @@ class RetentionRule:
         if bound is not None:
             overdue = bound(first_known, deletable & checked, overdue, self._check_interval)
         moments = passes.moments(growth or not_growing(logs), now_ms)
-        goes = np.minimum(moments.by_time, moments.by_size)[first]
-        goes = np.where((goes < FAR) & passes.full[first] & ~passes.unknown[first] & ~(deletable & (goes > now_ms)), goes, ABSENT)
+        goes = self._goes(moments, first)
+        goes = np.where(deletable & (goes > now_ms), ABSENT, goes)
         next_deletion, next_start_of = after_start(goes, away)
         known = self._all_known & self._replication_known
         return Retention(
@@ -115,6 +128,18 @@ class RetentionRule:
             blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
         )
+
+    def segments_at(self, now_ms: int, growth: Growth) -> SegmentDeletions:
+        """The same for each segment: the first of a log goes at its next deletion. Whether a broker has no process is not asked."""
+        logs, moments, every = self._logs, self._passes.moments(growth, now_ms), np.arange(len(self._logs.base))
+        goes = self._goes(moments, every)
+        deletable = every - logs.first[logs.owner] < self.at(now_ms).deletable[logs.owner]
+        return SegmentDeletions(deletable=deletable, goes=goes, by_size=(goes != ABSENT) & (moments.by_size < moments.by_time))
+
+    def _goes(self, moments: Moments, segments: Longs) -> Longs:
+        """When the limit that lets a segment go first does so, `ABSENT` for never or not known."""
+        goes = np.minimum(moments.by_time, moments.by_size)[segments]
+        return np.where((goes < FAR) & self._passes.full[segments] & ~self._passes.unknown[segments], goes, ABSENT)
 
     def _written(self, now_ms: int) -> Longs:
         """When the first segment of each log was written last; 0 if its file says a time to come.

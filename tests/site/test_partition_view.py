@@ -25,12 +25,13 @@ def test_a_segment_is_deleted_later_or_due_or_blocked() -> None:
         SegmentRow(base_offset=2, deletable=True, deletion_ms=NOW_MS - HOUR),
         SegmentRow(base_offset=3, deletion_ms=NOW_MS - HOUR),  # past its limit, and something before it stays
         SegmentRow(base_offset=4, deletion_ms=NOW_MS + HOUR),
-        SegmentRow(base_offset=5, active=True),
+        SegmentRow(base_offset=5, deletion_ms=NOW_MS + 2 * HOUR, deletion_by_size=True),
+        SegmentRow(base_offset=6, active=True),
     ]
     detail = PartitionDetail(at_ms=NOW_MS, row=PartitionRow(broker=1, topic="orders", partition=0), segments=segments)
     table = partition_view(detail, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
     column = [each.text for each in table.heads].index("Deletion")
-    assert [row[column].text for row in reversed(table.rows)] == ["due", "due", "blocked", "in 1h", "-"]
+    assert [row[column].text for row in reversed(table.rows)] == ["due", "due", "blocked", "in 1h by time", "in 2h by size", "-"]
     away = replace(detail, row=replace(detail.row, next_deletion_start_of=1))
     table = partition_view(away, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
-    assert [row[column].text for row in reversed(table.rows)] == [*["after broker 1 starts"] * 4, "-"]
+    assert [row[column].text for row in reversed(table.rows)] == [*["after broker 1 starts"] * 5, "-"]

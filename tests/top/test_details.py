@@ -95,7 +95,7 @@ def test_segments_and_replicas_of_a_partition() -> None:
     )
     lines = partition(segments=segments, replicas=[replica], omitted=7)
     assert ["1", "1.0", "MiB", "3h", "ago", "due"] in words(lines)
-    assert ["2", "2.0", "MiB", "2h", "ago", "in", "1h"] in words(lines)
+    assert ["2", "2.0", "MiB", "2h", "ago", "in", "1h", "by", "time"] in words(lines)
     assert ["3", "3.0", "MiB", "1h", "ago", "active"] in words(lines)
     assert ["4", "follower", "yes", "5.0", "MiB", "6", "1h", "ago", "/d"] in words(lines)
     assert "segments, 7 in the middle left out" in [line.text for line in lines]

@@ -22,7 +22,9 @@ def path_of_partition(topic: str, partition: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRow(PublicMessage):
-    """One segment. ``active``: it takes appends. ``deletable``: it is beyond a limit; ``deletion_ms``: when it will be, -1 never."""
+    """One segment. ``active``: it takes appends. ``deletable``: it is beyond a limit; ``deletion_ms``: when it will be, -1 never or not
+    known; ``deletion_by_size``: by ``retention.bytes``, and not by ``retention.ms``.
+    """
 
     base_offset: int
     size_bytes: int = -1
@@ -30,6 +32,7 @@ class SegmentRow(PublicMessage):
     active: bool = False
     deletable: bool = False
     deletion_ms: int = -1
+    deletion_by_size: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from streaming.pages.api.look import Look
 from streaming.pages.api.partition_rows import partition_columns, partition_rows
 from streaming.pages.api.retention_rows import retention_rows
 from streaming.pages.api.transaction_rows import transaction_rows
-from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.growth import growth_now
+from streaming.rules.retention_rule import RetentionRule, SegmentDeletions
 
 _MOST_TRANSACTIONS = 1000
 
@@ -60,7 +60,7 @@ def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
         return [], 0
     place, listed = int(rows[0]), retention.listed.logs
     first, last = int(listed.first[place]), int(listed.last[place])
-    deletable = int(RetentionRule(listed).at(look.now_ms).deletable[place])
+    deletions, unseen = _deletions(look, item, place)
     count = last + 1 - first
     half = MOST_SEGMENTS // 2
     chosen = range(count) if count <= MOST_SEGMENTS else [*range(half), *range(count - half, count)]
@@ -70,22 +70,24 @@ def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
             size_bytes=int(listed.size[first + each]),
             max_timestamp_ms=max(int(listed.recorded[first + each]), -1),
             active=first + each == last,
-            deletable=each < deletable,
-            deletion_ms=_deletion_ms(listed, place, first + each, look.now_ms, is_deletable=each < deletable),
+            deletable=bool(deletions.deletable[each]),
+            deletion_ms=look.now_ms if deletions.deletable[each] else -1 if unseen else int(deletions.goes[each]),
+            deletion_by_size=bool(deletions.by_size[each]) and not unseen,
         )
         for each in chosen
     ]
     return segments, count - len(segments)
 
 
-def _deletion_ms(listed: SegmentColumns, place: int, segment: int, now_ms: int, *, is_deletable: bool) -> int:
-    """When the age of a segment lets it be deleted; now if it may be."""
-    limit = int(listed.limit("retention_ms")[place])
-    if is_deletable:
-        return now_ms
-    if not int(listed.limit("deletes")[place]) or limit < 0 or bool(listed.unknown[segment]):
-        return -1
-    return int(listed.largest[segment]) + limit
+def _deletions(look: Look, item: int, place: int) -> tuple[SegmentDeletions, bool]:
+    """When the segments of a log go, by the growth from which its next deletion is, and whether nobody sees how it grows now."""
+    retention, columns, replica = look.view.retention, look.view.observed.columns, look.view.logs.items[item]
+    log = retention.listed.logs.take(np.array([place]))
+    growth = growth_now(log, retention.watched[[place]], columns["active_first_timestamp"][[replica]], look.now_ms)
+    unseen = bool(
+        look.snapshot.silent[columns["agent"][replica]] and retention.columns["retention_limit_bytes"][retention.listed.items[place]] >= 0
+    )
+    return RetentionRule(log).segments_at(look.now_ms, growth), unseen
 
 
 def _replicas(look: Look, item: int) -> list[ReplicaRow]:

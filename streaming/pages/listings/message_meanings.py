@@ -207,7 +207,12 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     SegmentRow: (
         (("base_offset", "size_bytes", "max_timestamp_ms"), "of the segment"),
         (("active",), "it takes appends"),
-        (("deletable", "deletion_ms"), "whether it is beyond a limit, and when its age lets it be deleted"),
+        (("deletable",), "it is beyond a limit, and nothing before it stays"),
+        (
+            ("deletion_ms", "deletion_by_size"),
+            "when the limit that lets it go first does so, by the forecast of `next_deletion_ms` in `RetentionRow`, and whether that is "
+            "`retention.bytes`; what is before it has to go first; `null` for never or not known",
+        ),
     ),
     Minute: (
         (("at_ms",), "the minute of the clock that begins then"),

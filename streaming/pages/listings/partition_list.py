@@ -39,8 +39,11 @@ def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> 
     at_ms = row.next_deletion_ms
     if at_ms < 0 and row.next_deletion_start_of >= 0:
         return Cell(text=after_start(row.next_deletion_start_of))
-    limit = "" if at_ms < 0 else " by size" if row.next_deletion_by_size else " by time"
-    return Cell(text=times.deletion(at_ms) + limit, at_ms=at_ms)
+    return Cell(text=times.deletion(at_ms) + _limit(at_ms, by_size=row.next_deletion_by_size), at_ms=at_ms)
+
+
+def _limit(at_ms: int, *, by_size: bool) -> str:
+    return "" if at_ms < 0 else " by size" if by_size else " by time"
 
 
 def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> str:
@@ -49,7 +52,9 @@ def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> st
         return after_start(row.next_deletion_start_of)
     if segment.deletable:
         return "due"
-    return "blocked" if 0 <= segment.deletion_ms <= times.now_ms else times.of(segment.deletion_ms)
+    if 0 <= segment.deletion_ms <= times.now_ms:
+        return "blocked"
+    return times.of(segment.deletion_ms) + _limit(segment.deletion_ms, by_size=segment.deletion_by_size)
 
 
 def _unless_blocked(row: PartitionRow, times: Times) -> Cell:
