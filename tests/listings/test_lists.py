@@ -15,6 +15,7 @@ from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem
 from streaming.broker.protocol.topic_json import TopicRow
 from streaming.pages.listings.broker_list import BROKERS
+from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Cell, Times
@@ -231,6 +232,12 @@ def test_a_deletion_is_blocked_due_or_later() -> None:
         found = [texts(listing, row(next_deletion_ms=NOW_MS + later))["Next deletion"] for later in (-1, 0, HOUR)]
         assert found == ["due by time", "due by time", "in 1h by time"]
         assert texts(listing, row(next_deletion_ms=NOW_MS, next_deletion_by_size=True))["Next deletion"] == "due by size"
+
+
+def test_space_is_freed_later_than_its_deletion_and_has_another_heading() -> None:
+    for listing in (DISK["topic"], DISK["partition"], DISK["dir"]):
+        (heading,) = (each.heading for each in listing.columns if each.name == "next_ms")
+        assert heading == "Next freed"
 
 
 def test_what_a_broker_without_a_process_would_delete_has_no_time_in_any_list() -> None:
