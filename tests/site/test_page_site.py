@@ -426,6 +426,7 @@ def test_lines_across_a_chart_are_at_round_values(low: float, high: float, unit:
 
 def test_a_group_shows_why_it_does_not_go_on_and_the_command(site: PageSite) -> None:
     page = read(site, "/groups/billing")
+    assert "What is wrong with it" in page.html, "some of it goes on all the same"
     assert "Held up by a transaction of producer 4012" in page.one("problems").text
     assert "kafka-transactions.sh" in page.one("verdict-0").text
     assert rows(page)[:2] == ["payments-3", "payments-7"]
