@@ -48,3 +48,16 @@ def test_what_is_wrong_with_a_row_is_among_the_problems_of_its_partition() -> No
         detail = state(new_table(kept(facts((0, 500, 10), configs=configs)))).partition("orders", 0)
         assert detail is not None
         assert [each.kind for each in detail.problems] == [kind for kind in [detail.row.kind] if kind] == kinds
+
+
+def test_open_transactions_that_are_too_young_for_the_list_are_counted() -> None:
+    young = [transaction(8, 50, age=20), transaction(9, 60, age=60)]
+    of = state(new_table(opened(transaction(7, 40, age=61), *young), opened(*young, partition=1), coordinator_partitions=None))
+    page = of.transactions()
+    assert ([row.producer_id for row in page.rows], page.young, page.omitted) == ([7], 4, 0)
+    for number, listed in ((0, [7]), (1, [])):
+        detail = of.partition("orders", number)
+        assert detail is not None
+        assert [row.producer_id for row in detail.transactions] == listed
+        assert (detail.young_transactions, len(listed) + detail.young_transactions) == (2, detail.row.open_transactions)
+        assert detail.late_after_ms == page.late_after_ms == 60_000

@@ -67,6 +67,8 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
         "sort": "verdict",
         "order": "asc",
         "omitted": 0,
+        "late_after_ms": None,
+        "young": 0,
     }
     found = page["rows"]
     assert found[2] == {

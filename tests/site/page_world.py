@@ -446,7 +446,7 @@ class MadeUpJob:
 
     def transactions(self, query: str) -> TransactionPage:
         page = _page(self.transaction_rows, query, TRANSACTIONS)
-        return TransactionPage(**page, omitted=3)
+        return TransactionPage(**page, omitted=3, late_after_ms=60_000, young=4)
 
     def retention(self, query: str) -> RetentionPage:
         every = [retained(each) for each in self.partition_rows]

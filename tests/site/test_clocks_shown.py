@@ -100,7 +100,7 @@ def times(value: object, name: str = "") -> Iterator[tuple[str, float]]:
 
 DURATIONS = {
     *("behind_ms", "duration_ms", "check_interval_ms", "max_timestamp_ahead_ms", "segment_limit_ms", "transaction_timeout_ms"),
-    *("retention_limit_ms", "retention_lag_ms", "retention_overdue_ms"),
+    *("retention_limit_ms", "retention_lag_ms", "retention_overdue_ms", "late_after_ms"),
 }
 
 

@@ -372,7 +372,10 @@ def test_a_partition_shows_its_hour_its_segments_and_who_holds_it_open(site: Pag
     assert "hanging, stuck" in page.one("transactions").text
     assert ABORT in page.one("transactions").text
     assert ADVICE[1:] in page.one("transactions").text
-    assert ADVICE[1:] in read(site, "/transactions").one("rows").text
+    listed = read(site, "/transactions")
+    assert ADVICE[1:] in listed.one("rows").text
+    assert "Listed is what is open for longer than 1m; 4 are younger." in listed.html
+    assert "3 more transactions that are only counted." in listed.html
     assert "leader" in page.one("replicas").text
 
 

@@ -35,3 +35,15 @@ def test_a_segment_is_deleted_later_or_due_or_blocked() -> None:
     away = replace(detail, row=replace(detail.row, next_deletion_start_of=1))
     table = partition_view(away, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
     assert [row[column].text for row in reversed(table.rows)] == [*["after broker 1 starts"] * 5, "-"]
+
+
+def test_open_transactions_that_are_too_young_for_the_list_are_named() -> None:
+    detail = PartitionDetail(
+        at_ms=NOW_MS, row=PartitionRow(broker=1, topic="orders", partition=0), late_after_ms=60_000, young_transactions=2
+    )
+    table = partition_view(detail, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).transactions
+    assert table.empty == "None is open for longer than 1m; 2 are younger."
+    assert table.caption == "Transactions open for longer than 1m; 2 are younger"
+    every = replace(detail, late_after_ms=-1, young_transactions=0)
+    table = partition_view(every, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).transactions
+    assert (table.empty, table.caption) == ("None is open.", "Transactions open")

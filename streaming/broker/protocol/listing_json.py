@@ -195,10 +195,15 @@ class PartitionPage(ListPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionPage(ListPage):
-    """Open transactions. ``omitted``: so many are only counted, because ``late_limit`` is lower or they are younger than ``late_after``."""
+    """Open transactions. ``omitted``: so many are only counted, because ``late_limit`` is lower.
+
+    ``late_after_ms``: those that are open for longer are listed, -1 if all are; ``young``: so many others are open.
+    """
 
     rows: list[TransactionRow]
     omitted: int = 0
+    late_after_ms: int = -1
+    young: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

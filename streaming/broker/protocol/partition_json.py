@@ -68,7 +68,8 @@ class ReplicaRow(PublicMessage):
 class PartitionDetail(PublicMessage):
     """One partition. ``omitted``: segments in the middle that are left out. ``minutes``: the last hour, the oldest first.
 
-    ``records_why``: why its records are not counted, a clause without a period; "" if they are.
+    ``late_after_ms``, ``young_transactions``: as in `TransactionPage`, of those on it. ``records_why``: why its records are not counted, a
+    clause without a period; "" if they are.
     """
 
     at_ms: int
@@ -76,6 +77,8 @@ class PartitionDetail(PublicMessage):
     records_why: str = ""
     retention: RetentionRow | None = None
     transactions: list[TransactionRow] = field(default_factory=list)
+    late_after_ms: int = -1
+    young_transactions: int = 0
     problems: list[Problem] = field(default_factory=list)
     segments: list[SegmentRow] = field(default_factory=list)
     omitted: int = 0

@@ -48,7 +48,11 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("growth_unread", Unit.COUNT, "of how many of these the log cannot be read"),
             field("frees_now", Unit.BYTES, "what the next check deletes"),
             field("frees_day", Unit.BYTES, "what is free in 24 hours"),
-            field("next_ms", Unit.MOMENT, "when the next space is free: after the next deletion, when a check has come and the files are unlinked"),
+            field(
+                "next_ms",
+                Unit.MOMENT,
+                "when the next space is free: after the next deletion, when a check has come and the files are unlinked",
+            ),
             field("next_start_of", Unit.ID, "a broker, without a process, that has to be started before some of it is"),
             field("policy", Unit.WORD, "the cleanup policy of a topic"),
             field("limits_assumed", Unit.FLAG, "the limits of a topic are Kafka's defaults, because the real ones are not known"),

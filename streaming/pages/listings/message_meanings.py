@@ -105,6 +105,10 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
         *_AWAY,
         (("rows",), "list of `TransactionRow`: what is open for longer than `late_after`"),
         (("omitted",), "so many are not listed, because of `late_limit`"),
+        (
+            ("late_after_ms", "young"),
+            "`late_after`, `null` if every open transaction is listed; how many are open that are not older than it",
+        ),
     ),
     RetentionPage: (*_PAGE, *_AWAY, (("rows",), "list of `RetentionRow`")),
     CountPage: (
@@ -200,6 +204,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
             "lists of `TransactionRow` and `Problem`; problems of the whole topic, of groups that read it, and of its broker about logs "
             "like this one are among them",
         ),
+        (("late_after_ms", "young_transactions"), "as `late_after_ms` and `young` in `TransactionPage`, of this partition"),
         (("segments", "omitted"), "list of `SegmentRow`, 1,000 at most, and how many are left out in the middle"),
         (("minutes",), "the last hour, list of `Minute`, the oldest first"),
         (("replicas",), "list of `ReplicaRow`, the one that is shown first"),

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.common.formatting import NONE, format_list, format_name, format_word
-from streaming.pages.listings.list_cells import MOST_NAMES, Cell, Times, Unit, words
+from streaming.common.formatting import NONE, format_be, format_list, format_name, format_word
+from streaming.pages.listings.list_cells import MOST_NAMES, Cell, Times, Unit, length, words
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, JUDGED, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, broker_field, partition_field
 
@@ -28,6 +28,12 @@ def _groups(names: Sequence[str]) -> Cell:
 def advice(row: TransactionRow) -> str:
     """What to know before its command is run, as sentences; "" if there is nothing."""
     return f"{row.advice[:1].upper()}{row.advice[1:]}." if row.advice else ""
+
+
+def open_long(late_after_ms: int, young: int) -> str:
+    """Which transactions a list has, and how many others are open: the end of a sentence without its period."""
+    listed = f"open for longer than {length(late_after_ms)}" if late_after_ms >= 0 else "open"
+    return listed + (f"; {young:,} {format_be(young)} younger" if young else "")
 
 
 def _what_to_do(row: TransactionRow, _: Times) -> Cell:

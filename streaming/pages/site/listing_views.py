@@ -100,7 +100,7 @@ _TRANSACTIONS: _ListKind[TransactionRow] = _ListKind(
     api=TRANSACTIONS_PATH,
     title="Open transactions",
     intro="Readers of committed data wait at the oldest open transaction of a partition.",
-    empty="No transaction has been open for long.",
+    empty="No transaction is open.",
     columns=columns_of(transaction_list.TRANSACTIONS.page_columns),
 )
 _RETENTION: _ListKind[RetentionRow] = _ListKind(
@@ -147,7 +147,9 @@ def transactions(state: State, query: Query, status: Status) -> ListView:
         if page.omitted
         else ""
     )
-    return _TRANSACTIONS.view(query, status, page, page.rows, (omitted,) if omitted else ())
+    listed = transaction_list.open_long(page.late_after_ms, page.young)
+    kind = replace(_TRANSACTIONS, intro=f"{_TRANSACTIONS.intro} Listed is what is {listed}.", empty=f"None is {listed}.")
+    return kind.view(query, status, page, page.rows, (omitted,) if omitted else ())
 
 
 def retention(state: State, query: Query, status: Status) -> ListView:

@@ -9,7 +9,7 @@ from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import Times, place
 from streaming.pages.listings.partition_list import segment_deletion
 from streaming.pages.listings.retention_list import RETENTION
-from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.listings.transaction_list import TRANSACTIONS, open_long
 from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_charts import Chart
 from streaming.pages.site.page_links import PARTITIONS
@@ -57,11 +57,11 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
         retention=() if detail.retention is None else listed_facts(RETENTION, detail.retention, now, without=_ABOVE),
         transactions=draw(
             "transactions",
-            "Open transactions",
+            f"Transactions {open_long(detail.late_after_ms, detail.young_transactions)}",
             columns_of(TRANSACTIONS.page_columns[1:]),
             detail.transactions,
             now,
-            empty="None has been open for long.",
+            empty=f"None is {open_long(detail.late_after_ms, detail.young_transactions)}.",
         ),
         segments=draw("segments", f"Newest {len(newest)} segments", _segment_columns(row), newest, now, empty="No segment is known."),
         replicas=draw("replicas", "Replicas that are watched", _REPLICA_COLUMNS, detail.replicas, now, empty="No replica is watched."),

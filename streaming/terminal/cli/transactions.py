@@ -12,7 +12,7 @@ from streaming.common.formatting import format_list, format_word
 from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.pages.listings.transaction_list import TRANSACTIONS, advice
+from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.printing import ShellCommand, echo_lines
@@ -87,6 +87,8 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
             yield ""
     if page.omitted:
         yield f"{page.omitted:,} more are only counted"
+    if page.young:
+        yield f"listed is what is {open_long(page.late_after_ms, page.young)}"
     yield _sum(page.rows) + (", as far as is known here:" if page.doubts else "")
     yield from away_lines.lines(page.away, page.at_ms, away_lines.TRANSACTIONS)
     yield from (f"- {doubt}" for doubt in page.doubts)

@@ -22,6 +22,7 @@ from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
 from streaming.broker.protocol.status_json import STATUS_PATH, Status
 from streaming.common.formatting import format_time
 from streaming.errors import NotYetError, UsageError
+from streaming.pages.listings.transaction_list import open_long
 from streaming.terminal.top.questions import (
     Answer,
     Content,
@@ -102,8 +103,9 @@ class JobSource:
 
     def _transactions(self, question: ListQuestion) -> Rows:
         page = self._page(f"{TRANSACTIONS_PATH}?{_query(question)}", TransactionPage)
-        notes = (f"{page.omitted:,} more are only counted: they are young, or late_limit is lower.",) if page.omitted > 0 else ()
-        return _rows(question, page, tuple(page.rows), notes)
+        omitted = [f"{page.omitted:,} more are only counted: late_limit is lower."] if page.omitted > 0 else []
+        young = [f"Listed is what is {open_long(page.late_after_ms, page.young)}."] if page.young else []
+        return _rows(question, page, tuple(page.rows), (*omitted, *young))
 
     def _retention(self, question: ListQuestion) -> Rows:
         page = self._page(f"{RETENTION_PATH}?{_query(question)}", RetentionPage)

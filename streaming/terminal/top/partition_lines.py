@@ -8,7 +8,7 @@ from streaming.common.formatting import NONE, format_count, format_name, format_
 from streaming.pages.listings.cells import cut
 from streaming.pages.listings.list_cells import Times, count, curve, length, number, place, rate, size, word
 from streaming.pages.listings.partition_list import next_deletion, segment_deletion
-from streaming.pages.listings.transaction_list import advice
+from streaming.pages.listings.transaction_list import advice, open_long
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_list
 
@@ -39,6 +39,8 @@ def _facts(detail: PartitionDetail, times: Times) -> Iterator[tuple[str, str]]:
         yield "records", f"{count(row.records_data)} of data, {aborted} of them aborted, {control} control records"
     elif detail.records_why:
         yield "records", f"not counted: {detail.records_why}"
+    if detail.young_transactions:
+        yield "transactions", f"below is what is {open_long(detail.late_after_ms, detail.young_transactions)}"
     if detail.retention is not None:
         yield "retention", _retention(detail.retention, times)
         yield "blocked", detail.retention.retention_blocked_why or detail.retention.retention_blocked
