@@ -227,11 +227,19 @@ def test_a_transaction_that_hangs_is_noted_beside_what_it_holds_back() -> None:
 
 
 def test_a_deletion_is_blocked_due_or_later() -> None:
-    assert cells(PARTITIONS, partition(retention_blocked="high_watermark"))["Next deletion"] == Cell(text="blocked", note="high watermark")
     for listing, row in ((PARTITIONS, partition), (RETENTION, kept)):
+        stays = [cells(listing, row(retention_blocked="high_watermark", next_deletion_ms=at))["Next deletion"] for at in (-1, NOW_MS)]
+        assert stays == [Cell(text="blocked", note="high watermark")] * 2
+        later = row(retention_blocked="future_timestamp", next_deletion_ms=NOW_MS + HOUR)
+        assert texts(listing, later)["Next deletion"] == "in 1h by time", "then it goes"
         found = [texts(listing, row(next_deletion_ms=NOW_MS + later))["Next deletion"] for later in (-1, 0, HOUR)]
         assert found == ["due by time", "due by time", "in 1h by time"]
         assert texts(listing, row(next_deletion_ms=NOW_MS, next_deletion_by_size=True))["Next deletion"] == "due by size"
+
+
+def test_what_is_blocked_and_not_overdue_has_no_time_for_that() -> None:
+    found = [texts(RETENTION, kept(retention_blocked=word, retention_overdue_ms=ms))["Overdue"] for word in ("", "x") for ms in (0, HOUR)]
+    assert found == ["0s", "1h", "-", "1h"]
 
 
 def test_space_is_freed_later_than_its_deletion_and_has_another_heading() -> None:

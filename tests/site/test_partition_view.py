@@ -32,6 +32,9 @@ def test_a_segment_is_deleted_later_or_due_or_blocked() -> None:
     table = partition_view(detail, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
     column = [each.text for each in table.heads].index("Deletion")
     assert [row[column].text for row in reversed(table.rows)] == ["due", "due", "blocked", "in 1h by time", "in 2h by size", "-"]
+    blocked = replace(detail, row=replace(detail.row, retention_blocked="remote_copy"))
+    table = partition_view(blocked, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
+    assert [row[column].text for row in reversed(table.rows)][:3] == ["blocked"] * 3
     away = replace(detail, row=replace(detail.row, next_deletion_start_of=1))
     table = partition_view(away, Status(at_ms=NOW_MS, version="0", ready=True, verdict="", freshness="")).segments
     assert [row[column].text for row in reversed(table.rows)] == [*["after broker 1 starts"] * 5, "-"]

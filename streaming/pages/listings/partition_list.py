@@ -35,10 +35,12 @@ START_OF = Field(name="next_deletion_start_of", unit=Unit.ID, meaning="as in `Re
 
 
 def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> Cell:
-    """When retention deletes next, and by which limit."""
+    """When retention deletes next, and by which limit; what is past it and stays is blocked."""
     at_ms = row.next_deletion_ms
     if at_ms < 0 and row.next_deletion_start_of >= 0:
         return Cell(text=after_start(row.next_deletion_start_of))
+    if at_ms <= times.now_ms and not isinstance(row, TopicRow) and row.retention_blocked:
+        return Cell(text="blocked", note=words(row.retention_blocked))
     return Cell(text=times.deletion(at_ms) + _limit(at_ms, by_size=row.next_deletion_by_size), at_ms=at_ms)
 
 
@@ -50,15 +52,11 @@ def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> st
     """When retention deletes a segment, in the words of `next_deletion`: what is past its limit and may not be deleted is held up."""
     if segment.deletion_ms >= 0 and row.next_deletion_start_of >= 0:
         return after_start(row.next_deletion_start_of)
-    if segment.deletable:
+    if segment.deletable and not row.retention_blocked:
         return "due"
     if 0 <= segment.deletion_ms <= times.now_ms:
         return "blocked"
     return times.of(segment.deletion_ms) + _limit(segment.deletion_ms, by_size=segment.deletion_by_size)
-
-
-def _unless_blocked(row: PartitionRow, times: Times) -> Cell:
-    return Cell(text="blocked", note=words(row.retention_blocked)) if row.retention_blocked else next_deletion(row, times)
 
 
 def _held_back(row: PartitionRow, _: Times) -> Cell:
@@ -147,7 +145,7 @@ PARTITIONS = Listing(
             rank=11,
             sort=ASCENDING,
             key="X",
-            cell=_unless_blocked,
+            cell=next_deletion,
         ),
         START_OF,
         Field(name="next_deletion_by_size", unit=Unit.FLAG, meaning="as in `RetentionRow`"),

@@ -1,13 +1,16 @@
 """The list of what is kept of each partition. Its fields are named as the metrics are, without ``segtail_partition_``, times in ms."""
 
 from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.common.formatting import NONE
 from streaming.pages.listings.list_cells import Cell, Times, Unit, length, size, unsure
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, WIDE, Field, Listing
 from streaming.pages.listings.partition_list import NUMBER, broker_field, next_deletion, partition_field
 
 
 def _overdue(row: RetentionRow, _: Times) -> Cell:
-    """For how long; with a question mark where limits are assumed, if there is something."""
+    """For how long; with a question mark where limits are assumed, if there is something. What is blocked need not be overdue."""
+    if row.retention_blocked and row.retention_overdue_ms == 0:
+        return Cell(text=NONE)
     return unsure(Cell(text=length(row.retention_overdue_ms)), assumed=row.limits_assumed and row.retention_overdue_ms > 0)
 
 
