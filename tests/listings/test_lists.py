@@ -1,6 +1,7 @@
 """What each list declares: every column its own value, how it is written, and what it looks like where something is wrong."""
 
 import dataclasses
+import re
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.problem_list import PROBLEMS
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.topic_list import TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_tables import columns_of
@@ -235,6 +237,11 @@ def test_a_deletion_is_blocked_due_or_later() -> None:
         found = [texts(listing, row(next_deletion_ms=NOW_MS + later))["Next deletion"] for later in (-1, 0, HOUR)]
         assert found == ["due by time", "due by time", "in 1h by time"]
         assert texts(listing, row(next_deletion_ms=NOW_MS, next_deletion_by_size=True))["Next deletion"] == "due by size"
+
+
+def test_a_narrow_list_of_retention_keeps_what_is_asked_for() -> None:
+    heading = text_table(RETENTION, [kept("orders.by-customer", kind="retention_blocked")], TIMES, 80)[0]
+    assert re.split(r"\s{2,}", heading)[:4] == ["Partition", "Verdict", "Size", "Next deletion"]
 
 
 def test_what_is_blocked_and_not_overdue_has_no_time_for_that() -> None:
