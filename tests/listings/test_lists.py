@@ -165,8 +165,8 @@ def test_each_column_of_a_group_s_partitions_shows_its_own_value() -> None:
         "Partition": "t-0",
         "Verdict": "held",
         "Records left": "4",
-        "Oldest": "1h ago",
-        "Lost from": "in 9h",
+        "Oldest unread": "1h ago",
+        "Next loss": "in 9h",
         "Bytes": "6.0 MiB",
         "Offsets": "5",
         "Committed": "7",
@@ -180,11 +180,11 @@ def test_each_column_of_a_group_s_partitions_shows_its_own_value() -> None:
 def test_a_group_s_partition_has_why_its_lag_is_not_known_when_it_began_and_doubts_where_limits_are_assumed() -> None:
     left = cells(GROUP_PARTITIONS, read(lag_records_read_committed=-1, unknown="topic_gone"))["Records left"]
     assert left == Cell(text="-", note="topic gone")
-    assert cells(GROUP_PARTITIONS, read(next_append_ms=-1))["Oldest"] == Cell(text="6h ago", at_ms=NOW_MS - 6 * HOUR)
+    assert cells(GROUP_PARTITIONS, read(next_append_ms=-1))["Oldest unread"] == Cell(text="6h ago", at_ms=NOW_MS - 6 * HOUR)
     since = cells(GROUP_PARTITIONS, read(verdict="held", severity=WARNING, since_ms=NOW_MS - HOUR))["Verdict"]
     assert since == Cell(text="held", note="1h ago", at_ms=NOW_MS - HOUR)
     doubted = texts(GROUP_PARTITIONS, read(verdict="fine", limits_assumed=True, loss_ms=NOW_MS + HOUR))
-    assert (doubted["Verdict"], doubted["Lost from"]) == ("fine?", "in 1h?")
+    assert (doubted["Verdict"], doubted["Next loss"]) == ("fine?", "in 1h?")
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_what_a_broker_without_a_process_would_delete_has_no_time_in_any_list() 
         assert cells(listing, row(next_deletion_ms=-1, next_deletion_start_of=3))["Next deletion"] == Cell(text=text)
     assert texts(TOPICS, TopicRow(topic="t", next_deletion_ms=NOW_MS + HOUR, next_deletion_start_of=3))["Next deletion"] == "in 1h by time"
     for lists, lost in ((GROUP_PARTITIONS, read), (GROUPS, partial(GroupSummary, group="g"))):
-        assert cells(lists, lost(loss_start_of=3))["Lost from"] == Cell(text=text)
-        assert texts(lists, lost(loss_ms=NOW_MS + HOUR, loss_start_of=3))["Lost from"] == "in 1h"
-        assert texts(lists, lost(loss_start_of=3, limits_assumed=True))["Lost from"] == f"{text}?"
+        assert cells(lists, lost(loss_start_of=3))["Next loss"] == Cell(text=text)
+        assert texts(lists, lost(loss_ms=NOW_MS + HOUR, loss_start_of=3))["Next loss"] == "in 1h"
+        assert texts(lists, lost(loss_start_of=3, limits_assumed=True))["Next loss"] == f"{text}?"
     number = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_start_of=3, loss_group="g"))["Next loss"]
     assert number == Cell(text=text, note="group g", group="g")
 

@@ -26,7 +26,7 @@ def viewed(
 def test_times_of_a_group_are_each_its_own() -> None:
     times = {"oldest_ms": NOW_MS - HOUR, "loss_ms": NOW_MS + 2 * HOUR, "last_commit_ms": NOW_MS - 3 * HOUR}
     facts = {each.name: each.value.text for each in viewed(summary=times).facts}
-    assert [facts[head] for head in ("Oldest", "Lost from", "Last commit")] == ["1h ago", "in 2h", "3h ago"]
+    assert [facts[head] for head in ("Oldest unread", "Next loss", "Last commit")] == ["1h ago", "in 2h", "3h ago"]
 
 
 def test_the_facts_of_a_group_are_the_cells_of_its_row() -> None:

@@ -67,18 +67,18 @@ def test_records_left_are_a_lower_bound_where_some_are_not_known() -> None:
 
 
 def test_what_is_due_goes_with_the_next_check_and_no_deletion_of_the_past_is_predicted() -> None:
-    lost = [cell(ListName.GROUPS, "Lost from", group(loss_ms=NOW_MS + ms)) for ms in (-HOUR, 0, HOUR)]
+    lost = [cell(ListName.GROUPS, "Next loss", group(loss_ms=NOW_MS + ms)) for ms in (-HOUR, 0, HOUR)]
     assert lost == ["next check", "next check", "in 1h"]
 
 
 def test_a_record_of_a_clock_that_is_ahead_is_no_event_to_come() -> None:
-    assert [cell(ListName.GROUPS, "Oldest", group(oldest_ms=NOW_MS - ms)) for ms in (HOUR, 0, -24_000)] == ["1h ago", "0s ago", "24s ahead"]
+    assert [cell(ListName.GROUPS, "Oldest unread", group(oldest_ms=NOW_MS - ms)) for ms in (HOUR, 0, -24_000)] == ["1h ago", "0s ago", "24s ahead"]
 
 
 def test_what_depends_on_assumed_limits_has_a_question_mark() -> None:
-    lost = [cell(ListName.GROUPS, "Lost from", group(limits_assumed=assumed, loss_ms=NOW_MS + HOUR)) for assumed in (False, True)]
+    lost = [cell(ListName.GROUPS, "Next loss", group(limits_assumed=assumed, loss_ms=NOW_MS + HOUR)) for assumed in (False, True)]
     assert lost == ["in 1h", "in 1h?"]
-    assert cell(ListName.GROUPS, "Lost from", group(limits_assumed=True)) == "-"
+    assert cell(ListName.GROUPS, "Next loss", group(limits_assumed=True)) == "-"
     assert cell(ListName.GROUPS, "Verdict", group(limits_assumed=True, verdict="fine")) == "fine?"
     assert cell(ListName.GROUPS, "Verdict", group(limits_assumed=True, verdict="held")) == "held"
 

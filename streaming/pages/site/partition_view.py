@@ -79,7 +79,7 @@ def _facts(row: PartitionRow, uncounted: str, now_ms: int) -> tuple[Fact, ...]:
         Fact(name="Last stable offset", value=number(row.last_stable_offset)),
         Fact(name="High watermark", value=number(row.high_watermark)),
         Fact(name="Log end offset", value=number(row.log_end_offset)),
-        Fact(name="Offsets held back", value=number(row.unread_offsets)),
+        Fact(name="Held back", value=number(row.unread_offsets)),
         Fact(name="Records on disk", value=replace(number(row.records_data), note=uncounted)),
         Fact(name="of these aborted", value=number(row.records_aborted)),
     )
