@@ -48,6 +48,7 @@ def test_a_duration_says_no_less_than_a_part_in_sixty_of_what_it_is(seconds: flo
 
 def test_an_age_is_past_or_to_come() -> None:
     assert [format_age(seconds) for seconds in (12_000, 0, -587)] == ["3h 20m ago", "0s ago", "in 9m 47s"]
+    assert [format_age(seconds) for seconds in (0.988, -0.149, 1, 0.0001)] == ["<1s ago", "in <1s", "1s ago", "0s ago"]
 
 
 @each_row(

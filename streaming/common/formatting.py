@@ -30,8 +30,9 @@ def format_duration(seconds: float) -> str:
 
 
 def format_age(seconds: float) -> str:
-    """How long ago something was, ``3m 20s ago``, or how soon it will be if the age is below zero, ``in 9m 47s``."""
-    return f"{format_duration(seconds)} ago" if seconds >= 0 else f"in {format_duration(-seconds)}"
+    """How long ago something was, ``3m 20s ago``, or how soon it will be if the age is below zero, ``in 9m 47s``; ``in <1s`` within one."""
+    length = "<1s" if 0 < round(abs(seconds) * 1000) < 1000 else format_duration(abs(seconds))
+    return f"{length} ago" if seconds >= 0 else f"in {length}"
 
 
 def format_size(count: int) -> str:

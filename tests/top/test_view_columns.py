@@ -72,7 +72,11 @@ def test_what_is_due_goes_with_the_next_check_and_no_deletion_of_the_past_is_pre
 
 
 def test_a_record_of_a_clock_that_is_ahead_is_no_event_to_come() -> None:
-    assert [cell(ListName.GROUPS, "Oldest unread", group(oldest_ms=NOW_MS - ms)) for ms in (HOUR, 0, -24_000)] == ["1h ago", "0s ago", "24s ahead"]
+    assert [cell(ListName.GROUPS, "Oldest unread", group(oldest_ms=NOW_MS - ms)) for ms in (HOUR, 0, -24_000)] == [
+        "1h ago",
+        "0s ago",
+        "24s ahead",
+    ]
 
 
 def test_what_depends_on_assumed_limits_has_a_question_mark() -> None:
