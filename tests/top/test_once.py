@@ -105,7 +105,7 @@ def test_json_has_the_same_fields_for_every_view(url: str, view: str) -> None:
     assert {"at_ms", "version", "doubts", "total", "matched", "offset", "rows"} <= found.keys()
 
 
-def test_what_nobody_has_told_for_long_begins_with_that(job: FakeJob, url: str) -> None:
+def test_what_is_not_current_begins_with_that(job: FakeJob, url: str) -> None:
     job.status = replace(job.status, not_current="No agent answers: a1")
     assert run(url).stdout.startswith("not current: No agent answers: a1\nverdict: 1 transaction hangs: ")
     assert run(url, "--format", "table").stdout.startswith("not current: No agent answers: a1\nlast known: 1 transaction hangs: ")
