@@ -158,10 +158,11 @@ def _silent(claims: Claims, now_ms: int, after_ms: int) -> Flags:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LateTransactions:
-    """The transactions to list one by one, the most important first, and how many more there are."""
+    """The transactions to list one by one, the most important first, and how many more there are; ``young``: which are not old enough."""
 
     items: NDArray[np.intp]
     omitted: int
+    young: Flags
 
 
 def select_late(
@@ -171,12 +172,13 @@ def select_late(
 
     Those with the lowest ``first`` come first, then the oldest. There are at most ``limit``, and a few of each producer.
     """
-    late = np.arange(len(first)) if late_after_ms is None else np.flatnonzero(now_ms - claims.start_ms > late_after_ms)
+    young = np.zeros(len(first), np.bool_) if late_after_ms is None else now_ms - claims.start_ms <= late_after_ms
+    late = np.flatnonzero(~young)
     late = late[np.lexsort((first_offsets[late], claims.start_ms[late], first[late]))]
     if late_after_ms is None:
-        return LateTransactions(late, 0)
+        return LateTransactions(late, 0, young)
     chosen = late[_rank(producer_ids[late]) < PARTITIONS_PER_PRODUCER][:limit]
-    return LateTransactions(chosen, len(late) - len(chosen))
+    return LateTransactions(chosen, len(late) - len(chosen), young)
 
 
 def _rank(groups: Longs) -> NDArray[np.intp]:

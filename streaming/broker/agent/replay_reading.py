@@ -9,7 +9,7 @@ from threading import Lock
 
 import numpy as np
 
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.replay import LARGEST_BATCH_BYTES, batches_between
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.tail import Tail
 from streaming.errors import FormatError
@@ -17,8 +17,6 @@ from streaming.kafka.formats.layout import CURRENT_MAGIC
 from streaming.kafka.groups.replays import Replay
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
-
-LARGEST_BATCH_BYTES = 256 << 20
 
 
 class ReplayReading:

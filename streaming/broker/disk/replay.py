@@ -9,6 +9,9 @@ from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
 
+LARGEST_BATCH_BYTES = 256 << 20
+"""The most that who reads a log whole makes room for at once."""
+
 _MOST_OPEN = 128
 """So many segments are opened before the first is read: then it does not matter what a cleaner does to their names meanwhile."""
 

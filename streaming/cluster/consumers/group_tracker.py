@@ -295,7 +295,7 @@ class GroupTracker:
         loss = _losses(view, logs, lag)
         assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
         found = CommitFacts(
-            lags=unanswered(lag, _silent(view, logs)[logs.of_row]),
+            lags=unanswered(lag, _silent(view, logs)[logs.of_row]) if view.silent else lag,
             appended=appended,
             stopped=stopped,
             perhaps_stopped=~stopped & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),

@@ -199,7 +199,7 @@ class RetentionResults:
     """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`.
 
     ``listed``: their segments; its items are indexes in ``items``. ``watched``: the bytes a second by which each of these grows now,
-    `ABSENT` where nobody has watched that.
+    `ABSENT` where nobody has watched that. ``unseen``: which has a limit of bytes, and an agent that is silent: nobody sees how it grows.
     """
 
     items: Longs
@@ -207,6 +207,7 @@ class RetentionResults:
     limits: list[Limits | None]
     listed: Listed
     watched: Rates
+    unseen: Flags
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
@@ -227,8 +228,9 @@ def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
     silent = snapshot.silent[observed.columns["agent"][items]]
     for name in retention_columns.JUDGED:
         columns[name][silent] = ABSENT
-    columns["next_deletion_ms"][silent & (columns["retention_limit_bytes"] >= 0)] = ABSENT  # nobody sees how it grows
-    return RetentionResults(items=items, columns=columns, limits=limits, listed=listed, watched=watched)
+    unseen = silent & (columns["retention_limit_bytes"] >= 0)
+    columns["next_deletion_ms"][unseen] = ABSENT
+    return RetentionResults(items=items, columns=columns, limits=limits, listed=listed, watched=watched, unseen=unseen)
 
 
 def export(observed: Observed, all_kept: RetentionResults, snapshot: Snapshot, topic_labels: pa.LargeStringArray, rank: Longs) -> Logs:

@@ -46,7 +46,8 @@ class OpenList:
     """One item for each open transaction, sorted by log and first offset. ``owner``: the index of its log among the judged logs.
 
     ``found``: its columns as in `streaming.common.rows.TRANSACTIONS`. ``verdict`` and ``stuck``: see
-    `streaming.rules.transaction_verdicts`.
+    `streaming.rules.transaction_verdicts`. ``young``: open for ``late_after_ms`` at most, and so not listed by itself; that is `ABSENT`
+    where all are listed.
     """
 
     owner: Longs
@@ -54,12 +55,18 @@ class OpenList:
     claims: Claims
     verdict: Longs
     stuck: Flags
+    young: Flags
+    late_after_ms: int
     coordinators: Coordinators
 
     def first_of(self, logs: Collection[int]) -> tuple[Late, ...]:
         """The first transaction of each of these logs, which holds its last stable offset."""
         firsts = self._firsts
         return self.take(firsts[np.isin(self.owner[firsts], [*logs])])
+
+    def young_on(self, log: int) -> int:
+        """How many transactions on a log are too young to be listed."""
+        return int(np.count_nonzero(self.young & (self.owner == log)))
 
     def first_since(self) -> dict[int, int]:
         """Of each log since when its first transaction is open, Unix milliseconds, where its coordinator or its verdict shows it.

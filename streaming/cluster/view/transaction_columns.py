@@ -197,9 +197,9 @@ class TransactionJudge:
     ) -> None:
         self.once = once
         self.read_within_ms = read_within_ms
-        self.late_after_ms = late_after_ms
         self._hanging_after_ms = hanging_after_ms
         self._stuck_after_ms = stuck_after_ms
+        self._late_after_ms = late_after_ms
         self._late_limit = late_limit
         self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
         self._open: frozenset[_OpenKey] = frozenset()  # in the last judgement
@@ -245,10 +245,19 @@ class TransactionJudge:
             transactions.producer_id,
             transactions.first_offset,
             now_ms=now_ms,
-            late_after_ms=self.late_after_ms,
+            late_after_ms=self._late_after_ms,
             limit=self._late_limit,
         )
-        listed = OpenList(owner=owners, found=found, claims=claims, verdict=verdict, stuck=stays, coordinators=view.coordinators)
+        listed = OpenList(
+            owner=owners,
+            found=found,
+            claims=claims,
+            verdict=verdict,
+            stuck=stays,
+            young=late.young,
+            late_after_ms=ABSENT if self._late_after_ms is None else self._late_after_ms,
+            coordinators=view.coordinators,
+        )
         columns = _columns(len(carried), owners, claims)
         unknown = verdict == TransactionVerdict.UNKNOWN
         columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == TransactionVerdict.HANGING, unknown)

@@ -9,7 +9,7 @@ from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.partition_rows import partition_columns, partition_rows
 from streaming.pages.api.retention_rows import retention_rows
-from streaming.pages.api.transaction_rows import late_after_ms, transaction_rows, young_on
+from streaming.pages.api.transaction_rows import transaction_rows
 from streaming.rules.growth import growth_now
 from streaming.rules.retention_rule import RetentionRule, SegmentDeletions
 
@@ -32,8 +32,8 @@ def partition_detail(judged: JudgedLook, topic: str, partition: int) -> Partitio
         records_why="" if row.records_data >= 0 else why_uncounted(judged.circumstances, look.snapshot, [look.view.logs.items[item]])[0],
         retention=retention_rows(judged, [item])[0],
         transactions=transaction_rows(look, judged.circumstances, sorted(late, key=lambda each: each.first_offset)),
-        late_after_ms=late_after_ms(look),
-        young_transactions=young_on(look, item),
+        late_after_ms=look.view.logs.open.late_after_ms,
+        young_transactions=look.view.logs.open.young_on(item),
         problems=judged.with_roots(
             [
                 each
@@ -86,10 +86,7 @@ def _deletions(look: Look, item: int, place: int) -> tuple[SegmentDeletions, boo
     retention, columns, replica = look.view.retention, look.view.observed.columns, look.view.logs.items[item]
     log = retention.listed.logs.take(np.array([place]))
     growth = growth_now(log, retention.watched[[place]], columns["active_first_timestamp"][[replica]], look.now_ms)
-    unseen = bool(
-        look.snapshot.silent[columns["agent"][replica]] and retention.columns["retention_limit_bytes"][retention.listed.items[place]] >= 0
-    )
-    return RetentionRule(log).segments_at(look.now_ms, growth), unseen
+    return RetentionRule(log).segments_at(look.now_ms, growth), bool(retention.unseen[retention.listed.items[place]])
 
 
 def _replicas(look: Look, item: int) -> list[ReplicaRow]:

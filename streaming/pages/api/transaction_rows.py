@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.verdicts.transaction_problems import committers, remedy_for
 from streaming.cluster.view.open_list import Late
-from streaming.common.arrays import Flags, Longs
+from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, ranks, worst_first
@@ -25,26 +25,9 @@ def transaction_page(look: Look, circumstances: Circumstances, request: PageRequ
     rows = transaction_rows(look, circumstances, look.view.logs.late)
     some = cut(_sheet(rows), request)
     listed = [rows[item] for item in some.items]
-    omitted, young = look.view.logs.late_omitted, int(np.count_nonzero(_young(look)))
-    return some.page(TransactionPage, look.now_ms, listed, omitted=omitted, late_after_ms=late_after_ms(look), young=young)
-
-
-def late_after_ms(look: Look) -> int:
-    """What is open for longer is listed; -1 if everything is."""
-    after_ms = look.snapshot.context.transactions.late_after_ms
-    return -1 if after_ms is None else after_ms
-
-
-def young_on(look: Look, item: int) -> int:
-    """How many transactions that are open on an exported log are too young to be listed."""
-    return int(np.count_nonzero(_young(look) & (look.view.logs.open.owner == item)))
-
-
-def _young(look: Look) -> Flags:
-    """Which open transactions are too young to be listed."""
-    start_ms, after_ms = look.view.logs.open.claims.start_ms, late_after_ms(look)
-    young: Flags = look.now_ms - start_ms <= after_ms if after_ms >= 0 else np.zeros(len(start_ms), np.bool_)
-    return young
+    omitted, every = look.view.logs.late_omitted, look.view.logs.open
+    young = int(np.count_nonzero(every.young))
+    return some.page(TransactionPage, look.now_ms, listed, omitted=omitted, late_after_ms=every.late_after_ms, young=young)
 
 
 def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.replay import LARGEST_BATCH_BYTES, batches_between
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.watcher.cursors import log_id
@@ -29,7 +29,6 @@ from streaming.terminal.offline.coordinator_replay import Replayed
 
 log = logging.getLogger(__name__)
 
-LARGEST_BATCH_BYTES = 256 << 20
 _END = 2**63 - 1
 _TRIES = 3
 
