@@ -30,6 +30,7 @@ from tests.bench import (
     scrape,
     scrub,
     sizes,
+    start,
     streams,
     transactions,
     trigger,
@@ -64,6 +65,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "replay": (replay.run, "commits of consumer groups: their replay at the agent, and the job's store of them"),
     "scrub": (lambda _: scrub.run(), "the scrub's CPU for what it checks"),
     "turns": (turns.run, "the watcher alone, with many active partitions"),
+    "start": (start.run, "the start of an agent by its number of logs, from nothing and from its journal"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }
 

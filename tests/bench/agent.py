@@ -1,4 +1,8 @@
-"""What the agent of a job costs on a broker with many partitions, of which few are appended to."""
+"""What the agent of a job costs on a broker with many partitions, of which few are appended to.
+
+Each partition has an idempotent producer of its own, and the broker's checkpoints are written at their time (`tests.bench.partitions`).
+Left out: segments that roll, closed segments, which take memory for their ladders, transactions and consumer groups.
+"""
 
 import tempfile
 import time
@@ -18,6 +22,7 @@ def run(bounds: Bounds) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
         Partitions(Path(scratch, "log"), bounds.mostly_idle, 1024) as logs,
+        logs.alive(),
         RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", "1s") as job,
     ):
         nothing(time.monotonic() + bounds.seconds)

@@ -1,7 +1,7 @@
 """How long an append takes to be seen in /metrics: from the write to the first page that holds the log end offset behind it.
 
-Ten appends a second go to twenty partitions while pages are fetched one after the other. What it takes to notice, up to the time
-of one page, is part of the figures.
+Ten appends a second go to twenty partitions while pages are fetched one after the other. What it takes to notice, up to the time of one
+page, is part of the figures. Left out: a broker's own delay before it writes, and a scraper's interval.
 """
 
 import re
@@ -35,6 +35,7 @@ def _measure(trigger: str, seconds: float) -> tuple[str, ...]:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
         Partitions(Path(scratch, "log"), PARTITIONS, 1024) as logs,
+        logs.alive(),
         RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", trigger) as job,
     ):
         _appends_seen(job, logs, seconds)

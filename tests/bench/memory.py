@@ -1,6 +1,7 @@
 """What each process of a running job holds in memory, once the first minutes are over: 12 partitions, a scraper every 15 s.
 
-Proportional (PSS): of a page that several processes share each has its part.
+Proportional (PSS): of a page that several processes share each has its part. Left out: closed segments, whose ladders take memory,
+consumer groups, transactions, and what hours add.
 """
 
 import tempfile
@@ -22,6 +23,7 @@ def run() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
         Partitions(Path(scratch, "log"), PARTITIONS, BATCH_BYTES) as logs,
+        logs.alive(),
         RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", "auto") as job,
     ):
         young = sum(each.proportional_bytes for each in job.processes())

@@ -30,6 +30,7 @@ def run(bounds: Bounds) -> None:
         where = Path(scratch)
         with (
             Partitions(where / "log", bounds.active, BATCH_BYTES) as logs,
+            logs.alive(),
             _agent(logs.path, where / "journal") as address,
             _session() as spark,
         ):

@@ -1,4 +1,9 @@
-"""What the running job costs, idle and while every one of its partitions is appended to: CPU of all its processes, from /proc."""
+"""What the running job costs, idle and while every one of its partitions is appended to: CPU of all its processes, from /proc.
+
+Each partition has an idempotent producer of its own, and the broker's checkpoints are written at their time (`tests.bench.partitions`).
+Left out: transactions, segments that roll, consumer groups, more than one broker, and scrapers; the first minutes, in which the JVM still
+warms up, are a part of it.
+"""
 
 import tempfile
 import time
@@ -19,6 +24,7 @@ def run(bounds: Bounds) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
         Partitions(Path(scratch, "log"), bounds.active, BATCH_BYTES) as logs,
+        logs.alive(),
         RunningJob(logs.path, Path(scratch, "checkpoint"), "--trigger", "1s") as job,
     ):
         nothing(time.monotonic() + bounds.seconds)
@@ -44,7 +50,7 @@ class _Load:
             due = int((now - began) * ROUNDS_A_SECOND * len(self._logs))
             for number in range(done, due):
                 self._logs.append(number % len(self._logs))
-            self.written += (due - done) * (len(self._logs.batch) + 8)
+            self.written += (due - done) * self._logs.batch_bytes
             done = due
             time.sleep(0.01)
 

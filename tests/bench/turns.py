@@ -1,64 +1,121 @@
-"""What the agent's watcher costs while each of many partitions is appended to: every log is looked at once a second.
+"""What the watcher of an agent costs while each of many partitions is appended to, and while none is: every log is looked at once a
+second.
 
-One process, no JVM. Only the watcher's turns count, neither the appends nor the reading of the journal.
+The agent's inside in one process (`tests.bench.host`), no JVM: its polls, with leaders, the journal, the status of its host and what
+ladders note, and its ladders' own thread, every five seconds. Appends do not count. The broker's checkpoints are written at their time;
+batches are those of clients that are not idempotent, of one idempotent producer a partition, and of twelve.
+
+Left out: reading the journal, and answering a job; transactions, segments that roll, several leader epochs; a cold page cache.
 """
 
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.bounds import Bounds
-from tests.bench.partitions import Partitions, now_ms
+from tests.bench.host import Host
+from tests.bench.partitions import Partitions
 from tests.bench.table import show
-from tests.clocks import Clock
 from tests.watcher.journalled import events_of
-from tests.watcher.station import Station
 
-BATCHES = 6
-BATCH_BYTES = 16 << 10
-_READER = "bench"
+BYTES_A_SECOND = 96 << 10
+"""Of each partition."""
+
+LOADS = ((0, 6), (1, 6), (12, 12))
+"""Producers of a partition, and in how many batches a second their bytes come."""
+
+LADDERS_SECONDS = 5
+MEGABYTES = 100
+"""The load for which the share of a core is given."""
 
 
-class _Wall(Clock):
-    """The time of day, for a directory's own time is compared with it."""
+@dataclass(slots=True)
+class _Spent:
+    """CPU seconds of polls and of the ladders' thread; the ranges that were found, and their bytes."""
 
-    def __call__(self) -> int:
-        return now_ms()
+    polls: float = 0.0
+    ladders: float = 0.0
+    ranges: int = 0
+    bytes: int = 0
 
 
 def run(bounds: Bounds) -> None:
     """Print one table."""
-    with (
-        tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
-        Partitions(Path(scratch, "log"), bounds.active, BATCH_BYTES) as logs,
-    ):
-        station = Station(logs.path, journal=Path(scratch, "journal"), clock=_Wall())
-        station.begin("active", _READER)
-        while station.watcher.poll(set()):
-            pass
-        _follow(station, logs, bounds.seconds / 2)
-        cpu, ranges, size = _follow(station, logs, bounds.seconds)
-        station.close()
-    title = f"the watcher on {len(logs):,} partitions, to each of which {BATCHES} batches of {BATCH_BYTES >> 10} KB are appended a second"
-    rows = [
-        ("a log and look", f"{cpu / ranges * 1e6:.0f} us"),
-        ("100 MB of appends", f"{cpu / size * 1e8 * 1e3:.0f} ms"),
-    ]
-    show(title, ("CPU of", ""), rows)
+    rows = []
+    for producers, batches in LOADS:
+        with (
+            tempfile.TemporaryDirectory(prefix="segtail-bench-") as scratch,
+            Partitions(Path(scratch, "log"), bounds.active, BYTES_A_SECOND // batches, producers) as logs,
+        ):
+            grown, still = _measure(logs, Path(scratch, "journal"), batches, bounds.seconds)
+        rows.append(
+            _row(f"{producers or 'none'}: {batches} batches of {BYTES_A_SECOND // batches >> 10} KB", len(logs), bounds, grown, still)
+        )
+    title = f"an agent's inside on {bounds.active:,} partitions, each of which gets {BYTES_A_SECOND >> 10} KB a second"
+    heads = (
+        "idempotent producers a partition",
+        "us a log and look",
+        f"% of a core at {MEGABYTES} MB/s",
+        "ladders' thread",
+        "us a still log",
+    )
+    show(title, heads, rows)
 
 
-def _follow(station: Station, logs: Partitions, seconds: float) -> tuple[float, int, int]:
-    """Append and turn for so long; CPU seconds of the turns, how many ranges they found, and of how many bytes."""
-    cpu, ranges, size = 0.0, 0, 0
-    seq = station.journal.reach(0, None).seq
-    for _ in range(round(seconds)):
-        for _ in range(BATCHES):
-            for item in range(len(logs)):
-                logs.append(item)
-        before = time.process_time()
-        station.watcher.poll(set())
-        cpu += time.process_time() - before
-        upto = station.journal.reach(seq, None).seq
-        appended = [event for _, event in events_of(station.journal, seq, upto) if event.batches]
-        ranges, size, seq = ranges + len(appended), size + sum(event.bytes for event in appended), upto
-    return cpu, ranges, size
+def _row(name: str, logs: int, bounds: Bounds, grown: _Spent, still: _Spent) -> tuple[str, ...]:
+    rounds = max(1, round(bounds.seconds))
+    share, ladders = ((each / grown.bytes * MEGABYTES * 1e6) for each in (grown.polls, grown.ladders))
+    return (
+        name,
+        f"{grown.polls / grown.ranges * 1e6:.0f}",
+        f"{100 * (share + ladders):.1f}",
+        f"{100 * ladders:.1f}",
+        f"{still.polls / (rounds * logs) * 1e6:.1f}",
+    )
+
+
+def _measure(logs: Partitions, journal: Path, batches: int, seconds: float) -> tuple[_Spent, _Spent]:
+    """While they grow, and after it while they do not."""
+    host = Host(logs.path, journal)
+    host.catch_up()
+    host.climb()
+    _follow(host, logs, batches, seconds / 2)
+    grown = _follow(host, logs, batches, seconds)
+    _follow(host, logs, 0, seconds / 4)
+    still = _follow(host, logs, 0, seconds)
+    host.close()
+    return grown, still
+
+
+def _follow(host: Host, logs: Partitions, batches: int, seconds: float) -> _Spent:
+    """Append and poll once a second."""
+    spent, seq, due = _Spent(), host.journal.end().seq, time.monotonic()
+    for number in range(max(1, round(seconds))):
+        for item in range(len(logs) * batches):
+            logs.append(item % len(logs))
+        logs.keep_house(time.monotonic())
+        spent.polls += _cpu_of(host.poll)
+        if number % LADDERS_SECONDS == 0:
+            spent.ladders += _cpu_of(host.climb)
+        seq = _count(host, seq, spent)
+        due += 1.0
+        time.sleep(max(0.0, due - time.monotonic()))
+    return spent
+
+
+def _cpu_of(work: Callable[[], object]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def _count(host: Host, seq: int, spent: _Spent) -> int:
+    """Add what was published after ``seq``; returns up to where."""
+    upto = host.journal.end().seq
+    for _, event in events_of(host.journal, seq, upto):
+        if event.batches:
+            spent.ranges += 1
+            spent.bytes += event.bytes
+    return upto
