@@ -98,7 +98,8 @@ class Agent:
             lambda: self.now,
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
-            note=self.ladders.note,
+            noting=self.ladders,
+            few_logs=0,  # all by columns that can be
         )
 
     def replace_watcher(self) -> None:

@@ -65,7 +65,7 @@ class Host:
             now_ms,
             producers_limit=settings.producers_limit,
             attached=consumers.any(),
-            note=self._ladders.note,
+            noting=self._ladders,
         )
         self._status = HostStatus(self._log_dirs, cluster, self.watcher.tails, now_ms, self.watcher.recovery_point)
         self.structure = Structure(self._log_dirs, lambda: None, now_ms)

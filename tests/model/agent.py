@@ -94,7 +94,7 @@ class Agent:
         self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
         self.consumers = Consumers(self.journal, self.clock)
         cluster = ClusterView(log_dirs)
-        self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any())
+        self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any(), few_logs=0)
         host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock, self.watcher.recovery_point)
         looking = HostWatch(self.watcher, cluster, host_status)
         owners, beginnings = Owners(self.owners_clock), Allowance(1 << 40, 1.0)

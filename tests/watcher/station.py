@@ -178,7 +178,8 @@ class Fold:
 class Station:
     """One agent's inside. ``looks`` are whole: turned until there is nothing more to do, and everything published is folded."""
 
-    def __init__(self, *log_dirs: Path, journal: Path, clock: Clock | None = None) -> None:
+    def __init__(self, *log_dirs: Path, journal: Path, clock: Clock | None = None, few_logs: int = 0) -> None:
+        self.few_logs = few_logs  # by default every log that can be is read as columns
         self.clock = clock or Clock(NOW)
         self.cluster = Leaders()
         self.paths = log_dirs
@@ -203,6 +204,7 @@ class Station:
             producers_limit=PRODUCERS_LIMIT,
             attached=self.consumers.any(),
             should_stop=self._should_stop,
+            few_logs=self.few_logs,
         )
 
     def _should_stop(self) -> bool:

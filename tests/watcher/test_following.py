@@ -78,6 +78,7 @@ def test_an_append_knows_whether_its_replica_led(station: Station, disk: LogDir)
     key = station.watcher.tails()[0].cursor.log
     for leader, leads in ((1, 1), (2, 0), (-1, 0), (-2, -1)):
         station.cluster.leaders[key] = (leader, 5)
+        station.cluster.changes += 1
         log.append(batch())
         assert [event.leads for event in station.look()] == [leads]
 

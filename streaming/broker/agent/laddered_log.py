@@ -10,6 +10,7 @@ from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
+from streaming.broker.journal.cursor import Cursor
 from streaming.broker.ladder.active_ladder import ActiveLadder
 from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.ladder.counts import Counts
@@ -72,6 +73,22 @@ class LadderedLog:
 
     def note(self, batches: Batches, sums: Sums, seen_ms: int, steps: Steps, now_ms: int) -> None:
         """Add a range that is read at the tail's cursor, before the cursor moves. It costs microseconds and does not raise."""
+        if steps is NO_STEPS and sums.batches == len(batches):  # as nearly always
+            self.note_plain(sums.next_offset, sums.records, sums.bytes, seen_ms, lambda: batches, now_ms)
+        else:
+            self._add(lambda ladder, cursor: ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps), now_ms)
+
+    def note_plain(self, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches], now_ms: int) -> None:
+        """The same for a range without transactional and control batches; ``batches`` makes its columns where its sums are not enough."""
+        if size <= RUNG_BYTES:
+            self._add(
+                lambda ladder, cursor: ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms), now_ms
+            )
+        else:
+            self._add(lambda ladder, cursor: ladder.append(cursor.segment, cursor.position, batches(), seen_ms, NO_STEPS), now_ms)
+
+    def _add(self, append: Callable[[LogLadder, Cursor], bool | None], now_ms: int) -> None:
+        """Add a range; where ``append`` returns False, it is not known any more which data is aborted."""
         ladder, cursor = self._ladder, self.tail.cursor
         if ladder is None or self._gap or self.tail.breaks != self._breaks:
             return
@@ -81,9 +98,7 @@ class LadderedLog:
                     self._follow_roll(ladder, now_ms)
             if (cursor.segment, cursor.position) != (ladder.active_offset, ladder.position):
                 self._gap = True
-            elif steps is NO_STEPS and sums.batches == len(batches) and sums.bytes <= RUNG_BYTES:  # as nearly always
-                ladder.append_plain(cursor.segment, cursor.position, sums, seen_ms)
-            elif not ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps):
+            elif append(ladder, cursor) is False:
                 self._lost = True
         except Exception as error:  # the watcher does not depend on the ladder
             log.warning("a ladder is begun again", exc_info=error, extra={"log": str(cursor.log), "position": cursor.position})

@@ -30,7 +30,7 @@ from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.status_messages import BlockedFile
 from streaming.broker.scrub.threads import Scrub, ScrubOptions
-from streaming.broker.watcher.reading import note_nothing
+from streaming.broker.watcher.noting import NotesNothing
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.watcher import Watcher
@@ -133,7 +133,7 @@ class Parts:
             redact=self._redact,
             attached=self._consumers.any(),
             should_stop=should_stop,
-            note=note_nothing if self.ladders is None else self.ladders.note,
+            noting=NotesNothing() if self.ladders is None else self.ladders,
         )
         return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery_point))
 

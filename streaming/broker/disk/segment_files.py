@@ -15,7 +15,7 @@ from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
-from streaming.kafka.formats.layout import CURRENT_MAGIC, MAGIC_AT
+from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, PREFIX_BYTES
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.scan.walk import Bytes, Positions
 
@@ -270,6 +270,38 @@ class OpenSegment:
             found = os.pread(self._fd, size, position)
         note_read(len(found))
         return found
+
+    def read_growth(self, buffer: Bytes, position: int, anchor: bytes, anchor_position: int) -> int:
+        """Fill ``buffer`` from ``position`` on; returns the file's modification time after that, Unix milliseconds.
+
+        -1 if the file ends earlier, or if it does not hold these bytes at ``anchor_position`` any more.
+        """
+        with Calling(self.path):
+            read = os.preadv(self._fd, [buffer.data], position)
+            same = os.pread(self._fd, len(anchor), anchor_position) == anchor
+            modified_ms = os.fstat(self._fd).st_mtime_ns // 1_000_000
+        note_read(read)
+        return modified_ms if same and read == len(buffer) else -1
+
+    def read_headers(self, position: int, end: int, anchor: bytes, anchor_position: int) -> tuple[list[bytes], int]:
+        """The headers of the batches in ``[position, end)``, each by a call of its own: of large batches that is the smallest part.
+
+        Returns:
+            The headers, and the file's modification time as from `read_growth`, -1 also if there is something else than whole batches.
+        """
+        headers: list[bytes] = []
+        with Calling(self.path):
+            while position < end:
+                header = os.pread(self._fd, HEADER_BYTES, position)
+                size = PREFIX_BYTES + int.from_bytes(header[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+                if len(header) < HEADER_BYTES or size < HEADER_BYTES:
+                    return [], -1
+                headers.append(header)
+                position += size
+            same = os.pread(self._fd, len(anchor), anchor_position) == anchor
+            modified_ms = os.fstat(self._fd).st_mtime_ns // 1_000_000
+        note_read(len(headers) * HEADER_BYTES)
+        return headers, modified_ms if same and position == end else -1
 
     def read_into(self, buffer: Bytes, position: int, *, spare_cache: bool = False) -> int:
         """Fill ``buffer`` from ``position`` on; returns the number of bytes read.

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.journal import consumer_rows, producer_pages, published_lists, stored_blocks, stored_logs, totals
+from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.database import Database
@@ -115,15 +116,17 @@ class Journal:
         gone: Sequence[LogKey] = (),
         pages: Iterable[Pages] = (),
         registers: consumer_rows.Registration | None = None,
+        ranges: AppendedRanges | None = None,
     ) -> None:
         """Write events, the cursors after them, and the changed producers of the logs, durably: all of it or nothing.
 
         Args:
+            ranges: further events, which come after the others.
             registers: a consumer that begins with these events. It is registered at the seq right before them.
         """
         with self.database.reading():  # the lock is held until the values in memory agree with the file
             cursors = list(cursors)
-            publication = self._ends.publish(events, cursors, gone)
+            publication = self._ends.publish(events, cursors, gone, ranges)
             with self.database.transaction() as run:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
@@ -131,6 +134,9 @@ class Journal:
                 for block in _blocks(published_lists.with_differences(run, publication.events), end):
                     grown += stored_blocks.insert(run, block_of(block), at_ms)
                     end = Point(block[-1].seq, block[-1].total)
+                if ranges is not None:
+                    grown += stored_blocks.insert(run, ranges.placed(end.seq, end.total, publication.ranges_upto), at_ms)
+                    end = Point(end.seq + len(ranges.logs), end.total + int(ranges.bytes.sum()))
                 totals.note_published(run, end.seq, end.total)
                 stored_logs.write_cursors(run, cursors)
                 stored_logs.forget_cursors(run, gone)
@@ -140,7 +146,7 @@ class Journal:
                 published_lists.forget(run, gone)
             self._ends.take(publication)
             self._size += grown
-        if events:
+        if events or ranges is not None:
             with self._published:
                 self._published.notify_all()
 

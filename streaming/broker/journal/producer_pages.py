@@ -73,22 +73,27 @@ class KnownProducers:
             return 0
         self.expire(now_ms)
         taken = self.now.take(batches, compacted=compacted)
-        self._change(taken)
+        self.go_on(taken)
         return taken.gaps
+
+    def expire_at(self, now_ms: int) -> bool:
+        """Whether it is time to forget those that have been silent for long."""
+        return self.now is not None and not 0 <= now_ms - self._expired_ms < EXPIRE_EVERY_MS
 
     def expire(self, now_ms: int) -> None:
         """Forget producers that have been silent for long, at intervals as a broker does."""
-        if self.now is not None and not 0 <= now_ms - self._expired_ms < EXPIRE_EVERY_MS:
+        if self.now is not None and self.expire_at(now_ms):
             self._expired_ms = now_ms
-            self._change(self.now.expired(now_ms, self.expiration_ms))
+            self.go_on(self.now.expired(now_ms, self.expiration_ms))
 
-    def _change(self, taken: Taken) -> None:
+    def go_on(self, taken: Taken) -> None:
+        """Take over the producers after a step from those that are known now."""
         assert self.now is not None
         if taken.producers.dropped_ms != self.now.dropped_ms:
             self._changed.add(_DROPPED)
         for ids in (taken.changed["producer_id"], taken.removed):
             if len(ids):
-                self._changed.update(np.unique(ids // IDS_A_PAGE).tolist())
+                self._changed.update((ids // IDS_A_PAGE).tolist())
         self.now = taken.producers
 
     def unwritten(self, log: LogKey) -> Pages | None:
@@ -108,6 +113,8 @@ def _page(producers: Producers, number: int) -> bytes:
     if number == _DROPPED:
         return producers.dropped_ms.to_bytes(8, "little", signed=True)
     entries = producers.entries
+    if len(entries) and number * IDS_A_PAGE <= entries["producer_id"][0] and entries["producer_id"][-1] < (number + 1) * IDS_A_PAGE:
+        return entries.tobytes()
     first, end = np.searchsorted(entries["producer_id"], [number * IDS_A_PAGE, (number + 1) * IDS_A_PAGE])
     return entries[first:end].tobytes()
 
@@ -128,12 +135,11 @@ _PRODUCERS = StoredTable("producers", _row, {**OF_LOG, "page": "page", "entries"
 
 def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
     """Write changed pages into the journal's table."""
-    for pages in changed:
-        if pages.whole:
-            forget(run, [pages.log])
-        _PRODUCERS.put(run, [_ProducerRow(pages.log, number, page) for number, page in pages.pages if page])
-        gone = [(*pages.log, number) for number, page in pages.pages if not page]
-        run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", gone)
+    changed = list(changed)
+    forget(run, [pages.log for pages in changed if pages.whole])
+    rows = [_ProducerRow(pages.log, number, page) for pages in changed for number, page in pages.pages]
+    _PRODUCERS.put(run, [row for row in rows if row.entries])
+    run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", [(*row.log, row.page) for row in rows if not row.entries])
 
 
 def forget(run: sqlite3.Connection, logs: Iterable[LogKey]) -> None:

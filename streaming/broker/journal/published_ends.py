@@ -11,8 +11,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.tables import OF_LOG, StoredTable, equal
+from streaming.common.arrays import Longs
 from streaming.common.event_row import Event
 from streaming.common.log_key import KEY, LogKey
 from streaming.common.rows import Kind
@@ -67,10 +71,14 @@ class PublishedEnds:
         """The end of each log, as of the last event."""
         return dict(self._ends)
 
-    def publish(self, events: Sequence[Event], cursors: Iterable[Cursor], gone: Iterable[LogKey]) -> "Publication":
-        """What becomes of the ends by these events. They are those after it once `take` is called."""
+    def publish(
+        self, events: Sequence[Event], cursors: Iterable[Cursor], gone: Iterable[LogKey], ranges: AppendedRanges | None = None
+    ) -> "Publication":
+        """What becomes of the ends by these events, and by the ranges after them. They are those after it once `take` is called."""
         publication = Publication(self._ends, self._ahead)
         publication.events = list(publication.marked(events))
+        if ranges is not None:
+            publication.ranges_upto = publication.of_ranges(ranges)
         publication.settle(cursors, gone)
         return publication
 
@@ -86,12 +94,16 @@ class PublishedEnds:
 
 
 class Publication:
-    """The ends that some events change, and the rows to write with them. ``events``: the events, each with what of it comes again."""
+    """The ends that some events change, and the rows to write with them.
+
+    ``events``: the events, each with what of it comes again; ``ranges_upto``: that column of the ranges.
+    """
 
     def __init__(self, before: Mapping[LogKey, PublishedEnd], ahead: set[LogKey]) -> None:
         self._before = before
         self._ahead = ahead
         self.events: list[Event] = []
+        self.ranges_upto: Longs = np.empty(0, np.int64)
         self.ends: dict[LogKey, PublishedEnd | None] = {}
         self.put: list[_Row] = []
         self.forget: list[LogKey] = []
@@ -104,14 +116,24 @@ class Publication:
         for event in events:
             yield _STEPS[event.kind](self, event) if event.kind in _STEPS else event
 
+    def of_ranges(self, ranges: AppendedRanges) -> Longs:
+        """The column ``published_upto`` of these ranges."""
+        rows = zip(ranges.logs, ranges.base_offset.tolist(), ranges.next_offset.tolist(), ranges.log_epoch.tolist(), strict=True)
+        return np.fromiter((self._go_on(*row) for row in rows), np.int64, len(ranges.logs))
+
     def _appended(self, event: Event) -> Event:
-        log, end = event.log, self._end(event.log)
-        if end is None or end.upto <= event.base_offset or 0 <= end.epoch < event.log_epoch:
+        upto = self._go_on(event.log, event.base_offset, event.next_offset, event.log_epoch)
+        return replace(event, published_upto=upto) if upto >= 0 and event.base_offset < event.next_offset else event
+
+    def _go_on(self, log: LogKey, base_offset: int, next_offset: int, epoch: int) -> int:
+        """Publish these offsets of a log; returns up to which offset they were published before, -1 if none of them was."""
+        end = self._end(log)
+        if end is None or end.upto <= base_offset or 0 <= end.epoch < epoch:
             # a later epoch below the end has overwritten what was published there
-            self.ends[log] = PublishedEnd(event.next_offset, event.log_epoch)
-            return event
-        self.ends[log] = PublishedEnd(max(end.upto, event.next_offset), max(end.epoch, event.log_epoch))
-        return replace(event, published_upto=end.upto) if event.base_offset < event.next_offset else event
+            self.ends[log] = PublishedEnd(next_offset, epoch)
+            return -1
+        self.ends[log] = PublishedEnd(max(end.upto, next_offset), max(end.epoch, epoch))
+        return end.upto
 
     def _appeared(self, event: Event) -> Event:
         if self._end(event.log) is None:

@@ -17,7 +17,6 @@ from streaming.common.rows import Step
 from streaming.kafka.formats.layout import CONTROL_BIT, TRANSACTIONAL_BIT
 from streaming.kafka.formats.transaction_index import ABORTED
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.sums import Sums
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 
 _MARKED = TRANSACTIONAL_BIT | CONTROL_BIT
@@ -72,13 +71,13 @@ class ActiveLadder:
         """The aborted transactions whose markers are here, if it is known where they began."""
         return Aborted(self._aborted[: self._aborted_count])
 
-    def append_plain(self, sums: Sums, seen_ms: int) -> None:
+    def append_plain(self, next_offset: int, records: int, size: int, seen_ms: int) -> None:
         """Add the batches that follow by their sums: no more than a stretch, and nothing in them is transactional or a control batch.
 
         Raises:
             FormatError: as `append` does.
         """
-        self._built.add_plain(sums, seen_ms)
+        self._built.add_plain(next_offset, records, size, seen_ms)
 
     def append(self, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> tuple[EndedTransaction, ...]:
         """Add the batches that follow.

@@ -14,7 +14,6 @@ from streaming.broker.ladder.active_ladder import ActiveLadder, EndedTransaction
 from streaming.broker.ladder.counts import Aborted, Counts
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.sums import Sums
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 
 
@@ -142,12 +141,12 @@ class LogLadder:
                 return False
             return self._take_ended(self._active.append(batches, seen_ms, steps))
 
-    def append_plain(self, base_offset: int, position: int, sums: Sums, seen_ms: int) -> bool:
+    def append_plain(self, base_offset: int, position: int, next_offset: int, records: int, size: int, seen_ms: int) -> bool:
         """Add a range by its sums: see `ActiveLadder.append_plain`; otherwise as `append`."""
         with self._lock:
             if (base_offset, position) != (self._active.base_offset, self._active.position):
                 return False
-            self._active.append_plain(sums, seen_ms)
+            self._active.append_plain(next_offset, records, size, seen_ms)
             return True
 
     def _take_ended(self, ended: Sequence[EndedTransaction]) -> bool:

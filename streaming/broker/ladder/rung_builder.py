@@ -8,7 +8,6 @@ from streaming.broker.ladder.segment_ladder import MOST, RUNG_BYTES, RUNGS, Rung
 from streaming.common.arrays import Longs
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.sums import Sums
 
 SEEN_WITHIN_MS = 5_000
 SEEN_WITHIN_AGE = 0.05
@@ -34,16 +33,16 @@ class RungBuilder:
         """The rungs so far; the last one is the end of what was added."""
         return self._rungs[: self._count]
 
-    def add_plain(self, sums: Sums, seen_ms: int) -> None:
-        """Add whole batches that follow directly, by their sums; none of them is a control batch.
+    def add_plain(self, next_offset: int, records: int, size: int, seen_ms: int) -> None:
+        """Add whole batches that follow directly, by the sums of their records and bytes; none of them is a control batch.
 
         Raises:
             FormatError: an offset that no batch of this segment can have.
         """
-        if sums.next_offset - self.base_offset > MOST:
-            raise FormatError(f"offset {sums.next_offset} in a segment that begins at {self.base_offset}")
-        self._data += sums.records
-        self._end_stretch(sums.bytes, sums.next_offset, seen_ms)
+        if next_offset - self.base_offset > MOST:
+            raise FormatError(f"offset {next_offset} in a segment that begins at {self.base_offset}")
+        self._data += records
+        self._end_stretch(size, next_offset, seen_ms)
         if self._count >= self._thin_at:
             self.thin(seen_ms)
 

@@ -96,6 +96,37 @@ def advanced(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor
     )
 
 
+def went_on(before: Cursor, size: int, next_offset: int, newest: int, anchor: bytes, anchor_position: int) -> Cursor:
+    """The cursor after a range of ``size`` bytes, the newest of whose timestamps is ``newest``.
+
+    It is of the same leader epoch and not the first of its segment, and everything before it was published once.
+    """
+    largest = before.largest_timestamp
+    return Cursor(
+        log=before.log,
+        segment=before.segment,
+        device=before.device,
+        inode=before.inode,
+        position=before.position + size,
+        next_offset=next_offset,
+        log_epoch=before.log_epoch,
+        anchor=anchor,
+        anchor_position=anchor_position,
+        frontier=next_offset,
+        stopped=before.stopped,
+        skipped=before.skipped,
+        backlog_segment=before.backlog_segment,
+        backlog_position=before.backlog_position,
+        first_timestamp=before.first_timestamp,
+        largest_timestamp=largest if largest == TIMES_UNKNOWN else max(largest, newest),
+        epochs=before.epochs,
+        replay=before.replay,
+        wanted=before.wanted,
+        entries_upto=before.entries_upto,
+        reread=before.reread,
+    )
+
+
 def holds_anchor(file: OpenSegment, cursor: Cursor) -> bool:
     """Whether the last batch read is still at its position."""
     return not cursor.anchor or file.read(cursor.anchor_position, len(cursor.anchor)) == cursor.anchor

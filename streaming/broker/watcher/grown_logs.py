@@ -5,7 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.locate import WINDOW_BYTES
+from streaming.broker.disk.locate import SEEDED_BYTES, WINDOW_BYTES
+from streaming.broker.journal.blocks import BLOCK_ROWS
+from streaming.broker.watcher.ordinary_growth import OrdinaryReader
 from streaming.broker.watcher.publishing import Publisher
 from streaming.broker.watcher.reading import GrowthReader
 from streaming.broker.watcher.registry import LogRegistry
@@ -49,8 +51,10 @@ class Queue:
     def __len__(self) -> int:
         return len(self._tails)
 
-    def __contains__(self, tail: Tail) -> bool:
-        return tail in self._queued
+    @property
+    def queued(self) -> frozenset[Tail]:
+        """All of them."""
+        return frozenset(self._queued)
 
     def put(self, tails: Iterable[Tail]) -> None:
         """Append those that are not queued yet."""
@@ -78,13 +82,20 @@ class GrownLogs:
         self,
         registry: LogRegistry,
         reading: GrowthReader,
+        ordinary: OrdinaryReader,
         publisher: Publisher,
         replaying: Replaying,
         rereading: Rereading,
         should_stop: Callable[[], bool],
+        *,
+        clock_ms: Callable[[], int],
+        few_logs: int,
     ) -> None:
         self._registry = registry
         self._reading = reading
+        self._ordinary = ordinary
+        self._clock_ms = clock_ms
+        self._few_logs = few_logs
         self._publisher = publisher
         self._replaying = replaying
         self._rereading = rereading
@@ -106,13 +117,43 @@ class GrownLogs:
 
     def read(self, budget: int, live_bytes: int) -> int:
         """Read up to ``live_bytes`` of live logs, then ``budget`` bytes of backlogs. Returns how many bytes of backlogs were read."""
-        some = bool(self._live or self._backlog)
-        for tail in list(self._registry.tails.values()):
-            if not (some and (tail in self._live or tail in self._backlog)) and self._grown(tail):
-                self._enqueue(tail)
+        now_ms = self._clock_ms()
+        ordinary = self._look(now_ms)
+        live_bytes -= self._read_ordinary(ordinary, now_ms, live_bytes)
         self._read_from(self._live, live_bytes)
         replayed = self._replay(budget // 2 if self._backlog else budget)
         return replayed + self._read_from(self._backlog, budget - replayed)
+
+    def _look(self, now_ms: int) -> list[Tail]:
+        """Queue the logs that have grown, without those ordinary ones that may be read in one pass: they are returned."""
+        queued = self._live.queued | self._backlog.queued
+        ordinary: list[Tail] = []
+        for tail in list(self._registry.tails.values()):
+            try:
+                if tail.is_still(now_ms):
+                    continue
+            except OSError as error:  # the next look at it meets the same error, and handles it
+                log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+            if tail not in queued and self._grown(tail):
+                if tail.is_ordinary(now_ms) and tail.size - tail.cursor.position <= SEEDED_BYTES:
+                    ordinary.append(tail)
+                else:
+                    self._enqueue(tail)
+        return ordinary
+
+    def _read_ordinary(self, tails: list[Tail], looked_ms: int, budget: int) -> int:
+        """Read logs in one pass, and publish slice by slice; what is unusual is queued. Returns how many bytes were read."""
+        began, at = bytes_read(), 0
+        if len(tails) > self._few_logs:
+            while at < len(tails) and bytes_read() - began < budget and not self._should_stop():
+                done = self._ordinary.read(tails[at : at + BLOCK_ROWS], looked_ms)
+                self._publisher.publish((), done.read, ranges=done.ranges)
+                for tail in done.left:
+                    self._enqueue(tail)
+                at += BLOCK_ROWS
+        for tail in tails[at:]:
+            self._enqueue(tail)
+        return bytes_read() - began
 
     def _replay(self, budget: int) -> int:
         """Find out what is open in logs where this is not known yet, and publish it. Returns how many bytes were read for it."""

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.consumer_rows import Registration
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.journal import Journal
@@ -25,6 +26,7 @@ class _Publication:
     pages: Sequence[Pages]
     registers: Registration | None
     published: threading.Event | None
+    ranges: AppendedRanges | None
 
 
 class Publisher:
@@ -43,6 +45,7 @@ class Publisher:
         gone: Sequence[LogKey] = (),
         registers: Registration | None = None,
         published: threading.Event | None = None,
+        ranges: AppendedRanges | None = None,
     ) -> None:
         """Publish events, with what has changed in these tails.
 
@@ -50,6 +53,7 @@ class Publisher:
             gone: the logs that are not watched any more.
             registers: a consumer to register in the same transaction.
             published: is set when it is written.
+            ranges: further events, which come after the others.
 
         Raises:
             JournalError: the journal cannot be written. It is tried again before anything else is written.
@@ -64,8 +68,8 @@ class Publisher:
             if cursor.reread:
                 self._rereading.put(tail)
         pages = [pages for tail in tails if (pages := tail.unwritten_producers()) is not None]
-        if events or changed or gone or pages or registers is not None:
-            self._owed = _Publication(events, changed, gone, pages, registers, published)
+        if events or changed or gone or pages or registers is not None or ranges is not None:
+            self._owed = _Publication(events, changed, gone, pages, registers, published, ranges)
             self.write_owed()
         elif published is not None:
             published.set()
@@ -74,7 +78,7 @@ class Publisher:
         """Write what could not be written so far. The cursors in memory have moved on, so nothing else may be written before it."""
         if self._owed is not None:
             owed = self._owed
-            self._journal.publish(owed.events, [cursor for _, cursor in owed.cursors], owed.gone, owed.pages, owed.registers)
+            self._journal.publish(owed.events, [cursor for _, cursor in owed.cursors], owed.gone, owed.pages, owed.registers, owed.ranges)
             self._owed = None
             for tail, cursor in owed.cursors:
                 tail.note_stored(cursor)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
@@ -13,6 +12,7 @@ from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.carrying import still_open
 from streaming.broker.watcher.cursors import advanced, holds_anchor
 from streaming.broker.watcher.leading import Leading
+from streaming.broker.watcher.noting import Noting
 from streaming.broker.watcher.range_transactions import find_entries, find_steps
 from streaming.broker.watcher.relocate import follow, list_again, relocate, set_back
 from streaming.broker.watcher.stopped_logs import failed, flawed
@@ -24,9 +24,8 @@ from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.scan.arrivals import NO_ARRIVALS, arrivals
 from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.epochs import by_epoch
-from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
-from streaming.kafka.scan.sums import COUNTS, Sums
+from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import Steps
 from streaming.kafka.scan.walk import Bytes, Stop
 from streaming.rules.config_values import UNLIMITED
@@ -64,17 +63,6 @@ class _RangeColumns:
     coordinator: bytes | None
 
 
-class Noting(Protocol):
-    """Is called with every range that is read, before the cursor moves over it. It costs almost nothing, and does not raise."""
-
-    def __call__(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
-        """``seen_ms``: when its append was seen, Unix milliseconds, -1 if it was not; ``steps``: of transactions, markers among them."""
-
-
-def note_nothing(tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
-    """Nobody wants to know of ranges besides their events."""
-
-
 class GrowthReader:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
@@ -91,7 +79,7 @@ class GrowthReader:
         limits: Callable[[LogKey], Limits],
         redact: Callable[[str], str],
         clock_ms: Callable[[], int],
-        note: Noting = note_nothing,
+        note: Noting,
     ) -> None:
         self._leading = leading
         self._limits = limits
@@ -102,10 +90,7 @@ class GrowthReader:
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
-        now = self._clock_ms()
-        if tail.is_still(now) or not tail.may_be_read or self._leading.waits(tail):
-            return False
-        return tail.has_grown(now)
+        return tail.may_be_read and not self._leading.waits(tail) and tail.has_grown(self._clock_ms())
 
     def read(self, tails: Iterable[Tail], budget: int | None = None) -> ReadRound:
         """Read one piece of each log.
@@ -242,7 +227,7 @@ class GrowthReader:
         sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
         assert sums is not None
         seen_at = _appended_at(tail, now)
-        self._note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
+        self._note.note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
         log, limits = before.log, self._limits(before.log)
         appended = None if columns.leads == 0 else tail.appended(sums.base_offset, now)
         retention_ms = limits.expires_ms if columns.leads == 1 else UNLIMITED

@@ -22,10 +22,11 @@ from streaming.broker.watcher.tail_states import Cause, TailState, step
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.kafka.formats.checkpoint_files import EpochEntry
-from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.formats.layout import HEADER_BYTES, PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC, FileKind, segment_file_name
 from streaming.kafka.scan.arrivals import Appended
 from streaming.kafka.scan.headers import Batches
+from streaming.kafka.scan.producer_states import Taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,21 @@ class Tail:
         """Whether it may be read on, once it has grown."""
         blocked = self.unread_state is TailState.STOPPED or self.unread_state is TailState.HELD
         return not blocked and self.log_dir is TailState.AVAILABLE and self.directory is not TailState.REMEMBERED
+
+    def is_ordinary(self, now_ms: int) -> bool:
+        """Whether it may be read together with many others, as columns: it grows in its last file, up to whose end everything was read and
+        published, and nothing else is to be done with it. It is not for long: whatever is unusual in what has grown is read by itself.
+        """
+        cursor = self.cursor
+        states = self.pace is TailState.LIVE and self.unread_state is TailState.READING and self.may_be_read
+        at_end = self.looked_offset == cursor.next_offset == cursor.frontier and self.looked_segment == cursor.segment
+        file = self.directory is TailState.WATCHED and self.file is not None and self.plain and not self.zero_tail
+        return (
+            (states and at_end and file)
+            and (self.awaited is None and self.looked_ms <= now_ms and self.lost_since_ms < 0 and not self.new)
+            and (cursor.replay == Replays.NOT and cursor.settled and len(cursor.anchor) == HEADER_BYTES)
+            and (cursor.log.topic != TRANSACTION_TOPIC and self.is_at(self.segments[-1]) and not self.producers.expire_at(now_ms))
+        )
 
     @property
     def unsure(self) -> bool:
@@ -396,6 +412,22 @@ class Tail:
         gaps = self.producers.take(batches, now_ms, compacted=compacted)
         self.cursor = after
         return gaps
+
+    def take_range(self, after: Cursor, taken: Taken | None, looked_ms: int, now_ms: int) -> None:
+        """Move over a range that is published now, to the end of the file as it was when `has_grown` looked. It is of an ordinary log.
+
+        Args:
+            taken: its producers after the range, None if they are not known.
+            looked_ms: before that look: what the file lacked then came after it.
+        """
+        self.appended_ms = now_ms
+        if self.last_found is not None and self.last_found.high_watermark != self.high_watermark:
+            self.last_found = replace(self.last_found, high_watermark=self.high_watermark)
+        if taken is not None:
+            self.producers.go_on(taken)
+        self.cursor = after
+        self.looked_ms, self.looked_offset = looked_ms, after.next_offset
+        self.was_readable()
 
     def note_scan(self, *, zeros: bool, more: bool) -> None:
         """Note what a scan of its file ended at.

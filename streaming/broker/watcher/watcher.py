@@ -24,8 +24,10 @@ from streaming.broker.watcher.departures import ListingResult
 from streaming.broker.watcher.found_events import FoundPublisher
 from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs
 from streaming.broker.watcher.leading import Leading
+from streaming.broker.watcher.noting import NotesNothing, Noting
+from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
 from streaming.broker.watcher.publishing import Publisher
-from streaming.broker.watcher.reading import GrowthReader, Noting, note_nothing
+from streaming.broker.watcher.reading import GrowthReader
 from streaming.broker.watcher.recovery_points import Point
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.broker.watcher.replaying import Replaying
@@ -72,6 +74,9 @@ class _Waiting:
     published: threading.Event
 
 
+NOTES_NOTHING = NotesNothing()
+
+
 def _never() -> bool:
     """The watcher need not stop."""
     return False
@@ -92,7 +97,8 @@ class Watcher:
         attached: bool,
         should_stop: Callable[[], bool] = _never,
         scope: Scope = EVERYTHING,
-        note: Noting = note_nothing,
+        noting: Noting = NOTES_NOTHING,
+        few_logs: int = FEW_LOGS,
     ) -> None:
         """Begin with the cursors in the journal.
 
@@ -104,7 +110,8 @@ class Watcher:
             should_stop: whether a poll has to end early, with what it has published. It is called between pieces of work that take a second
                 at most, so each call is a sign of life.
             scope: which logs are watched, and how thoroughly.
-            note: is called with every range that is read.
+            noting: is called with every range that is read.
+            few_logs: so many ordinary logs that have grown are read one by one, more of them in one pass.
         """
         self.log_dirs = log_dirs
         self.journal = journal
@@ -112,7 +119,7 @@ class Watcher:
         self._clock_ms = clock_ms
         self._once = scope.once
         self._attached = attached
-        reading = GrowthReader(Leading(cluster, clock_ms), cluster.limits, redact, clock_ms, note)
+        reading = GrowthReader(Leading(cluster, clock_ms), cluster.limits, redact, clock_ms, noting)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
         self._inventories = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
@@ -131,7 +138,18 @@ class Watcher:
         self._replaying = Replaying(self._is_watched)
         self._rereading = Rereading(self._is_watched, redact)
         self._publisher = Publisher(journal, self._replaying, self._rereading)
-        self._grown = GrownLogs(self._registry, reading, self._publisher, self._replaying, self._rereading, should_stop)
+        ordinary = OrdinaryReader(cluster, clock_ms, noting, reading.buffer)
+        self._grown = GrownLogs(
+            self._registry,
+            reading,
+            ordinary,
+            self._publisher,
+            self._replaying,
+            self._rereading,
+            should_stop,
+            clock_ms=clock_ms,
+            few_logs=few_logs,
+        )
         self.backlog_bytes = 0
         """Bytes of logs that the last poll read besides new appends."""
         self._waiting: queue.SimpleQueue[_Waiting] = queue.SimpleQueue()

@@ -6,10 +6,14 @@ batches may hold records past their retention beside newer ones, so records are 
 (`LogSegment.largestTimestamp` takes the time of the file for it, and ignores negative ones).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from streaming.common.arrays import Longs
 from streaming.common.column_types import Count, Counts, plus
 from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, EXPIRED
 from streaming.kafka.scan.headers import Batches
@@ -55,8 +59,8 @@ def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int
         sums: of the same batches.
         retention_ms: how long a record is kept by its timestamp; -1 for ever, or not known.
     """
-    usual_ms = appended.earliest_ms - (PROMPT_MS if retention_ms < 0 else min(PROMPT_MS, retention_ms))
-    if sums.least_timestamp >= max(0, usual_ms) and sums.max_timestamp <= appended.latest_ms + AHEAD_MS:
+    prompt_ms = PROMPT_MS if retention_ms < 0 else min(PROMPT_MS, retention_ms)
+    if _on_time(sums.least_timestamp, sums.max_timestamp, appended.earliest_ms, appended.latest_ms, prompt_ms):
         return AppendDelays((sums.batches, *_NO_OTHERS))
     timed = ~batches.control & (batches.max_timestamp >= 0)
     ahead = timed & (batches.max_timestamp > appended.latest_ms + AHEAD_MS)
@@ -69,6 +73,23 @@ def arrivals(batches: Batches, sums: Sums, appended: Appended, retention_ms: int
         ahead_batches=int(ahead.sum()),
         expired=_expired(batches, timed, appended.earliest_ms, retention_ms) if late else None,
     )
+
+
+def on_time(sums: Mapping[str, Longs], earliest_ms: Longs, latest_ms: int, retention_ms: Longs) -> NDArray[np.bool_]:
+    """Which of several ranges have no late batch and none that is ahead: all of them have a delay of 0.
+
+    Args:
+        sums: the columns of `streaming.kafka.scan.sums.sum_columns`.
+        earliest_ms, retention_ms: as in `Appended` and for `arrivals`, of each range.
+    """
+    prompt_ms = np.where(retention_ms < 0, PROMPT_MS, np.minimum(PROMPT_MS, retention_ms))
+    found: NDArray[np.bool_] = _on_time(sums["least_timestamp"], sums["max_timestamp"], earliest_ms, latest_ms, prompt_ms)
+    return found
+
+
+def _on_time(least: Any, newest: Any, earliest_ms: Any, latest_ms: int, prompt_ms: Any) -> Any:
+    """The rule, for numbers and for columns."""
+    return (least >= 0) & (least >= earliest_ms - prompt_ms) & (newest <= latest_ms + AHEAD_MS)
 
 
 def _expired(batches: Batches, timed: np.ndarray, earliest_ms: int, retention_ms: int) -> bytes:

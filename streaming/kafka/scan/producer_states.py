@@ -1,10 +1,10 @@
-"""The producers of one log: those that a broker keeps state of, and the gaps in their sequences.
+"""The producers of logs: those that a broker keeps state of, and the gaps in their sequences.
 
 The rules are those of `ProducerStateManager`: it keeps the last epoch, sequence and time of every producer id, until that is silent for
 ``producer.id.expiration.ms`` without an open transaction. Between batches of one epoch the sequence rises by one, and from 2^31 - 1 to 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -74,16 +74,20 @@ class Producers:
 
     def take(self, batches: Batches, *, compacted: bool = False) -> "Taken":
         """Add the batches of a range, in order. In a compacted topic batches are missing, so no gap is counted."""
-        if len(batches) <= _FEW:
-            changed, gaps = self._take_few(batches)
+        if len(batches) > _FEW:
+            (taken,) = take_ranges([self], batches, np.zeros(1, np.intp))
         else:
-            changed, gaps = self._take_many(batches)
+            taken = self._changed(*self._take_few(batches))
+        return replace(taken, gaps=0) if compacted else taken
+
+    def _changed(self, changed: Entries, gaps: int) -> "Taken":
+        """The producers after these have changed, in order of their ids; there may be more of them than the limit now."""
         if not len(changed):
-            return Taken(self, 0, _NOBODY, _NO_IDS)
+            return Taken(self, gaps, _NOBODY, _NO_IDS)
         entries, dropped_ms, removed = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
         if len(removed):
             changed = changed.compress(~np.isin(changed["producer_id"], removed))
-        return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), 0 if compacted else gaps, changed, removed)
+        return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), gaps, changed, removed)
 
     def _take_few(self, batches: Batches) -> tuple[Entries, int]:
         """The producers of some batches after them, and the gaps, batch by batch: for a few batches this costs less than arrays."""
@@ -120,37 +124,6 @@ class Producers:
                 return entry
         return (producer_id, -1, 0, -1, -1)
 
-    def _take_many(self, batches: Batches) -> tuple[Entries, int]:
-        headers: Any = batches.headers
-        # a control batch that compaction has emptied is ignored (`UnifiedLog.updateProducers`)
-        named = (
-            (headers["producer_id"] >= 0)
-            & (batches.magic >= CURRENT_MAGIC)
-            & ((batches.attributes & CONTROL_BIT == 0) | (batches.records > 0))
-        )
-        items = np.flatnonzero(named)
-        if not len(items):
-            return _NOBODY, 0
-        items = items[order_by_producer(headers["producer_id"][items])]
-        ids = headers["producer_id"][items].astype(np.int64)
-        firsts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
-        before = self._known(ids[firsts])
-        epochs = headers["producer_epoch"][items].astype(np.int64)
-        control = batches.control[items]
-        data = _Data.of(items, control, ids, epochs, batches)
-        return _changed(batches, items, firsts, before, epochs, data), data.gaps(firsts, before)
-
-    def _known(self, ids: Longs) -> Entries:
-        """The entries of these producers, in the order of ``ids``; epoch and sequence are -1 if there is none."""
-        found = np.zeros(len(ids), ENTRIES)
-        found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
-        if len(self.entries):
-            own = self.entries["producer_id"]
-            indexes = np.minimum(np.searchsorted(own, ids), len(own) - 1)
-            known = own[indexes] == ids
-            found[known] = self.entries.take(indexes[known])
-        return found
-
     def expired(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> "Taken":
         """Remove those that have been silent for long, as `ProducerStateManager.removeExpiredProducers` does from time to time."""
         silent = (now_ms - self.entries["last_ms"] >= expiration_ms) & (self.entries["open"] == 0)
@@ -171,42 +144,142 @@ class Taken:
     removed: Longs
 
 
+def take_ranges(known: Sequence[Producers], batches: Batches, firsts: NDArray[np.intp]) -> list[Taken]:
+    """Add one range of batches to the producers of each of several logs.
+
+    Args:
+        known: the producers of each log, before its range.
+        batches: the ranges, one after the other.
+        firsts: the index of the first batch of each, ascending, beginning with 0; no range is empty.
+    """
+    named = _Named.of(batches, firsts)
+    if not len(named.items):
+        return [Taken(each, 0, _NOBODY, _NO_IDS) for each in known]
+    # as bytes: numpy looks at the fields of each array that it joins
+    entries = np.frombuffer(b"".join([each.entries.tobytes() for each in known]), ENTRIES)
+    begins = np.cumsum([0, *(len(each.entries) for each in known)])
+    indexes, there = _known(entries, begins, named)
+    changed, gaps = named.changed(batches, _before(entries, indexes, there, named.ids[named.firsts]), len(known))
+    updated = entries.copy()
+    updated[indexes[there]] = changed[there]
+    bounds = np.searchsorted(named.logs[named.firsts], np.arange(len(known) + 1)).tolist()
+    lacking = np.bincount(named.logs[named.firsts][~there], minlength=len(known)).tolist()
+    found = []
+    for log, (each, skipped, begin, end) in enumerate(zip(known, gaps.tolist(), bounds[:-1], bounds[1:], strict=True)):
+        own = changed[begin:end]
+        if lacking[log] or len(each.entries) > each.limit:
+            found.append(each._changed(own, skipped))
+        elif begin == end:
+            found.append(Taken(each, skipped, _NOBODY, _NO_IDS))
+        else:  # nearly always: a copy, or one log would keep the producers of all of them in memory
+            after = Producers(updated[begins[log] : begins[log + 1]].copy(), each.limit, each.dropped_ms)
+            found.append(Taken(after, skipped, own, _NO_IDS))
+    return found
+
+
+def _known(entries: Entries, begins: Longs, named: "_Named") -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where the producers of a range are among the entries of all logs, and which of them are there."""
+    logs, ids = named.logs[named.firsts], named.ids[named.firsts]
+    if not len(entries):
+        return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
+    if len(begins) == 2:
+        own, wanted = entries["producer_id"], ids
+    else:  # by number instead of by id: number and log are one value then, which rises as both are sorted
+        distinct, numbers = np.unique(np.concatenate([entries["producer_id"], ids]), return_inverse=True)
+        own = np.repeat(np.arange(len(begins) - 1), np.diff(begins)) * len(distinct) + numbers[: len(entries)]
+        wanted = logs * len(distinct) + numbers[len(entries) :]
+    indexes = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+    return indexes, own[indexes] == wanted
+
+
+def _before(entries: Entries, indexes: NDArray[np.intp], there: NDArray[np.bool_], ids: Longs) -> Entries:
+    """The entries of producers before a range; epoch and sequence are -1 if there is none."""
+    found = np.zeros(len(ids), ENTRIES)
+    found["producer_id"], found["producer_epoch"], found["last_sequence"] = ids, -1, -1
+    if there.any():
+        found[there] = entries.take(indexes[there])
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Named:
+    """The batches of ranges that name a producer, log after log and in it producer after producer, each in order.
+
+    ``items`` are their indexes, ``logs`` and ``ids`` the range and the producer of each; ``firsts``: the first one of each producer.
+    """
+
+    items: NDArray[np.intp]
+    logs: Longs
+    ids: Longs
+    firsts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, batches: Batches, firsts: NDArray[np.intp]) -> Self:
+        headers: Any = batches.headers
+        # a control batch that compaction has emptied is ignored (`UnifiedLog.updateProducers`)
+        named = (
+            (headers["producer_id"] >= 0)
+            & (batches.magic >= CURRENT_MAGIC)
+            & ((batches.attributes & CONTROL_BIT == 0) | (batches.records > 0))
+        )
+        items = np.flatnonzero(named)
+        ids = headers["producer_id"][items].astype(np.int64)
+        if not len(items):
+            return cls(items, ids, ids, items)
+        logs = np.searchsorted(firsts, items, side="right") - 1
+        order = order_by_producer(ids) if len(firsts) == 1 else np.lexsort((ids, logs))
+        items, logs, ids = items[order], logs[order], ids[order]
+        heads = np.flatnonzero(np.append(True, (ids[1:] != ids[:-1]) | (logs[1:] != logs[:-1])))
+        return cls(items, logs, ids, heads)
+
+    def changed(self, batches: Batches, before: Entries, ranges: int) -> tuple[Entries, Longs]:
+        """The producers after the ranges, and how many gaps there are in each range; ``before``: the same before them."""
+        headers: Any = batches.headers
+        epochs = headers["producer_epoch"][self.items].astype(np.int64)
+        data = _Data.of(self, epochs, batches)
+        gaps = np.bincount(self.logs[data.index[data.has_gap(before)]], minlength=ranges)
+        return _changed(batches, self.items, self.firsts, before, epochs, data), gaps
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Data:
-    """The data batches among the items of a range, producer after producer; ``index`` is the index of each among the items."""
+    """The data batches among the items of ranges, producer after producer; ``index`` is the index of each among the items.
+
+    ``producer`` is the number of its producer among those of the ranges.
+    """
 
     index: NDArray[np.intp]
-    producer_id: Longs
+    producer: Longs
     epoch: Longs
     first_sequence: Longs
     last_sequence: Longs
 
     @classmethod
-    def of(cls, items: NDArray[np.intp], control: NDArray[np.bool_], ids: Longs, epochs: Longs, batches: Batches) -> Self:
-        index = np.flatnonzero(~control)
-        chosen = items[index]
+    def of(cls, named: _Named, epochs: Longs, batches: Batches) -> Self:
+        index = np.flatnonzero(~batches.control[named.items])
+        chosen = named.items[index]
         headers: Any = batches.headers
         first = headers["base_sequence"][chosen].astype(np.int64)
         last = np.where(first < 0, -1, (first + batches.last_offset[chosen] - batches.base_offset[chosen]) & _MOST_SEQUENCE)
-        return cls(index, ids[index], epochs[index], first, last)
+        producer = np.searchsorted(named.firsts, index, side="right") - 1
+        return cls(index, producer, epochs[index], first, last)
 
-    def gaps(self, firsts: NDArray[np.intp], before: Entries) -> int:
-        """How many batches do not follow the one before them, if that has the same epoch."""
+    def has_gap(self, before: Entries) -> NDArray[np.bool_]:
+        """Which batches do not follow the one before them, if that has the same epoch."""
         if not len(self.index):
-            return 0
+            return np.zeros(0, np.bool_)
         epoch, sequence = np.empty_like(self.epoch), np.empty_like(self.last_sequence)
         epoch[1:], sequence[1:] = self.epoch[:-1], self.last_sequence[:-1]
-        begins = np.flatnonzero(np.append(True, self.producer_id[1:] != self.producer_id[:-1]))
-        owner = np.searchsorted(firsts, self.index[begins], side="right") - 1
-        epoch[begins], sequence[begins] = before["producer_epoch"][owner], before["last_sequence"][owner]
+        begins = np.flatnonzero(np.append(True, self.producer[1:] != self.producer[:-1]))
+        known = before[self.producer[begins]]
+        epoch[begins], sequence[begins] = known["producer_epoch"], known["last_sequence"]
         missing = (self.first_sequence - sequence - 1) & _MOST_SEQUENCE
-        return int(
-            np.count_nonzero((self.epoch == epoch) & (sequence >= 0) & (self.first_sequence >= 0) & (missing > 0) & (missing < _FAR))
-        )
+        has_gap: NDArray[np.bool_] = (self.epoch == epoch) & (sequence >= 0) & (self.first_sequence >= 0) & (missing > 0) & (missing < _FAR)
+        return has_gap
 
 
 def _changed(batches: Batches, items: NDArray[np.intp], firsts: NDArray[np.intp], before: Entries, epochs: Longs, data: _Data) -> Entries:
-    """The producers of a range after it."""
+    """The producers of ranges after them."""
     lasts = np.append(firsts[1:], len(items)) - 1
     indexes = np.arange(len(items))
     attributes = batches.attributes[items]

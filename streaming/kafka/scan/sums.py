@@ -78,15 +78,24 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
         batches: all of them, in order, none of them flawed.
         firsts: the index of each range's first batch, ascending, beginning with 0; no range is empty.
     """
-    if not len(firsts):
-        return []
+    return sums_of(sum_columns(batches, firsts)) if len(firsts) else []
+
+
+def sums_of(columns: dict[str, Longs]) -> list[Sums]:
+    """The sums of each range from `sum_columns`."""
+    values = [map(tuple, columns[name].tolist()) if columns[name].ndim > 1 else columns[name].tolist() for name in _FIELDS]
+    return [Sums(*each) for each in zip(*values, strict=True)]
+
+
+def sum_columns(batches: Batches, firsts: NDArray[np.intp]) -> dict[str, Longs]:
+    """The same sums as columns by the names of the fields of `Sums`, an item for each range; there is at least one range."""
     data, sizes, records, counted = ~batches.control, batches.size, batches.records, None
     if not data.all():
         sizes, records, counted = np.where(data, sizes, 0), np.where(data, records, 0), data
     lasts = np.append(firsts[1:], len(batches)) - 1
     ranges = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
     size_buckets, count_buckets = _bucket(batches.size, BATCH_BYTES_BOUNDS), _bucket(batches.records, BATCH_RECORDS_BOUNDS)
-    columns: dict[str, Longs] = {
+    return {
         "base_offset": batches.base_offset[firsts],
         "next_offset": batches.last_offset[lasts] + 1,
         "leader_epoch": batches.leader_epoch[lasts],
@@ -100,8 +109,6 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
         "batch_bytes_buckets": _tally(ranges, size_buckets, len(firsts), len(BATCH_BYTES_BOUNDS) + 1, counted),
         "batch_records_buckets": _tally(ranges, count_buckets, len(firsts), len(BATCH_RECORDS_BOUNDS) + 1, counted),
     }
-    values = [map(tuple, columns[name].tolist()) if columns[name].ndim > 1 else columns[name].tolist() for name in _FIELDS]
-    return [Sums(*each) for each in zip(*values, strict=True)]
 
 
 def _bucket(values: Longs, bounds: tuple[int, ...]) -> NDArray[np.int64]:

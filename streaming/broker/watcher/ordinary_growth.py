@@ -1,0 +1,197 @@
+"""Reads what was appended to many ordinary logs in one pass: nothing is looked at log by log that can be looked at as columns.
+
+A log is ordinary if `Tail.is_ordinary`, and what it has grown by is plain: `streaming.kafka.scan.whole_pieces`. Any other log is left to
+`streaming.broker.watcher.reading`, before anything of it has changed. The events are the same on both ways.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from streaming.broker.journal.appended_ranges import AppendedRanges
+from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
+from streaming.broker.watcher.noting import Noting
+from streaming.broker.watcher.ordinary_ranges import LogFacts, OrdinaryRanges
+from streaming.broker.watcher.tail import Tail
+from streaming.common.arrays import Longs
+from streaming.common.log_key import LogKey
+from streaming.kafka.formats.layout import OPAQUE_HEADER
+from streaming.kafka.scan.pieces import batch_size_at
+from streaming.kafka.scan.walk import Bytes
+from streaming.kafka.scan.whole_pieces import PieceHeaders, headers_of_whole, plain_ranges
+from streaming.rules.config_values import UNLIMITED
+
+log = logging.getLogger(__name__)
+
+FEW_LOGS = 8
+"""So few logs are read faster one by one."""
+
+
+LARGE_BYTES = 8 << 10
+"""After a batch of this size, the headers alone are read: a call for each costs less than to copy so many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinaryRound:
+    """The result of a round: the events, the tails that were moved, and those that are unusual after all, which are as they were."""
+
+    ranges: AppendedRanges | None
+    read: Sequence[Tail]
+    left: Sequence[Tail]
+
+
+@dataclass(slots=True)
+class _ReadFiles:
+    """The logs whose files were read: when each was written last, and the headers that were found in it."""
+
+    tails: list[Tail] = field(default_factory=list)
+    modified_ms: list[int] = field(default_factory=list)
+    headers: list[PieceHeaders] = field(default_factory=list)
+
+    def add(self, tail: Tail, modified_ms: int) -> None:
+        """Add a log; its headers have to be added in the same order."""
+        self.tails.append(tail)
+        self.modified_ms.append(modified_ms)
+
+
+class OrdinaryReader:
+    """For the watcher's thread.
+
+    Args:
+        buffer: is used again and again; a log that has grown by more is left.
+        note: is called with every range.
+    """
+
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int], note: Noting, buffer: Bytes) -> None:
+        self._cluster = cluster
+        self._clock_ms = clock_ms
+        self._note = note
+        self._buffer = buffer
+        self._facts: dict[tuple[LogKey, int], LogFacts | None] = {}
+        self._version = -1  # of the metadata, of which these facts are
+
+    def read(self, tails: Sequence[Tail], looked_ms: int) -> OrdinaryRound:
+        """Read logs that are ordinary and have grown since their end was reached: up to the sizes that their files had at a look.
+
+        Args:
+            looked_ms: before that look. What has come since then is not read, so it may have come right after it.
+        """
+        version = self._cluster.version()
+        if version != self._version:
+            self._version, self._facts = version, {}
+        try:
+            ranges = self._ranges(self._read_files(tails))
+        except Exception as error:
+            log.warning("logs are read one by one, because they could not be read together", exc_info=error, extra={"logs": len(tails)})
+            ranges = None
+        if ranges is None:
+            return OrdinaryRound(None, (), tails)
+        now_ms = self._clock_ms()
+        rows = zip(ranges.tails, ranges.cursors, ranges.producers, ranges.noted(), strict=True)
+        for item, (tail, after, taken, (records, size, seen_ms)) in enumerate(rows):
+            self._note.note_plain(tail, after.next_offset, records, size, seen_ms, partial(ranges.plain.of, item))
+            tail.take_range(after, taken, looked_ms, now_ms)
+        read = set(ranges.tails)
+        return OrdinaryRound(ranges.events, ranges.tails, [tail for tail in tails if tail not in read])
+
+    def _read_files(self, tails: Sequence[Tail]) -> _ReadFiles:
+        found = _ReadFiles()
+        large = [tail for tail in tails if batch_size_at(tail.cursor.anchor) >= LARGE_BYTES]
+        self._read_headers(large, found)
+        self._read_bytes([tail for tail in tails if batch_size_at(tail.cursor.anchor) < LARGE_BYTES] if large else tails, found)
+        return found
+
+    @staticmethod
+    def _read_headers(tails: Sequence[Tail], found: _ReadFiles) -> None:
+        """Read only the headers of logs whose last batch was large."""
+        headers: list[bytes] = []
+        counts = []
+        for tail in tails:
+            cursor, file = tail.cursor, tail.file
+            if file is None:
+                continue
+            try:
+                own, modified_ms = file.read_headers(cursor.position, tail.size, cursor.anchor, cursor.anchor_position)
+            except OSError as error:
+                _note_unread(tail, error)
+                continue
+            if modified_ms >= 0:
+                found.add(tail, modified_ms)
+                headers += own
+                counts.append(len(own))
+        found.headers.append(PieceHeaders(np.frombuffer(b"".join(headers), OPAQUE_HEADER), np.array(counts, np.int64)))
+
+    def _read_bytes(self, tails: Sequence[Tail], found: _ReadFiles) -> None:
+        starts: list[int] = []
+        filled = 0
+        for tail in tails:
+            cursor, file = tail.cursor, tail.file
+            room = tail.size - cursor.position
+            if file is None or not 0 < room <= len(self._buffer):
+                continue
+            if filled + room > len(self._buffer):
+                self._take_headers(found, starts, filled)
+                starts, filled = [], 0
+            try:
+                into = self._buffer[filled : filled + room]
+                modified_ms = file.read_growth(into, cursor.position, cursor.anchor, cursor.anchor_position)
+            except OSError as error:
+                _note_unread(tail, error)
+                continue
+            if modified_ms >= 0:
+                found.add(tail, modified_ms)
+                starts.append(filled)
+                filled += room
+        self._take_headers(found, starts, filled)
+
+    def _take_headers(self, found: _ReadFiles, starts: list[int], filled: int) -> None:
+        if starts:
+            begins = np.array(starts, np.int64)
+            found.headers.append(headers_of_whole(self._buffer, begins, np.append(begins[1:], filled)))
+
+    def _ranges(self, found: _ReadFiles) -> OrdinaryRanges | None:
+        """The ranges of those logs in which nothing is unusual, None if there are none."""
+        facts = [self._facts_of(tail) for tail in found.tails]
+        known = np.array([each is not None for each in facts], bool)
+        if not known.any():
+            return None
+        counts = np.concatenate([each.counts for each in found.headers])
+        headers = np.concatenate([each.headers for each in found.headers])
+        if not known.all():
+            headers, counts = headers[np.repeat(known, counts)], np.where(known, counts, 0)
+        plain = plain_ranges(PieceHeaders(headers, counts), *_cursor_columns(found.tails))
+        kept = plain.kept.tolist()
+        if not kept:
+            return None
+        tails, own = [found.tails[item] for item in kept], [each for item in kept if (each := facts[item]) is not None]
+        return OrdinaryRanges.of(tails, own, plain, np.array(found.modified_ms, np.int64)[plain.kept], self._clock_ms())
+
+    def _facts_of(self, tail: Tail) -> LogFacts | None:
+        """None: who led is not known yet, or has to be found out."""
+        key = tail.cursor.log, tail.cursor.log_epoch
+        if key not in self._facts:
+            self._facts[key] = self._look_up(*key)
+        return self._facts[key]
+
+    def _look_up(self, key: LogKey, epoch: int) -> LogFacts | None:
+        leads = self._cluster.leads(key, epoch)
+        if leads not in (Leads.YES, Leads.NO, Leads.UNKNOWN):
+            return None
+        limits = self._cluster.limits(key)
+        retention_ms = limits.expires_ms if leads is Leads.YES else UNLIMITED
+        return LogFacts(int(leads), retention_ms, limits.compacts, limits.judges_expiry)
+
+
+def _note_unread(tail: Tail, error: OSError) -> None:
+    """Read by itself, the log meets the same error, which is handled there."""
+    log.debug("log cannot be read now", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+
+
+def _cursor_columns(tails: Sequence[Tail]) -> tuple[Longs, Longs, Longs]:
+    """Position, next offset and leader epoch of each."""
+    rows = [(tail.cursor.position, tail.cursor.next_offset, tail.cursor.log_epoch) for tail in tails]
+    positions, next_offsets, epochs = np.array(rows, np.int64).T
+    return positions, next_offsets, epochs
